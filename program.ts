@@ -12,8 +12,8 @@ async function refuse(): Promise<never> {
   const { version } = await import("./src/main/version.ts");
   const asked = word === "--version" || word === "--help";
   const text = word === "--version"
-    ? `llm-gateway ${version}`
-    : "usage: llm-gateway [start | demo | admin <command> | --version]";
+    ? `demeter ${version}`
+    : "usage: demeter [start | demo | admin <command> | --version]";
   if (asked) console.log(text);
   else console.error(text);
   Deno.exit(asked ? 0 : 2);

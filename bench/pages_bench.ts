@@ -7,6 +7,7 @@ import { startDashboard } from "../tests/dashboard/world.ts";
 import type { BrowserClient } from "../tests/support/browser_client.ts";
 import { productMigrations } from "../tests/support/databases.ts";
 import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
+import { recountUsage } from "../tests/support/recount_usage.ts";
 import type { Environment } from "../tests/support/service.ts";
 import { p95 } from "./table.ts";
 
@@ -42,6 +43,7 @@ async function prepare(
 ): Promise<void> {
   await migrate(database, await productMigrations());
   await fill(database);
+  await recountUsage(database);
   // The service does so every few minutes.
   if (database.kind === "embedded") await refreshStatistics(database);
   await database.close();

@@ -18,15 +18,18 @@ import { livez, metrics, readyz } from "./media/operations.ts";
 import { familyResponses, unifiedResponses } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { status } from "./data/status.ts";
-import { vendorFamilies, type VendorFamily } from "./calls/vendors.ts";
+import { type DialectName, vendorFamilies, type VendorFamily } from "./calls/vendors.ts";
 
 /** The contracts of one vendor's family, whether it is one of the seven or an operator's row. */
 export function familyContracts(family: VendorFamily) {
-  return {
+  const ofDialects = {
     chat: family.dialects.includes("chat") ? familyChat(family) : undefined,
     responses: family.dialects.includes("responses") ? familyResponses(family) : undefined,
     messages: family.dialects.includes("messages") ? familyMessages(family) : undefined,
     generate: family.dialects.includes("generate") ? familyGenerate(family) : undefined,
+  } satisfies Record<DialectName, unknown>;
+  return {
+    ...ofDialects,
     ...familyOperations(family),
     models: familyModels(family),
     health: familyHealth(family),

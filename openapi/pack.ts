@@ -29,9 +29,10 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 const packageJson = {
-  name: "@llm-gateway/client",
+  name: "@demeter-gateway/client",
   version: manifest.version,
-  description: "Client of the LLM gateway: typed calls, streams, retries, errors and exports",
+  description:
+    "Client of the Demeter LLM gateway: typed calls, streams, retries, errors and exports",
   license: manifest.license,
   type: "module",
   sideEffects: false,

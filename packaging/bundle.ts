@@ -1,6 +1,6 @@
 /**
  * `deno task bundle`: the whole program as a folder that needs no source tree and downloads nothing:
- * JavaScript, the files that it reads, a command `llm-gateway`, and a `deno.json` with its tasks.
+ * JavaScript, the files that it reads, a command `demeter`, and a `deno.json` with its tasks.
  */
 import {
   programFiles,
@@ -21,7 +21,7 @@ export async function bundle(folder: string): Promise<void> {
     await copy(new URL(path, repository), `${folder}/${path}`);
   }
   await Deno.writeTextFile(`${folder}/deno.json`, settings());
-  await Deno.writeTextFile(`${folder}/llm-gateway`, launcher(), { mode: 0o755 });
+  await Deno.writeTextFile(`${folder}/demeter`, launcher(), { mode: 0o755 });
 }
 
 async function run(args: readonly string[], folder: string): Promise<void> {
@@ -74,7 +74,7 @@ function launcher(): string {
   const narrowed = runFlags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
   const files = operatorsFiles.map((name) => `\${${name}:+,$${name}}`).join("");
   return `#!/bin/sh
-# llm-gateway [start | demo | admin <command>]; DENO names another deno than the one in PATH.
+# demeter [start | demo | admin <command>]; DENO names another deno than the one in PATH.
 set -eu
 home=$(dirname "$(readlink -f "$0")")
 export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
@@ -117,5 +117,5 @@ async function copy(from: URL, to: string): Promise<void> {
 if (import.meta.main) {
   const folder = decodeURIComponent(new URL("dist/bundle", repository).pathname);
   await bundle(folder);
-  console.log(`The program is in ${folder}, and started by ${folder}/llm-gateway.`);
+  console.log(`The program is in ${folder}, and started by ${folder}/demeter.`);
 }

@@ -35,16 +35,16 @@ export async function compile(
       ...(target === undefined ? [] : [`--target=${target}`]),
       ...modules,
       "--include=.",
-      "--app-name=llm-gateway",
+      "--app-name=demeter",
       `--output=${output}`,
       "program.js",
     ],
     cwd: folder,
     env: { NO_COLOR: "1", ...env },
   }).output();
-  const said = new TextDecoder().decode(stderr);
-  if (!success) throw new Error(`deno compile failed:\n${said}`);
-  return said;
+  const message = new TextDecoder().decode(stderr);
+  if (!success) throw new Error(`deno compile failed:\n${message}`);
+  return message;
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -59,8 +59,8 @@ async function main(args: readonly string[]): Promise<number> {
   let failed = 0;
   for (const each of target === undefined ? targets : [target]) {
     try {
-      await compile(`${dist}/bundle`, `${dist}/llm-gateway-${each}`, each);
-      console.log(`dist/llm-gateway-${each}${each.includes("windows") ? ".exe" : ""}`);
+      await compile(`${dist}/bundle`, `${dist}/demeter-${each}`, each);
+      console.log(`dist/demeter-${each}${each.includes("windows") ? ".exe" : ""}`);
     } catch (thrown) {
       failed++;
       console.error(thrown instanceof Error ? thrown.message : thrown);

@@ -7,10 +7,11 @@ import { readArguments } from "./run/arguments.ts";
 import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
 import { isCi, testEnvironment } from "./run/environment.ts";
 import { startDatabaseServer } from "./run/database_server.ts";
-import { testFiles, testGroups } from "./run/files.ts";
+import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
 import { dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
+import { slowestLines } from "./run/slowest.ts";
 
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
@@ -60,24 +61,38 @@ async function run(
   if (packages !== null) record(packages);
   console.log("Fetching the npm dependencies that deno.lock names");
   record(await dependencies(gate));
-  // What takes one core goes on beside the groups that measure nothing.
-  const checks = whole ? staticChecks(gate) : [];
-  const server = whole ? await startDatabaseServer(gate.root) : undefined;
-  try {
-    for (const group of testGroups(selection.files)) {
-      if (group.isTimed) { for (const check of checks.splice(0)) record(await check); }
-      // The whole run looks at all types in one step.
-      const options = { check: !whole, filter: selection.filter, env: server?.env ?? {} };
-      record(await tests(gate, group, options));
-    }
-  } finally {
-    await server?.stop();
+  // The whole run looks at all types in one step.
+  const options = { check: !whole, filter: selection.filter };
+  const groups = testGroups(selection.files);
+  if (!whole) {
+    for (const group of groups) record(await tests(gate, group, { ...options, jobs: cores }));
+    return;
   }
-  for (const check of checks) record(await check);
+  const server = await startDatabaseServer(gate.root);
+  const runGroup = async (group: TestGroup, jobs: number) =>
+    record(await tests(gate, group, { ...options, jobs, env: server.env }));
+  // What computes goes on beside what waits: checks and unit tests have half of the cores.
+  const computing = async () => {
+    await staticChecks(gate, record);
+    for (const group of groups.filter(({ waits }) => !waits)) {
+      await runGroup(group, Math.max(1, Math.floor(cores / 2)));
+    }
+  };
+  const waiting = async () => {
+    for (const group of groups.filter(({ waits }) => waits)) await runGroup(group, cores + 1);
+  };
+  try {
+    await Promise.all([computing(), waiting()]);
+  } finally {
+    await server.stop();
+  }
 }
+
+const cores = navigator.hardwareConcurrency;
 
 function print(outcome: Outcome): void {
   console.log(outcomeLine(outcome));
+  if (outcome.slowest?.length) console.log(`slowest files:\n${slowestLines(outcome.slowest)}`);
   if (outcome.details !== "") console.log(`\n${outcome.details}\n`);
 }
 

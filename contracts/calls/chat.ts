@@ -16,7 +16,7 @@ const message = openObject({
 }).openapi("ChatMessage");
 
 /**
- * A chat-completions request (protocols/chat-completions.md §1). Only what the service interprets
+ * A chat-completions request . Only what the service interprets
  * is checked; every other field reaches a chat-style vendor as it was sent.
  */
 export const chatRequest = openObject({
@@ -53,7 +53,7 @@ export const chatRequest = openObject({
   safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
 }).openapi("ChatRequest");
 
-/** The whole answer (spec.md, Chat completion response). */
+/** The whole answer. */
 export const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),
@@ -88,7 +88,7 @@ export function familyChat(family: VendorFamily) {
     prefix: family.label,
     aliases: family.aliases,
     scope: family.label,
-    summary: `Chat completion (${family.label}, ${family.kind})`,
+    summary: `Create chat completion (${family.name})`,
   });
 }
 
@@ -97,7 +97,7 @@ export const unifiedChat = chatContract({
   prefix: "chat",
   aliases: [],
   scope: "chat",
-  summary: "Chat completion, any vendor",
+  summary: "Create chat completion, any vendor",
 });
 
 function chatContract(

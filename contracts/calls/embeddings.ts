@@ -38,7 +38,7 @@ const embeddingList = z.looseObject({
   model: z.string().describe("The model that the vendor says it used."),
   usage: z.looseObject({
     prompt_tokens: z.number().int().describe("Tokens of all texts."),
-    total_tokens: z.number().int().describe("The same."),
+    total_tokens: z.number().int().describe("The same number."),
   }).optional().describe("What was counted; an estimate where the vendor counts nothing."),
 }).openapi("EmbeddingList");
 
@@ -46,7 +46,7 @@ const embeddingList = z.looseObject({
 export function familyEmbeddings(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "embeddings", "createEmbedding"),
-    summary: `Vectors out of words ${familyNote(family)}`,
+    summary: `Create embeddings ${familyNote(family)}`,
     description: "Fields that are not named here go on to a chat-style vendor as they are.",
     body: embeddingRequest,
     answer: embeddingList,
@@ -56,7 +56,7 @@ export function familyEmbeddings(family: VendorFamily) {
 /** `POST /chat/v1/embeddings`: every vendor that has them, chosen by the model's name. */
 export const unifiedEmbeddings = defineContract({
   ...operationPath({ label: "chat", aliases: [] }, "embeddings", "createEmbedding"),
-  summary: "Vectors out of words, any vendor",
+  summary: "Create embeddings, any vendor",
   description:
     "Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.",
   body: embeddingRequest,

@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { type VendorFamily, vendorName } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
@@ -13,7 +13,7 @@ const content = openObject({
 }).openapi("GenerateContent");
 
 /**
- * A native content-generation request (protocols/generate-content.md §2). Only what the service
+ * A native content-generation request . Only what the service
  * interprets is checked; every other field reaches the native vendor as it was sent.
  */
 const tool = upTo(mostOf.tools).optional();
@@ -106,7 +106,9 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
   return {
     whole: defineContract({
       ...verb("generateContent"),
-      summary: prefix === "chat" ? "Generate content, any vendor" : `Generate content (${prefix})`,
+      summary: prefix === "chat"
+        ? "Generate content, any vendor"
+        : `Generate content (${vendorName(prefix)})`,
       body: generateRequest,
       answer: generateAnswer,
       interaction: true,
@@ -114,7 +116,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
     }),
     stream: defineContract({
       ...verb("streamGenerateContent"),
-      summary: "Generate content, streamed",
+      summary: "Stream generated content",
       description: "One JSON array, or server-sent events with `?alt=sse`.",
       query,
       body: generateRequest,
@@ -125,7 +127,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
     }),
     count: defineContract({
       ...verb("countTokens"),
-      summary: "Tokens of a request",
+      summary: "Count tokens",
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,

@@ -11,12 +11,12 @@ export interface GeneratePrefix {
   scope: string;
 }
 
-/** A method of a model, such as `:generateContent`, below one prefix (interface.md §4). */
+/** A method of a model, such as `:generateContent`, below one prefix (docs/vendor-paths.md). */
 export function generateMethod({ prefix, aliases, scope }: GeneratePrefix, name: string) {
   return {
     method: "post" as const,
     path: `/${prefix}/v1/models/{model}:${name}`,
-    // `{model}` may hold slashes, and the `models/` segment may be missing (interface.md §4).
+    // `{model}` may hold slashes, and the `models/` segment may be missing (docs/vendor-paths.md).
     aliases: [prefix, ...aliases].flatMap((one) => [
       ...(one === prefix ? [] : [`/${one}/v1/models/{model}:${name}`]),
       `/${one}/v1beta/models/{model}:${name}`,

@@ -75,30 +75,30 @@ const predictAnswer = z.looseObject({
 
 const description = "Goes on as it was written, and its answer comes back as it is.";
 
-/** `:predict`: pictures of the models that only draw (images-and-speech.md §1.2). */
+/** `:predict`: pictures of the models that only draw. */
 export function familyPredict(family: VendorFamily) {
-  return predict(prefixOf(family), `Draw pictures (${family.label})`);
+  return predict(prefixOf(family), `Generate images (${family.name})`);
 }
 
 /** `:embedContent`: the vector of one content. */
 export function familyEmbedContent(family: VendorFamily) {
-  return embedContent(prefixOf(family), `The vector of one content (${family.label})`);
+  return embedContent(prefixOf(family), `Embed one content (${family.name})`);
 }
 
 /** `:batchEmbedContents`: the vectors of several. */
 export function familyBatchEmbedContents(family: VendorFamily) {
-  return batchEmbedContents(prefixOf(family), `Vectors of several contents (${family.label})`);
+  return batchEmbedContents(prefixOf(family), `Embed several contents (${family.name})`);
 }
 
 const unified: GeneratePrefix = { prefix: "chat", aliases: [], scope: "chat" };
 
 /** The same below `/chat`, for the vendors that have these methods, chosen by the model's name. */
 export const unifiedGenerateOperations = {
-  predict: predict(unified, "Draw pictures, by the model's own method"),
-  embedContent: embedContent(unified, "The vector of one content, by the model's own method"),
+  predict: predict(unified, "Generate images, by the model's own method"),
+  embedContent: embedContent(unified, "Embed one content, by the model's own method"),
   batchEmbedContents: batchEmbedContents(
     unified,
-    "Vectors of several contents, by the model's own method",
+    "Embed several contents, by the model's own method",
   ),
 };
 

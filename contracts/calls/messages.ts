@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { messageEvent, messageObject } from "./messages_stream.ts";
-import { operationName, type VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily, vendorName } from "./vendors.ts";
 
 const block = openObject({
   type: z.string().describe("What it is, such as `text`."),
@@ -18,7 +18,7 @@ const message = openObject({
 }).openapi("MessagesMessage");
 
 /**
- * A messages request (protocols/messages.md §2). Only what the service interprets is checked;
+ * A messages request . Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
 export const messagesRequest = openObject({
@@ -81,7 +81,9 @@ function messagesContracts(prefix: string, aliases: readonly string[], scope: st
       ...at(""),
       method: "post",
       operationId: operationName("createMessage", prefix),
-      summary: prefix === "chat" ? "Message, any vendor" : `Message (${prefix})`,
+      summary: prefix === "chat"
+        ? "Create message, any vendor"
+        : `Create message (${vendorName(prefix)})`,
       body: messagesRequest,
       answer: messageObject,
       media: { "text/event-stream": messageEvent },
@@ -92,7 +94,7 @@ function messagesContracts(prefix: string, aliases: readonly string[], scope: st
       ...at("/count_tokens"),
       method: "post",
       operationId: operationName("countMessageTokens", prefix),
-      summary: "Tokens of a messages request",
+      summary: "Count tokens of a messages request",
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional, typedPart } from "../kernel/common.ts";
 
-/** The whole answer, and what a stream begins with (protocols/messages.md §5). */
+/** The whole answer, and what a stream begins with. */
 export const messageObject = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   type: z.literal("message").describe("Always `message`."),

@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { responseEvent, responseObject } from "./responses_stream.ts";
-import { operationName, type VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily, vendorName } from "./vendors.ts";
 
 const item = openObject({
   content: upTo(mostOf.parts).optional().describe("Text, or parts."),
@@ -12,7 +12,7 @@ const item = openObject({
 }).openapi("ResponsesInputItem");
 
 /**
- * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
+ * A responses request . Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
 export const responsesRequest = openObject({
@@ -76,7 +76,9 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       ...at(""),
       method: "post",
       operationId: operationName("createResponse", prefix),
-      summary: prefix === "chat" ? "Response, any vendor" : `Response (${prefix})`,
+      summary: prefix === "chat"
+        ? "Create response, any vendor"
+        : `Create response (${vendorName(prefix)})`,
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
@@ -87,7 +89,7 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       ...at("/{response_id}"),
       method: "get",
       operationId: operationName("getResponse", prefix),
-      summary: "A stored response",
+      summary: "Retrieve a stored response",
       description:
         "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
       params,
@@ -103,7 +105,7 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       ...at("/{response_id}/cancel"),
       method: "post",
       operationId: operationName("cancelResponse", prefix),
-      summary: "End a background response",
+      summary: "Cancel a background response",
       description:
         "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
       params,
@@ -114,7 +116,7 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       ...at("/{response_id}"),
       method: "delete",
       operationId: operationName("deleteResponse", prefix),
-      summary: "Forget a stored response",
+      summary: "Delete a stored response",
       description: "It can't be read or continued afterwards; the interaction's record stays.",
       params,
       answer: deletedResponse,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional, typedPart } from "../kernel/common.ts";
 
-/** The whole answer, and what a stream begins and ends with (protocols/responses.md §4). */
+/** The whole answer, and what a stream begins and ends with. */
 export const responseObject = z.looseObject({
   id: z.string().describe("Id of the response; continues it as `previous_response_id`."),
   object: z.literal("response").describe("Always `response`."),

@@ -1,12 +1,15 @@
 /**
- * The seven vendor families as callers see them: labels, aliases and which endpoints each has
- * (spec.md, Per-vendor families; interface.md §4). How a vendor is called is in `src/vendors/`.
+ * The wire formats that callers and vendors speak. What there is once per dialect (its codec, its
+ * contracts, its routes, the form of its errors) is a record over this list, so that the compiler
+ * names every place where a new one is missing.
  */
-export type DialectName = "chat" | "responses" | "messages" | "generate";
+export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
+
+export type DialectName = (typeof dialectNames)[number];
 
 /**
- * Calls beside the four chat dialects: those that chat-style vendors have on paths of their own
- * (images-and-speech.md §1.1, §3.1), and the methods of the generate dialect's models.
+ * Calls beside the four chat dialects: those that chat-style vendors have on paths of their own,
+ * and the methods of the generate dialect's models (docs/vendor-paths.md).
  */
 export type OperationKind = (typeof operationKinds)[number];
 
@@ -31,6 +34,8 @@ export type MethodKind = (typeof methodKinds)[number];
 export interface VendorFamily {
   /** Neutral label of the specification; also the scope's name. */
   readonly label: string;
+  /** The vendor as people know it, for summaries and pages. */
+  readonly name: string;
   /** Further path prefixes and provider names. */
   readonly aliases: readonly string[];
   /** What kind of vendor it is, for the document. */
@@ -49,9 +54,19 @@ export function operationName(verb: string, prefix: string): string {
   return verb + prefix.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** The vendor's name for summaries, where a prefix is a vendor's label. */
+export function vendorName(prefix: string): string {
+  return vendorFamilies.find(({ label }) => label === prefix)?.name ?? prefix;
+}
+
+/**
+ * The seven vendor families as callers see them: labels, names, aliases and which endpoints each has.
+ * How a vendor is called is in `src/vendors/`.
+ */
 export const vendorFamilies: readonly VendorFamily[] = [
   {
     label: "vendor-a",
+    name: "Hugging Face",
     aliases: ["huggingface"],
     kind: "hosted open-model provider",
     dialects: ["chat", "responses"],
@@ -59,6 +74,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-b",
+    name: "OpenAI",
     aliases: ["openai"],
     kind: "chat-model provider",
     dialects: ["chat", "responses"],
@@ -66,6 +82,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-c",
+    name: "Anthropic",
     aliases: ["anthropic"],
     kind: "messages-API provider",
     dialects: ["messages"],
@@ -73,6 +90,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-d",
+    name: "Google",
     aliases: ["google"],
     kind: "native content-generation provider",
     dialects: ["generate"],
@@ -80,6 +98,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-e",
+    name: "Google (chat front)",
     aliases: ["gemini"],
     kind: "chat-completions-style front for the models of vendor-d",
     dialects: ["chat", "responses"],
@@ -87,6 +106,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-f",
+    name: "OpenRouter",
     aliases: ["openrouter"],
     kind: "aggregator of models from many providers",
     dialects: ["chat"],
@@ -94,6 +114,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-g",
+    name: "xAI",
     aliases: ["xai"],
     kind: "further chat-model provider",
     dialects: ["chat"],

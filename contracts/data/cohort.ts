@@ -50,7 +50,7 @@ export const getCohort = defineContract({
   method: "get",
   path: "/api/v1/cohort/{cohort_id}",
   operationId: "getCohort",
-  summary: "Figures of a cohort",
+  summary: "Retrieve the figures of a cohort",
   description:
     "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER).",
   tag: "data-management",

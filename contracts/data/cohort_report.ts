@@ -126,7 +126,7 @@ const comparison = z.strictObject({
 }).openapi("CohortComparison");
 
 /** Parts whose descriptions are those of the fields that hold them. */
-export const cohortParts = {
+export const cohortComponents = {
   CohortMean: mean,
   CohortMeanUsd: usdMean,
   CohortInterval: interval,
@@ -139,7 +139,7 @@ export const cohortParts = {
   CohortTestedDifferenceUsd: testedUsd,
 } as const;
 
-/** `GET /api/v1/cohort/{cohort_id}` (interface.md §7). */
+/** `GET /api/v1/cohort/{cohort_id}` (docs/configuration.md). */
 export const cohortReport = z.strictObject({
   cohort_id: cohortIdSchema,
   ...figureFields,

@@ -108,7 +108,7 @@ export const getDeletion = defineContract({
   method: "get",
   path: "/api/v1/data/requests/{request_id}",
   operationId: "getDeletion",
-  summary: "Progress and receipt of a deletion",
+  summary: "Retrieve progress and receipt of a deletion",
   tag: "data-management",
   scope: "data:delete",
   dialect: "service",

@@ -135,7 +135,7 @@ export const getEval = defineContract({
   method: "get",
   path: "/api/v1/evals/{eval_run_id}",
   operationId: "getEval",
-  summary: "An evaluation with its results",
+  summary: "Retrieve an evaluation with its results",
   tag: "data-management",
   scope: "evals",
   dialect: "service",

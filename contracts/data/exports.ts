@@ -37,13 +37,13 @@ const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the exp
 export const exportJob = z.strictObject({
   status: z.literal("success").describe("Always `success`."),
   request_id: requestId,
-  bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+  bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
   message: z.string().describe("What to do next, for people."),
 }).openapi("ExportJob");
 
 /** Bucket form. */
 export const exportLink = z.strictObject({
-  export_url: z.string().describe("Signed address of the file, good for seven days."),
+  export_url: z.string().describe("Signed address of the file, valid for seven days."),
 }).openapi("ExportLink");
 
 const rows = Object.values(exportRecords).map((record) => z.array(record));
@@ -124,7 +124,7 @@ export const listExports = defineContract({
         "`deleted`: its file held data that was erased since.",
       ),
       format: z.enum(["json", "csv"]).describe("Format of the file."),
-      bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+      bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
       created_at: timestampSchema.describe("When it was asked for."),
       expires_at: timestampSchema.describe("When it goes by itself."),
     })).describe("At most as many as an account may keep."),

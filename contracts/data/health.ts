@@ -21,7 +21,7 @@ export const unifiedHealthBody = z.strictObject({
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");
 
-/** `GET /vendor-x/health`, which also answers with the prefix repeated (spec.md). */
+/** `GET /vendor-x/health`, which also answers with the prefix repeated. */
 export function familyHealth(family: VendorFamily) {
   return defineContract({
     method: "get",
@@ -31,7 +31,7 @@ export function familyHealth(family: VendorFamily) {
       ...family.aliases.flatMap((alias) => [`/${alias}/health`, `/${alias}/${alias}/health`]),
     ],
     operationId: operationName("getHealth", family.label),
-    summary: `Health of ${family.label}`,
+    summary: `Check health (${family.name})`,
     description:
       "Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.",
     tag: family.label,
@@ -45,7 +45,7 @@ export const unifiedHealth = defineContract({
   method: "get",
   path: "/chat/v1/health",
   operationId: "getHealth",
-  summary: "Health of every vendor",
+  summary: "Check health of every vendor",
   tag: "chat",
   scope: "chat",
   dialect: "chat",

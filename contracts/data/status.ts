@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { defineContract } from "../kernel/contract.ts";
 import { timestampSchema } from "../kernel/common.ts";
 
-/** Both shapes of the specification in one body (interface.md §5). */
+/** Both shapes of the specification in one body. */
 export const statusBody = z.strictObject({
   status: z.literal("ok").describe("Always `ok`."),
   project: z.string().describe("Name of the account that the key belongs to."),

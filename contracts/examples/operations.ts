@@ -19,7 +19,7 @@ const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Examples of calls for pictures, sound and vectors, by the operation's name without its family. */
 export function operationExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
-  const model = (kind: string, usual: string) => models[prefix]?.[kind] ?? usual;
+  const model = (kind: string, usualModel: string) => models[prefix]?.[kind] ?? usualModel;
   return {
     ...imageExamples(prefix, model("image", "gpt-image-2")),
     ...audioExamples(prefix, model("speech", "gpt-4o-mini-tts")),
@@ -36,7 +36,7 @@ const usage = {
 };
 
 function imageExamples(prefix: string, model: string): Readonly<Record<string, OperationExamples>> {
-  const { drawn, changed } = pictureRequests[prefix] ?? pictureRequests["vendor-b"]!;
+  const { imageFields, changed } = pictureRequests[prefix] ?? pictureRequests["vendor-b"]!;
   const answers = {
     whole: { created: 1795251600, data: [{ b64_json: smallPicture }], usage },
   };
@@ -48,7 +48,7 @@ function imageExamples(prefix: string, model: string): Readonly<Record<string, O
   return {
     createImage: {
       requests: Object.fromEntries(
-        Object.entries(drawn).map(([name, fields]) => [
+        Object.entries(imageFields).map(([name, fields]) => [
           name,
           { model, prompt: "A red door.", ...fields },
         ]),
@@ -67,24 +67,24 @@ function imageExamples(prefix: string, model: string): Readonly<Record<string, O
 
 /** What each vendor takes beside model and prompt: in what words sizes and pictures are given. */
 const pictureRequests: Readonly<
-  Record<string, { drawn: Readonly<Record<string, object>>; changed?: object }>
+  Record<string, { imageFields: Readonly<Record<string, object>>; changed?: object }>
 > = {
-  "vendor-a": { drawn: { whole: { width: 1024, height: 768, seed: 7 } } },
+  "vendor-a": { imageFields: { whole: { width: 1024, height: 768, seed: 7 } } },
   "vendor-b": {
-    drawn: {
+    imageFields: {
       whole: { size: "1024x1024", quality: "medium" },
       streamed: { stream: true, partial_images: 2, user: "u-42" },
     },
     changed: { images: [{ image_url: smallPictureUrl }], size: "1024x1024" },
   },
-  "vendor-f": { drawn: { whole: { aspect_ratio: "16:9", resolution: "1K" } } },
+  "vendor-f": { imageFields: { whole: { aspect_ratio: "16:9", resolution: "1K" } } },
   "vendor-g": {
-    drawn: { whole: { aspect_ratio: "16:9", resolution: "1k", user: "u-42" } },
+    imageFields: { whole: { aspect_ratio: "16:9", resolution: "1k", user: "u-42" } },
     changed: { image: { type: "image_url", url: smallPictureUrl } },
   },
 };
 
-const speaksInEvents: ReadonlySet<string> = new Set(["vendor-b"]);
+const streamsSpeech: ReadonlySet<string> = new Set(["vendor-b"]);
 
 function audioExamples(prefix: string, model: string): Readonly<Record<string, OperationExamples>> {
   const speech = { model, input: "Good morning.", voice: "coral" };
@@ -92,7 +92,7 @@ function audioExamples(prefix: string, model: string): Readonly<Record<string, O
     createSpeech: {
       requests: {
         whole: { ...speech, response_format: "mp3" },
-        ...(speaksInEvents.has(prefix) ? { events: { ...speech, stream_format: "sse" } } : {}),
+        ...(streamsSpeech.has(prefix) ? { events: { ...speech, stream_format: "sse" } } : {}),
       },
       events: {
         delta: { type: "speech.audio.delta", audio: "//uQxAAA" },

@@ -12,8 +12,8 @@ const chatError = z.strictObject({
 }).openapi("ChatError");
 
 /**
- * Error answers by dialect (spec.md, Errors). `message`, `type` and `code` are always there and
- * strings; a dialect adds its own fields beside them (protocols/translation.md §14.3).
+ * Error answers by dialect (docs/errors.md). `message`, `type` and `code` are always there and
+ * strings; a dialect adds its own fields beside them.
  */
 export const errorSchemas = {
   service: z.strictObject({
@@ -52,19 +52,19 @@ export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
   example: "2026-11-21T09:00:00Z",
 });
 
-/** Means "not set" wherever it is null (protocols/chat-completions.md §1). */
+/** Means "not set" wherever it is null. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }
 
-/** A part of an answer that has a name in the document, or null; `nullable` would lend it its null. */
+/** `schema | null` as a union, so that a named component isn't itself marked nullable. */
 export function orNull<T extends z.ZodType>(schema: T) {
   return z.union([schema, z.null()]);
 }
 
 /**
  * How many elements arrays of requests take; the document says it, and it is looked at before the
- * elements are. A body's values are counted in all besides, and its levels (interface.md §5).
+ * elements are. A body's values are counted in all besides, and its levels.
  */
 export const mostOf = {
   /** Messages, items or contents. */

@@ -1,11 +1,12 @@
 import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import type { DialectName } from "../calls/vendors.ts";
 import { type ErrorCode, errors } from "./errors.ts";
 import { errorSchemas } from "./common.ts";
 
-/** The dialect whose error body an endpoint answers with (protocols/translation.md §14.3). */
-export type ErrorDialect = "chat" | "responses" | "messages" | "generate" | "service";
+/** The dialect whose error body an endpoint answers with; `service`: the gateway's own endpoints. */
+export type ErrorDialect = DialectName | "service";
 
-/** Permission scopes of a key (interface.md §5); vendor families are named by their label. */
+/** Permission scopes of a key; vendor families are named by their label. */
 export type Scope = string;
 
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;

@@ -25,7 +25,7 @@ interface PublicError {
 }
 type Encode = (error: PublicError, facts: ErrorFacts) => unknown;
 
-/** Fields that each dialect's own clients look for (translation.md §14.3). */
+/** Fields that each dialect's own clients look for. */
 const bodies: Readonly<Record<ErrorDialect, Encode>> = {
   service: (error) => ({ error }),
   chat: (error, { param }) => ({ error: { ...error, param: param || null } }),

@@ -1,6 +1,6 @@
 /**
  * The one table of errors: code → HTTP status, type and public text.
- * Adding an error is adding a row. Types and codes: protocols/translation.md §14, interface.md §5.
+ * Adding an error is adding a row. Callers script against types and codes: they stay.
  */
 export const errors = {
   // 400: the request is wrong

@@ -11,34 +11,34 @@ export const tags: readonly Tag[] = [
   {
     name: "chat",
     description:
-      "One family for every vendor, in four dialects. The vendor is chosen by the model's name, `<provider>/<model_name>`, where the provider is a label or an alias (`vendor-b/gpt-5-mini`, `openai/gpt-5-mini`). Where caller and vendor speak the same dialect the bytes go through as they are; else the request is translated, and what can't be carried is named in `X-Translation-Loss`.",
+      "One family for every vendor, in four dialects. The vendor is chosen by the model's name, `<provider>/<model_name>`, where the provider is a label or an alias (`vendor-b/gpt-5-mini`, `openai/gpt-5-mini`). Where caller and vendor speak the same dialect, bytes are forwarded unchanged; otherwise the request is translated, and fields that can't be carried are named in `X-Translation-Loss`.",
   },
   ...vendorFamilies.map((family) => ({
     name: family.label,
-    description: `The family of one vendor: ${
+    description: `${family.name}, ${
       /^[aeiou]/.test(family.kind) ? "an" : "a"
-    } ${family.kind}. It also answers under ${
+    } ${family.kind}. Also answers under ${
       family.aliases.map((alias) => `\`/${alias}\``).join(", ")
     }. Model names are the vendor's own, with or without the provider in front. Needs a key with the scope \`${family.label}\`, and credit, unless a vendor key of your own is stored or sent along.`,
   })),
   {
     name: "images",
     description:
-      "Pictures, one body for all vendors that draw; `provider` chooses. Needs a key with the scope `images`. What can be asked of which vendor is in `docs/images-and-speech.md`.",
+      "Images: one body for all vendors that generate them; `provider` chooses. Needs a key with the scope `images`. What can be asked of which vendor is in `docs/images-and-speech.md`.",
   },
   {
     name: "speech",
     description:
-      "Speech, one body for all vendors that speak; `provider` chooses. Needs a key with the scope `speech`.",
+      "Speech: one body for all vendors that offer it; `provider` chooses. Needs a key with the scope `speech`.",
   },
   {
     name: "data-management",
     description:
-      "What was recorded of the calls: the key's status, exports, deletion, outcomes of cohorts, evaluations, media of stored payloads. Everything is limited to the account that the key belongs to. A read that begins after an answer was received includes that call.",
+      "Recorded data: the key's status, exports, deletion, outcomes of cohorts, evaluations, media of stored payloads. Everything is limited to the account that the key belongs to. A read that begins after an answer was received includes that call.",
   },
   {
     name: "operations",
     description:
-      "For the operator's probes and monitoring. No service key is asked for; `/metrics` answers on loopback, or with the operator's own token.",
+      "For the operator's probes and monitoring. No service key is needed; `/metrics` answers on loopback, or with the operator's own token.",
   },
 ];

@@ -8,10 +8,10 @@ import type { VendorFamily } from "../calls/vendors.ts";
 const speechRequest = z.looseObject({
   model: operationModel.openapi({ example: "gpt-4o-mini-tts" }),
   input: z.string().min(1).describe(
-    "What is to be said. Tag lines at its start are recorded and cut.",
+    "Text to speak. Tag lines at its start are recorded and removed.",
   ),
   voice: z.unknown().optional().describe("Name of a voice of the vendor, or `{id}`."),
-  instructions: optional(z.string()).describe("How it is to be said."),
+  instructions: optional(z.string()).describe("Delivery instructions."),
   response_format: optional(z.string()).describe(
     "`mp3`, `opus`, `aac`, `flac`, `wav` or `pcm`. Default `mp3`.",
   ),
@@ -31,9 +31,9 @@ const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] a
 export function familySpeech(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/speech", "createSpeech"),
-    summary: `Sound out of words ${familyNote(family)}`,
+    summary: `Create speech ${familyNote(family)}`,
     description:
-      "As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.",
+      "As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
     body: speechRequest,
     media: {
       ...Object.fromEntries(soundTypes.map((type) => [`audio/${type}`, sound])),
@@ -44,8 +44,8 @@ export function familySpeech(family: VendorFamily) {
 
 const transcriptionForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-4o-transcribe" }),
-  file: formFile.describe("The sound, as a file in a format that the vendor reads."),
-  language: optional(z.string()).describe("Language of the sound, as ISO 639-1."),
+  file: formFile.describe("Audio file in a format that the vendor reads."),
+  language: optional(z.string()).describe("Language of the audio, as ISO 639-1."),
   prompt: optional(z.string()).describe("Text that goes before, to guide the spelling."),
   response_format: optional(z.string()).describe(
     "`json`, `text`, `srt`, `verbose_json`, `vtt` or `diarized_json`. Default `json`.",
@@ -56,7 +56,7 @@ const transcriptionForm = z.looseObject({
 }).openapi("TranscriptionForm");
 
 const transcript = z.looseObject({
-  text: z.string().optional().describe("What was said."),
+  text: z.string().optional().describe("Transcript."),
   usage: z.looseObject({
     type: z.string().optional().describe("`tokens` or `duration`."),
   }).optional().describe("Tokens or seconds."),
@@ -66,7 +66,7 @@ const transcript = z.looseObject({
 export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
-    summary: `Words out of sound ${familyNote(family)}`,
+    summary: `Create transcription ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     form: transcriptionForm,
     answer: transcript,

@@ -24,14 +24,18 @@ const imageRequest = z.looseObject({
   user: endUser,
 }).openapi("ImageRequest");
 
-const given = upTo(mostOf.others).optional();
+const ignoredField = upTo(mostOf.others).optional();
 
 const imageEditRequest = imageRequest.extend({
-  image: given.describe('The picture to start from; vendor-g takes `{type: "image_url", url}`.'),
-  images: given.describe(
+  image: ignoredField.describe(
+    'The picture to start from; vendor-g takes `{type: "image_url", url}`.',
+  ),
+  images: ignoredField.describe(
     "The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.",
   ),
-  mask: given.describe("Picture whose transparent places are to be drawn anew, as vendor-b's."),
+  mask: ignoredField.describe(
+    "Picture whose transparent places are to be drawn anew, as vendor-b's.",
+  ),
 }).openapi("ImageEditRequest");
 
 /** A form's numbers are text. */
@@ -89,7 +93,7 @@ const streamed = { "text/event-stream": imageEvent };
 export function familyImages(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/generations", "createImage"),
-    summary: `Pictures out of words ${familyNote(family)}`,
+    summary: `Create image ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageRequest,
     answer: imageList,
@@ -101,7 +105,7 @@ export function familyImages(family: VendorFamily) {
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
-    summary: `Pictures out of pictures ${familyNote(family)}`,
+    summary: `Edit image ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageEditRequest,
     ...(family.takesNoForms ? {} : { form: imageEditForm }),

@@ -25,7 +25,7 @@ export const endUserField = optional(z.string().min(1).max(256)).describe(
 /** What it may be depends on the model, whose sizes the refusal of another one lists. */
 const pixels = z.string().min(1).max(32);
 
-/** `POST /imagen/v1/generate` (protocols/images-and-speech.md §2). */
+/** `POST /imagen/v1/generate` (docs/images-and-speech.md). */
 export const imageRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,
@@ -123,9 +123,9 @@ export const generateImage = defineContract({
   method: "post",
   path: "/imagen/v1/generate",
   operationId: "generateImage",
-  summary: "Draw pictures, any vendor",
+  summary: "Generate images, any vendor",
   description:
-    "One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Pictures that the vendor withholds are counted in `filtered_count`; when all are, the answer is 400 `content_policy_violation`, and costs what the vendor charges for it, which is mostly nothing.",
+    "One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Images that the vendor withholds are counted in `filtered_count`. If it withholds all, the answer is 400 `content_policy_violation` and costs what the vendor charges for it, usually nothing.",
   tag: "images",
   scope: "images",
   dialect: "chat",

@@ -6,7 +6,7 @@ export const getMedia = defineContract({
   method: "get",
   path: "/api/v1/media/{sha256}",
   operationId: "getMedia",
-  summary: "Read media that a stored payload names",
+  summary: "Download media of a stored payload",
   description:
     "Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.",
   tag: "data-management",

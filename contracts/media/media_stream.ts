@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { optional } from "../kernel/common.ts";
 
 /**
- * Events of streams of pictures, sound and transcripts (images-and-speech.md §1.1, §3.1): vendor-b's
+ * Events of streams of pictures, sound and transcripts (docs/vendor-paths.md): vendor-b's
  * own, which go on as they are, and the service's where a stream fails.
  */
 const picture = {
@@ -72,7 +72,7 @@ export const transcriptEvent = z.union([
   }).openapi("TranscriptDeltaEvent"),
   z.looseObject({
     type: z.literal("transcript.text.done").describe("The last event."),
-    text: z.string().describe("All that was said."),
+    text: z.string().describe("Full transcript."),
     usage: tokens.optional().describe("Tokens or seconds of the call."),
   }).openapi("TranscriptDoneEvent"),
   failed,

@@ -22,9 +22,9 @@ export function operationPath(
   } as const;
 }
 
-/** `label` and kind of a family behind a summary. */
-export function familyNote({ label, kind }: VendorFamily): string {
-  return `(${label}, ${kind})`;
+/** The family's name, behind a summary. */
+export function familyNote({ name }: VendorFamily): string {
+  return `(${name})`;
 }
 
 export const operationModel = z.string().min(1).describe(

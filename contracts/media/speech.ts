@@ -14,7 +14,7 @@ const voice = z.union([
   z.strictObject({ id: z.string().min(1).max(200).describe("Id of a voice of your own.") }),
 ]);
 
-/** `POST /tts/v1/generate` (protocols/images-and-speech.md §4). */
+/** `POST /tts/v1/generate` (docs/images-and-speech.md). */
 export const speechRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,
@@ -90,7 +90,7 @@ export const generateSpeech = defineContract({
   method: "post",
   path: "/tts/v1/generate",
   operationId: "generateSpeech",
-  summary: "Say a text, any vendor",
+  summary: "Create speech, any vendor",
   description:
     'One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio/*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.',
   tag: "speech",

@@ -25,8 +25,8 @@ export interface RetryOptions {
 export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
   const { attempts = 5, maxRetryAfterSeconds = 60, random = Math.random } = options;
   const sleep = options.sleep ?? wait;
-  return async (given) => {
-    const request = withId(given);
+  return async (response) => {
+    const request = withId(response);
     for (let attempt = 1;; attempt++) {
       const last = attempt >= attempts;
       const result = await outcome(send, last ? request : request.clone());

@@ -49,9 +49,9 @@ Deno.test("every try carries the same body and the same id", async () => {
 });
 
 Deno.test("an id that the caller gave is kept, and reads get none", async () => {
-  const given = scripted([{ status: 500 }]);
-  await given.retrying(post({ "X-Request-ID": "mine" }));
-  assert.deepEqual(given.seen.map(({ id }) => id), ["mine", "mine"]);
+  const response = scripted([{ status: 500 }]);
+  await response.retrying(post({ "X-Request-ID": "mine" }));
+  assert.deepEqual(response.seen.map(({ id }) => id), ["mine", "mine"]);
   const read = scripted([]);
   await read.retrying(new Request("http://x/y"));
   assert.equal(read.seen[0]!.id, null);

@@ -26,7 +26,7 @@ export interface Command<Parts> {
   readsInput?: true;
   /** `input`: what standard input held, for commands that read it. */
   run: (
-    parts: Parts,
+    deps: Parts,
     values: Values,
     args: readonly string[],
     input: string,

@@ -1,8 +1,6 @@
 import { parseArgs } from "node:util";
-import type { Account, AccountStore, Tier } from "../keys/account.ts";
-import { tierLimits } from "../keys/account.ts";
-import { type AuditLog, commandLine } from "../audit/audit.ts";
-import { auditEntry } from "./audited.ts";
+import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
+import { type AuditEntry, type AuditLog, commandLine } from "../audit/audit.ts";
 import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -21,13 +19,13 @@ import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
-import { scrubCommands, type ScrubDeps } from "./scrub_command.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
+import type { VacuumReport } from "../erasure/vacuum.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
 export interface AdminDeps
@@ -78,7 +76,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...priceCommands,
-  ...scrubCommands,
+  scrub: { usage: "scrub", options: {}, positionals: [], run: scrub },
   ...journalCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };
@@ -104,14 +102,14 @@ export function runCommand(
  */
 export async function runCommandOf<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
-  parts: Parts,
+  deps: Parts,
   argv: readonly string[],
   input = "",
   after?: (name: string, json: unknown) => Promise<void>,
 ): Promise<CommandResult> {
   try {
     const { name, command, values, positionals } = parse(table, argv);
-    const result = await command.run(parts, values, positionals, input);
+    const result = await command.run(deps, values, positionals, input);
     if (result.exitCode === 0) await after?.(name, result.json);
     return result;
   } catch (thrown) {
@@ -142,10 +140,10 @@ function parse<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
   argv: readonly string[],
 ) {
-  const words = argv.filter((word) => word !== "--json");
-  const found = findCommand(table, words);
+  const args = argv.filter((word) => word !== "--json");
+  const found = findCommand(table, args);
   if (!found) {
-    throw new UsageError(`'${words.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
+    throw new UsageError(`'${args.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
   }
   const { name, command, rest } = found;
   let parsed;
@@ -168,21 +166,21 @@ function parse<Parts>(
 /** A command has two words, or one. */
 function findCommand<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
-  words: readonly string[],
+  args: readonly string[],
 ) {
   for (const length of [2, 1]) {
-    const name = words.slice(0, length).join(" ");
+    const name = args.slice(0, length).join(" ");
     const command = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (command) return { name, command, rest: words.slice(length) };
+    if (command) return { name, command, rest: args.slice(length) };
   }
   return undefined;
 }
 
 /** `--models A B` is `--models A --models B`. */
-function moreModels(words: readonly string[]): string[] {
+function moreModels(args: readonly string[]): string[] {
   const result: string[] = [];
   let inModels = false;
-  for (const word of words) {
+  for (const word of args) {
     if (word.startsWith("-")) inModels = word === "--models";
     if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
     result.push(word);
@@ -194,17 +192,17 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope");
-  const wrong = scopes.find((scope) => !deps.scopes.includes(scope));
-  if (wrong !== undefined) {
-    throw new UsageError(`--scope ${wrong}: expected one of ${deps.scopes.join(", ")}`);
+  const unknownScope = scopes.find((scope) => !deps.scopes.includes(scope));
+  if (unknownScope !== undefined) {
+    throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
   }
-  const minted = mintKey(deps.clock);
+  const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
-    id: minted.id,
+    id: created.id,
     accountId: owner.id,
     name,
-    prefix: minted.prefix,
-    hash: minted.hash,
+    prefix: created.prefix,
+    hash: created.hash,
     scopes,
     models: many(values, "models"),
     onDisconnect:
@@ -218,7 +216,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     capMonthNanos: usd(values, "cap-month-usd"),
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
-  const value = minted.value.reveal();
+  const value = created.value.reveal();
   return done(
     { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
     [`${value}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
@@ -345,4 +343,55 @@ function futureTime(values: Values, name: string, now: Date): Date | null {
     throw new UsageError(`--${name} ${optional(values, name)}: expected a time to come`);
   }
   return at ?? null;
+}
+
+/**
+ * The entry of the audit log for a command that was done; undefined for commands that change
+ * nothing of an account. `json` is the command's result.
+ */
+function auditEntry(name: string, json: unknown): AuditEntry | undefined {
+  const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
+  if (!act) return undefined;
+  const result = json as Readonly<Record<string, unknown>>;
+  const text = (field: string | undefined) => field === undefined ? "" : String(result[field]);
+  const accountId = Number(result[act.account ?? "account_id"]);
+  if (!Number.isSafeInteger(accountId)) return undefined;
+  const { action, subject, unit = "", detail } = act;
+  const what = text(subject) + unit;
+  return { accountId, actor: commandLine, action, subject: what, detail: text(detail) };
+}
+
+/** Which fields of a result tell what was done; never one that holds a secret. */
+interface Act {
+  action: string;
+  account?: string;
+  subject: string;
+  unit?: string;
+  detail?: string;
+}
+
+const acts: Readonly<Record<string, Act>> = {
+  "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
+  "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
+  "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
+  "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
+  "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
+  "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },
+};
+
+/** What the command works on. */
+interface ScrubDeps {
+  /** Rewrites every file that may hold erased text. */
+  scrub: () => Promise<VacuumReport>;
+}
+
+/** `scrub`: rewrites tables and write-ahead log, so that erased text is in no file. */
+async function scrub(deps: ScrubDeps): Promise<CommandResult> {
+  const { rewritten, notRewritten } = await deps.scrub();
+  return done({ rewritten, not_rewritten: notRewritten }, [
+    `Rewritten: ${rewritten.join(", ")}.`,
+    notRewritten.length === 0
+      ? "Erased text is in no file of this installation."
+      : `Not rewritten, erased text may be there: ${notRewritten.join("; ")}.`,
+  ]);
 }

@@ -60,6 +60,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     openPrices: unused,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
+    archivePrices: unused,
     vendorKeys: unusedVendorKeys,
     vendorKeysChanged: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
@@ -104,8 +105,8 @@ const unusedLedger = {
 
 Deno.test("only what takes a secret reads standard input", () => {
   const reading = ["vendor-key set", "master-key rotate"];
-  for (const words of [...reading, "vendor-key list", "key create", "nothing", "constructor"]) {
-    assert.equal(readsInput(["--json", ...words.split(" ")]), reading.includes(words), words);
+  for (const args of [...reading, "vendor-key list", "key create", "nothing", "constructor"]) {
+    assert.equal(readsInput(["--json", ...args.split(" ")]), reading.includes(args), args);
   }
 });
 
@@ -151,7 +152,7 @@ Deno.test("key create takes every option, --json anywhere", async () => {
   assert.equal(rest.expiresAt?.toISOString(), "2027-01-30T23:00:00.000Z");
 });
 
-const wrong: [string[], RegExp][] = [
+const unknownScope: [string[], RegExp][] = [
   [[], /^'' is no command\.\nusage: deno task admin/],
   [["key"], /^'key' is no command/],
   [["key", "make"], /^'key make' is no command/],
@@ -182,7 +183,7 @@ const wrong: [string[], RegExp][] = [
   [["account", "create", "--name", "42"], /digits alone/],
   [["account", "list", "--name", "x"], /usage: account list/],
 ];
-for (const [argv, message] of wrong) {
+for (const [argv, message] of unknownScope) {
   Deno.test(`'${argv.join(" ").slice(0, 70)}' is wrong usage: exit 2, and changes nothing`, async () => {
     const { run, keys, accounts, changed } = setup();
     const { exitCode, json, lines } = await run(...argv);
@@ -284,7 +285,7 @@ Deno.test("account create makes a free account without more; account list shows 
 
 Deno.test("the usage names every command", () => {
   for (
-    const words of [
+    const args of [
       "key create",
       "key list",
       "key revoke",
@@ -294,7 +295,7 @@ Deno.test("the usage names every command", () => {
       "migrate",
     ]
   ) {
-    assert.ok(usage().includes(`\n  ${words}`), words);
+    assert.ok(usage().includes(`\n  ${args}`), args);
   }
 });
 

@@ -108,7 +108,7 @@ async function readControl(dataDir: string): Promise<Control | undefined> {
   }
 }
 
-function sameSecret(given: string, expected: string): boolean {
+function sameSecret(presented: string, expected: string): boolean {
   const encode = (text: string) => new TextEncoder().encode(sha256Hex(text));
-  return timingSafeEqual(encode(given), encode(expected));
+  return timingSafeEqual(encode(presented), encode(expected));
 }

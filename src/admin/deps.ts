@@ -8,7 +8,7 @@ import type { PeopleStore } from "../people/person.ts";
 import type { VacuumReport } from "../erasure/vacuum.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { Reservations } from "../credit/reservations.ts";
-import type { Recorder } from "../records/recorder.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -29,11 +29,11 @@ export function adminDepsOf(
     vendorKeys: VendorKeyStore;
     storedKeys?: VendorKeyCache;
     ledger: Ledger;
-    recorder?: Recorder;
+    flushRecords: FlushRecords;
     reservations?: Reservations;
     openPrices: PriceCommandDeps["openPrices"];
     priceVersions: PriceVersionStore;
-    archivePrices?: () => Promise<void>;
+    archivePrices: () => Promise<void>;
     scrub: () => Promise<VacuumReport>;
     journalStatus: () => Promise<JournalStatus>;
     people: PeopleStore;
@@ -54,10 +54,8 @@ export function adminDepsOf(
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     openPrices: services.openPrices,
     priceVersions: services.priceVersions,
-    flushRecords: async () => {
-      await services.recorder?.drain();
-      await services.archivePrices?.();
-    },
+    flushRecords: services.flushRecords,
+    archivePrices: services.archivePrices,
     keysChanged: (ids) => services.keyCache?.evict(ids),
     ledger: services.ledger,
     people: services.people,
@@ -66,7 +64,7 @@ export function adminDepsOf(
     hasSignIn: services.hasSignIn,
     journalStatus: services.journalStatus,
     async showCredit(accountId) {
-      await services.recorder?.drain();
+      await services.flushRecords({ timeoutMs: Infinity });
       return await (services.reservations ?? services.ledger).show(accountId);
     },
   };
@@ -84,7 +82,7 @@ export function scopesOf(registry: Registry): string[] {
   return [...serviceScopes, ...registry.all.map((vendor) => vendor.label)];
 }
 
-/** Scopes that are no vendor's (interface.md §5). */
+/** Scopes that are no vendor's. */
 const serviceScopes = [
   "chat",
   "images",

@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../records/flush_records.ts";
 import { parseArgs } from "node:util";
 import { exportRequest } from "../../contracts/data/exports.ts";
 import { columnKinds } from "../../contracts/data/export_tables.ts";
@@ -15,7 +16,7 @@ export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
   /** Resolves when what this process has recorded is in the store. */
-  flushRecords: () => Promise<void>;
+  flushRecords: FlushRecords;
 }
 
 /** What an export says while it runs; it ends by `end`, or throws. */
@@ -55,7 +56,7 @@ export async function* runExport(
   const values = readExportOptions(argv);
   const account = await findAccount(deps.accounts, optional(values, "account"));
   const order = orderOf(values, account.id);
-  await deps.flushRecords();
+  await deps.flushRecords({ timeoutMs: Infinity });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
   let rows = 0;
   const pieces = await deps.exports.write(account.id, order, (written) => rows = written);
@@ -105,9 +106,9 @@ function timeOf(name: string, value: string | undefined, isEnd: boolean): string
 }
 
 /** `--filter column=value`; one that is given again adds a value. */
-function filtersOf(given: readonly string[]): Record<string, unknown[]> {
+function filtersOf(texts: readonly string[]): Record<string, unknown[]> {
   const filters: Record<string, unknown[]> = {};
-  for (const one of given) {
+  for (const one of texts) {
     const [, column, value] = /^(\w+)=(.*)$/s.exec(one) ?? [];
     if (column === undefined || value === undefined) {
       throw new UsageError(`--filter ${one}: expected COLUMN=VALUE`);

@@ -39,20 +39,20 @@ export async function* decodeFrames(
       yield { kind: "data", bytes: payload, rows };
       continue;
     }
-    const said = JSON.parse(new TextDecoder().decode(payload)) as Said;
+    const trailer = JSON.parse(new TextDecoder().decode(payload)) as Trailer;
     if (kind === kinds.failed) {
-      throw said.usage === true ? new UsageError(said.message) : new Error(said.message);
+      throw trailer.usage === true ? new UsageError(trailer.message) : new Error(trailer.message);
     }
-    if (said.kind === "rows") rows = said.rows ?? 0;
-    else if (said.kind === "total" || said.kind === "end") {
-      hasEnded = said.kind === "end";
-      yield { kind: said.kind, rows: said.rows ?? 0 };
+    if (trailer.kind === "rows") rows = trailer.rows ?? 0;
+    else if (trailer.kind === "total" || trailer.kind === "end") {
+      hasEnded = trailer.kind === "end";
+      yield { kind: trailer.kind, rows: trailer.rows ?? 0 };
     }
   }
   if (!hasEnded) throw new Error("The server ended before the export did.");
 }
 
-interface Said {
+interface Trailer {
   kind?: string;
   rows?: number;
   message?: string;

@@ -72,21 +72,21 @@ async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> 
 }
 
 function roleOf(values: Values): Role {
-  const given = optional(values, "role");
-  const role = roles.find((one) => one === given);
+  const text = optional(values, "role");
+  const role = roles.find((one) => one === text);
   if (role) return role;
   throw new UsageError(
-    given === undefined
+    text === undefined
       ? "--role is missing: expected owner, member or viewer"
-      : `--role ${given}: expected owner, member or viewer`,
+      : `--role ${text}: expected owner, member or viewer`,
   );
 }
 
 /** Empty when none is given. */
 function emailOf(values: Values): string {
-  const given = optional(values, "email");
-  if (given === undefined) return "";
-  const email = readEmail(given);
+  const text = optional(values, "email");
+  if (text === undefined) return "";
+  const email = readEmail(text);
   if (email !== undefined) return email;
-  throw new UsageError(`--email ${given}: expected an address such as ann@example.com`);
+  throw new UsageError(`--email ${text}: expected an address such as ann@example.com`);
 }

@@ -15,7 +15,7 @@ function setup(hasSignIn = true) {
     find: (name: string) =>
       Promise.resolve(name === "team" ? { id: 2, name: "team" } as Account : undefined),
   } as AccountStore;
-  const parts = {
+  const deps = {
     accounts,
     people: {
       invite: (accountId: number, invitation: typeof made[0]["invitation"], note?: AuditNote) => {
@@ -29,7 +29,7 @@ function setup(hasSignIn = true) {
     dashboardBase: "https://gateway.example.com",
     hasSignIn,
   };
-  const run = (values: Record<string, string>) => inviteCommands.invite!.run(parts, values, [], "");
+  const run = (values: Record<string, string>) => inviteCommands.invite!.run(deps, values, [], "");
   return { run, made, notes };
 }
 

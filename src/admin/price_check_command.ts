@@ -28,12 +28,13 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
     new Date(now.getTime() - comparedDays * 86_400_000);
   const commands = await deps.openPrices();
   try {
-    await deps.flushRecords();
+    await deps.flushRecords({ timeoutMs: Infinity });
+    await deps.archivePrices();
     const publicPrices = await openPublicPrices((label) => commands.registry.find(label)?.baseUrl);
     const vendors = await findGaps({ ...commands, publicPrices }, now);
     const table = compareTable({ ...commands, publicPrices }, now);
     const accounts = (await deps.accounts.list()).map(({ id }) => id);
-    const told = await vendorReportedCosts(
+    const reported = await vendorReportedCosts(
       { ...commands, store: commands.repricing },
       accounts,
       since,
@@ -58,13 +59,13 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
       vendors: vendors.map(vendorJson),
       differences: open.map(differenceJson),
       explained_differences: explained.map((one) => ({ ...differenceJson(one), why: one.why })),
-      told_costs: told.map(toldJson),
+      told_costs: reported.map(reportedJson),
     };
     const lines = [
       ...vendors.flatMap(vendorLines),
       `${table.rows} rows, ${table.compared} of them in ${publicPackage}: ${table.equal} equal, ${open.length} prices differ, ${explained.length} more are explained (--json lists them).`,
       ...open.map(differenceLine),
-      ...told.map(toldLine),
+      ...reported.map(reportedLine),
     ];
     return done(json, lines);
   } finally {
@@ -134,21 +135,22 @@ function differenceLine(one: RowComparison): string {
   return `  ${vendor}/${model} ${dimension}${from}${to}: ours ${ours} (${where.source}), the package ${theirs}`;
 }
 
-function toldJson(one: VendorReportedCost) {
+function reportedJson(one: VendorReportedCost) {
   return {
     vendor: one.vendor,
     model: one.model,
     calls: one.calls,
-    told_usd: nanosToUsd(one.toldNanos),
+    told_usd: nanosToUsd(one.reportedNanos),
     compared_told_usd: nanosToUsd(one.comparedNanos),
     list_usd: nanosToUsd(one.listNanos),
     difference_usd: nanosToUsd(one.comparedNanos - one.listNanos),
   };
 }
 
-function toldLine(one: VendorReportedCost): string {
-  const { vendor, model, calls, told_usd: told, list_usd: list, difference_usd: more } = toldJson(
-    one,
-  );
-  return `${vendor}/${model}: ${calls} calls cost ${told} USD as the vendor told; where it lists a price ${list} USD by that, difference ${more} USD.`;
+function reportedLine(one: VendorReportedCost): string {
+  const { vendor, model, calls, told_usd: reported, list_usd: list, difference_usd: more } =
+    reportedJson(
+      one,
+    );
+  return `${vendor}/${model}: ${calls} calls cost ${reported} USD as the vendor told; where it lists a price ${list} USD by that, difference ${more} USD.`;
 }

@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../records/flush_records.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { RepricingStore } from "../repricing/repricing.ts";
@@ -13,8 +14,9 @@ export interface PriceCommandDeps {
   /** Prices as the files say now: a running server has those of its start. */
   openPrices: () => PriceCommands | Promise<PriceCommands>;
   priceVersions: PriceVersionStore;
-  /** Resolves when the store holds all calls that ended before, and the prices they name. */
-  flushRecords: () => Promise<void>;
+  flushRecords: FlushRecords;
+  /** Stores the prices behind the versions that records name; prices may have been learned just now. */
+  archivePrices: () => Promise<void>;
 }
 
 /** Prices, the vendors' model lists and the stored calls, for one command. */

@@ -31,7 +31,8 @@ export async function repriceCalls(
     const accounts = wanted === undefined
       ? await deps.accounts.list()
       : [await findAccount(deps.accounts, wanted)];
-    await deps.flushRecords();
+    await deps.flushRecords({ timeoutMs: Infinity });
+    await deps.archivePrices();
     // A version stands for its prices before the first record names it.
     if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
     const models = await reprice(
@@ -91,7 +92,7 @@ function modelJson(one: ModelCorrection) {
     new_cost_usd: nanosToUsd(one.newCostNanos),
     difference_usd: nanosToUsd(one.newCostNanos - one.oldCostNanos),
     charged_difference_usd: nanosToUsd(one.chargedNanos),
-    kept: one.kept,
+    kept: one.unchanged,
   };
 }
 
@@ -113,15 +114,15 @@ function linesOf(models: readonly ModelCorrection[], dryRun: boolean): string[] 
     const json = modelJson(one);
     return `${one.vendor}/${one.model}: ${one.corrected} of ${one.calls} calls, ${json.old_cost_usd} → ${json.new_cost_usd} USD (difference ${json.difference_usd}, charged ${json.charged_difference_usd})`;
   });
-  const kept = models.flatMap((one) =>
-    Object.entries(one.kept).filter(([, calls]) => calls > 0).map(([why, calls]) =>
+  const unchanged = models.flatMap((one) =>
+    Object.entries(one.unchanged).filter(([, calls]) => calls > 0).map(([why, calls]) =>
       `${one.vendor}/${one.model}: ${calls} calls keep their cost (${why.replace("_", " ")})`
     )
   );
   const total = totalJson(models);
   return [
     ...changed,
-    ...kept,
+    ...unchanged,
     `${total.corrected} of ${total.calls} calls ${
       dryRun ? "would be" : "were"
     } corrected: ${total.old_cost_usd} → ${total.new_cost_usd} USD, difference ${total.difference_usd}, charged ${total.charged_difference_usd}.`,

@@ -5,15 +5,14 @@ import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
 import type { StoredResponseStore } from "../shared/stored_response.ts";
-import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
+import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds } from "../relay/answer_ids.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { Recorder } from "../records/recorder.ts";
 
 /** Calls that go on in the service while their caller is away. */
@@ -41,14 +40,14 @@ export interface BackgroundDeps {
   runner: Pick<BackgroundRunner, "add" | "stop">;
   kept: StoredResponseStore;
   recorder: Pick<Recorder, "drain">;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
   /** Unfinished calls of an account; the free tier a tenth. */
   perAccount: number;
 }
 
-/** Headers that a call is asked again with: what the service reads, and what vendors are told. */
-const keptHeaders =
+/** Headers that a call is made with later: those that the service reads, and those for vendors. */
+const storedHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
 export function createBackground(deps: BackgroundDeps): Background {
@@ -56,22 +55,22 @@ export function createBackground(deps: BackgroundDeps): Background {
 }
 
 class BackgroundCalls implements Background {
-  readonly #parts: BackgroundDeps;
+  readonly #deps: BackgroundDeps;
   readonly #form: BackgroundForm;
 
   constructor(deps: BackgroundDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#form = deps.dialects.responses.background!;
   }
 
   async send(request: RelayRequest): Promise<Reply> {
-    const { relay } = this.#parts;
+    const { relay } = this.#deps;
     const form = request.dialect.background;
     const sent = request.body as { stream?: unknown; store?: unknown };
     if (!form?.isAsked(sent)) return await relay.send(request);
     const { step = runAtOnce } = request.caller;
     const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
-    // Who streams is there; should it leave, the answer is read to its end and kept.
+    // A caller that streams is there; should it leave, the answer is read to its end and stored.
     if (sent.stream === true) {
       return await relay.send({
         ...{ ...asked, sentText: request.bodyText },
@@ -84,7 +83,7 @@ class BackgroundCalls implements Background {
         message: "store: a background response is kept until it is asked for; leave 'store' out.",
       });
     }
-    const transactionId = this.#parts.newTransactionId();
+    const transactionId = this.#deps.newTransactionId();
     const responseId = answerIds(transactionId)("resp_");
     const task = new BackgroundTask({ form, transactionId, responseId, queuedText: "{}" });
     const key = { accountId: request.caller.principal.account.id, responseId };
@@ -95,7 +94,7 @@ class BackgroundCalls implements Background {
   }
 
   async find(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept } = this.#parts;
+    const { store, kept } = this.#deps;
     const ended = () => kept.findResponse(key.accountId, key.responseId);
     const answer = await ended();
     if (answer) return answer.answerText;
@@ -108,7 +107,7 @@ class BackgroundCalls implements Background {
   }
 
   async cancel(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept, runner } = this.#parts;
+    const { store, kept, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
       if (!await kept.findResponse(key.accountId, key.responseId)) return undefined;
@@ -131,7 +130,7 @@ class BackgroundCalls implements Background {
   }
 
   async remove(key: BackgroundKey): Promise<boolean> {
-    const { store, kept, runner, recorder } = this.#parts;
+    const { store, kept, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
     // What is not written yet could not be removed.
@@ -146,7 +145,7 @@ class BackgroundCalls implements Background {
     form: BackgroundForm,
     { call, target, authorization, losses }: TakenCall,
   ): Promise<Reply> {
-    const { store, runner, perAccount } = this.#parts;
+    const { store, runner, perAccount } = this.#deps;
     const { account } = caller.principal;
     const headers = losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {};
     const begun = call.begun();
@@ -180,13 +179,13 @@ class BackgroundCalls implements Background {
     return jsonReply(answerText, headers);
   }
 
-  /** The same request was taken in before, by a process whose answer was not kept. */
+  /** The same request was accepted before, by a process whose reply was not stored. */
   async #again(
     key: BackgroundKey,
-    { trace }: Caller,
+    { trace }: CallContext,
     headers: Record<string, string>,
   ): Promise<Reply> {
-    const first = await this.#parts.store.find(key);
+    const first = await this.#deps.store.find(key);
     const text = await this.find(key);
     if (!first || text === undefined) throw new Fault("response_not_found");
     trace.transactionId = first.transactionId;
@@ -195,7 +194,7 @@ class BackgroundCalls implements Background {
   }
 }
 
-function drained(caller: Caller): Caller {
+function drained(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
   return { ...caller, principal, goesOn: true };
@@ -209,7 +208,7 @@ function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
   return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
 }
 
-function repeatableOf(caller: Caller, bodyText: string) {
+function repeatableOf(caller: CallContext, bodyText: string) {
   const { requestId, path, principal } = caller;
   // An id of ours is new each time.
   if (caller.header("x-request-id") !== requestId) return undefined;
@@ -218,8 +217,8 @@ function repeatableOf(caller: Caller, bodyText: string) {
   return { requestId: key, requestHash: fingerprint };
 }
 
-function headersOf(caller: Caller): Record<string, string> {
-  const names = (caller.headerNames?.() ?? []).filter((name) => keptHeaders.test(name));
+function headersOf(caller: CallContext): Record<string, string> {
+  const names = (caller.headerNames?.() ?? []).filter((name) => storedHeaders.test(name));
   return Object.fromEntries(names.map((name) => [name, caller.header(name) ?? ""]));
 }
 

@@ -19,7 +19,7 @@ export interface BackgroundClaim extends BackgroundKey {
   bodyUnits: number;
 }
 
-/** What is kept of a request until its call is recorded: all that it can be asked again with. */
+/** What is stored of a request until its call is recorded: all that it takes to make it again. */
 export interface BackgroundRequest {
   /** As the caller sent it. */
   bodyText: string;
@@ -28,7 +28,7 @@ export interface BackgroundRequest {
   vendor: string | null;
   /** Those that the service or a vendor looks at; no credentials. */
   headers: Readonly<Record<string, string>>;
-  /** The vendor key came with the request, and is kept nowhere. */
+  /** The vendor key came with the request, and is stored nowhere. */
   hasOwnKey: boolean;
   /** Its record as it stands before the vendor was asked, without payload. */
   begun: Interaction;
@@ -36,7 +36,7 @@ export interface BackgroundRequest {
 
 export interface NewBackgroundCall extends BackgroundKey {
   request: BackgroundRequest;
-  /** The response object as the caller is told of it; JSON text. */
+  /** The response object as the caller gets it; JSON text. */
   answerText: string;
   /** `X-Request-ID` where the caller chose it, and a hash of what was sent with it. */
   repeatable: { requestId: string; requestHash: string } | undefined;
@@ -56,13 +56,13 @@ export interface ClaimedBackgroundCall extends BackgroundKey {
 export interface FoundBackgroundCall {
   state: BackgroundState;
   transactionId: string;
-  /** Null where the answer is among the kept ones. */
+  /** Null where the answer is among the stored responses. */
   answerText: string | null;
 }
 
 /**
  * Background calls. A call is held by the process that took it in, and by another one when that is
- * silent for `holdMs`; it ends with its record (`Kept.background`), in one transaction.
+ * silent for `holdMs`; it ends with its record (`Retained.background`), in one transaction.
  */
 export interface BackgroundStore {
   /**

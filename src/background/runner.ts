@@ -2,18 +2,18 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { createFairQueue, type FairQueue } from "../base/fair_queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type {
-  BackgroundClaim,
-  BackgroundKey,
-  BackgroundState,
-  BackgroundStore,
+import {
+  type BackgroundClaim,
+  type BackgroundKey,
+  type BackgroundState,
+  type BackgroundStore,
+  holdMs,
 } from "./background_call.ts";
-import { holdMs } from "./background_call.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type BackgroundAskDeps, workOn } from "./work.ts";
 import type { StopReason } from "../relay/background_task.ts";
 import type { Authorization } from "../relay/authorize.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
 export interface ClaimedCall extends BackgroundClaim {
@@ -33,7 +33,7 @@ export interface ClaimedCall extends BackgroundClaim {
 
 export interface BackgroundRunnerDeps extends Omit<BackgroundAskDeps, "form"> {
   store: BackgroundStore;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   log: Log;
   /** A timer. */
   pause: (ms: number) => Promise<void>;
@@ -46,7 +46,7 @@ const defaultAtWork = { all: 128, perAccount: 32 };
 /** Of requests that are long, of which each takes as much memory as many others. */
 const largeAtWork = { atOnce: 6, atOncePerKey: 2 };
 const largeUnits = 1024 * 1024;
-/** How often the store is told that this process is there. */
+/** How often this process renews its hold on its calls. */
 const renewMs = holdMs / 3;
 /** A record that is so long on its way is the next process's to make. */
 const patienceMs = 10 * 60_000;
@@ -55,7 +55,7 @@ const closeMs = 5_000;
 
 /** Works on background calls: those that this process took in, and those that others left. */
 export class BackgroundRunner {
-  readonly #parts: BackgroundRunnerDeps;
+  readonly #deps: BackgroundRunnerDeps;
   readonly #held = new Map<string, ClaimedCall>();
   readonly #queue: FairQueue;
   readonly #large = createFairQueue(largeAtWork);
@@ -64,7 +64,7 @@ export class BackgroundRunner {
   #isClosing = false;
 
   constructor(deps: BackgroundRunnerDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     const { all, perAccount } = deps.atWork ?? defaultAtWork;
     this.#most = all;
     this.#queue = createFairQueue({ atOnce: all, atOncePerKey: perAccount });
@@ -102,7 +102,7 @@ export class BackgroundRunner {
     if (this.#held.size > 0) await this.#look([...this.#held.values()]);
     const room = this.#most - this.#queue.inside - this.#queue.waiting;
     if (this.#isClosing || room <= 0) return;
-    const taken = await this.#parts.store.takeOver(Math.min(room, 16), [...this.#held.keys()]);
+    const taken = await this.#deps.store.takeOver(Math.min(room, 16), [...this.#held.keys()]);
     for (const key of taken) this.add(key, { authorization: undefined, vendorKey: undefined });
   }
 
@@ -112,7 +112,7 @@ export class BackgroundRunner {
     const all = [...this.#held.values()];
     for (const held of all) if (!held.isAtWork) this.stop(held, "given_up");
     if (all.length === 0) return;
-    await Promise.race([Promise.all(all.map(({ ended }) => ended)), this.#parts.pause(ms)]);
+    await Promise.race([Promise.all(all.map(({ ended }) => ended)), this.#deps.pause(ms)]);
   }
 
   /** Gives back what has not ended, for others to ask again, or this one's next run. */
@@ -121,22 +121,22 @@ export class BackgroundRunner {
     const all = [...this.#held.values()];
     for (const held of all) this.stop(held, "given_up");
     if (all.length === 0) return;
-    await Promise.race([Promise.all(all.map(({ ended }) => ended)), this.#parts.pause(closeMs)]);
+    await Promise.race([Promise.all(all.map(({ ended }) => ended)), this.#deps.pause(closeMs)]);
   }
 
   /** Never throws. */
   async #run(held: ClaimedCall): Promise<void> {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     let leave = () => {};
     try {
       leave = await this.#enter(held);
       held.isAtWork = true;
-      const form = this.#parts.dialects.responses.background!;
-      const outcome = await workOn({ ...this.#parts, form }, held);
+      const form = this.#deps.dialects.responses.background!;
+      const outcome = await workOn({ ...this.#deps, form }, held);
       leave();
       if (outcome === "left") return this.#forget(held);
-      held.doneMs = this.#parts.clock.monotonicMs();
-      await this.#parts.recorder.drain();
+      held.doneMs = this.#deps.clock.monotonicMs();
+      await this.#deps.recorder.drain();
       this.#forget(held);
     } catch (thrown) {
       // With the store away the record is in the journal; else the next look finds the call.
@@ -169,7 +169,7 @@ export class BackgroundRunner {
   }
 
   async #look(all: readonly ClaimedCall[]): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const states = await store.held();
     for (const held of all) await this.#compare(held, states.get(held.responseId));
     const nowMs = clock.monotonicMs();
@@ -179,7 +179,7 @@ export class BackgroundRunner {
   }
 
   async #compare(held: ClaimedCall, state: BackgroundState | undefined): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     if (held.doneMs !== undefined) {
       if (state === undefined || clock.monotonicMs() - held.doneMs > patienceMs) this.#forget(held);
     } else if (state === "cancelled" || state === "deleted") {

@@ -1,10 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
-import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
+import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -12,20 +12,19 @@ import type { ClaimedCall } from "./runner.ts";
 import { type HeavyWorkLimits, rereadRequest } from "../relay/plan/reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call_facts.ts";
-import type { Caller } from "../relay/call_context.ts";
-import { endingOf } from "../relay/deliver.ts";
+import type { CallContext } from "../relay/call_context.ts";
+import { endingOf } from "../relay/pipeline.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 export interface BackgroundAskDeps {
   store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
   relay: Pick<Relay, "send">;
   apiKeys: Pick<ApiKeyStore, "findById">;
   registry: Registry;
-  dialects: Readonly<Record<"responses", FullDialect>>;
+  dialects: Readonly<Record<"responses", Dialect>>;
   form: BackgroundForm;
   recorder: Recorder;
   journal: CallJournal;
@@ -180,7 +179,7 @@ function callerOf(
   { request }: ClaimedBackgroundCall,
   { stop, vendorKey }: ClaimedCall,
   principal: Principal,
-): Caller {
+): CallContext {
   const { begun, headers, path } = request;
   const { requestId, sessionId, userId, endpoint, createdAt } = begun;
   const { signal } = stop;
@@ -191,7 +190,7 @@ function callerOf(
     path,
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
-    // One call, from when it was taken in: its row has the time that its caller was told.
+    // One call, from when it was taken in: its row has the time that its caller was given.
     arrivedAt: createdAt,
     arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
     silenceMs: timeoutMs,
@@ -211,7 +210,7 @@ async function conclude(
     bodyText,
     payloadLimits(deps, dialects.responses),
   );
-  const interaction: Interaction = {
+  const interaction: SettledCall = {
     ...begun,
     status: ending.status === "cancelled" ? "cancelled" : "failed",
     httpStatus: ending.errorCode === undefined ? null : errors[ending.errorCode].status,

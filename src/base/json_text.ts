@@ -1,3 +1,4 @@
+// Our own: values are replaced inside the text, and every other byte stays as the caller sent it.
 import { finish, type Steps } from "./steps.ts";
 
 /**

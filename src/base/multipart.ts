@@ -1,3 +1,4 @@
+// Our own, not busboy: parts are views with their offsets, and duplicate fields are refused.
 import { Buffer } from "node:buffer";
 
 /** One part of a `multipart/form-data` body (RFC 7578); nothing of it is copied. */

@@ -1,3 +1,5 @@
+// Our own, not eventsource-parser: events keep the exact bytes that they came in, to be forwarded.
+
 /** One server-sent event, or one run of comment lines, with the bytes it came in. */
 export interface SseEvent {
   /**

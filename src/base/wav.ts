@@ -1,3 +1,5 @@
+// Our own: a header of 44 bytes, for sound that is streamed before its length is known.
+
 /** Samples without a header: whole numbers of 16 bits, little-endian. */
 export interface PcmFormat {
   /** Samples per second. */

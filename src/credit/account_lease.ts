@@ -3,7 +3,7 @@ import { mostNanos } from "../pricing/plausible.ts";
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
 export interface LeasePolicy {
   leaseMs: number;
-  /** Unspent credit goes back after so long without a new call. */
+  /** Unspent credit is returned after this long without a new call. */
   idleMs: number;
   /** Leased ahead of need at the least, where the balance has room for it. */
   aheadNanos: bigint;
@@ -48,7 +48,7 @@ export class AccountLease {
   #lease: Lease | undefined;
   #inFlight = 0n;
   #usedMs: number;
-  /** What the store last said is left for others. */
+  /** Unleased balance according to the store's last answer (nano-dollars). */
   #othersNanos: bigint | undefined;
   #recentBound = 0n;
   #peakInFlight = 0n;
@@ -93,7 +93,7 @@ export class AccountLease {
       this.#spent += chargedNanos;
       lease.inFlightNanos -= boundNanos;
       lease.freeNanos += boundNanos - chargedNanos;
-      // A charge beyond the lease is the balance's; later credit is not held back for it.
+      // Overruns are charged to the balance; they don't reduce future credit on this lease.
       if (lease.freeNanos + lease.inFlightNanos < 0n) lease.freeNanos = -lease.inFlightNanos;
     };
     return {
@@ -159,7 +159,7 @@ export class AccountLease {
       if (times.expiresMs > held.expiresMs) Object.assign(held, times);
       return true;
     }
-    // A lease that the store had to make anew is none of what was held under its name.
+    // The store re-created the lease: replace what we held, don't add to it.
     this.#lease = { id: lease.id, ...times, freeNanos: lease.grantedNanos, inFlightNanos: 0n };
     return true;
   }
@@ -169,7 +169,7 @@ export class AccountLease {
     this.#othersNanos = othersNanos;
   }
 
-  /** Takes out what should go back now; 0 when all of it is of use. */
+  /** Removes credit that should be returned to the account now; undefined if there is none. */
   takeSurplus(nowMs: number, all: boolean): { leaseId: string; nanos: bigint } | undefined {
     const lease = this.#live(nowMs);
     if (!lease || lease.freeNanos <= 0n) return undefined;

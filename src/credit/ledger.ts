@@ -69,7 +69,7 @@ export interface LeasesReturned {
 export interface LedgerGap {
   accountId: number;
   what: "balance" | "leased" | "leases";
-  keptNanos: bigint;
+  unspentNanos: bigint;
   entriesNanos: bigint;
 }
 

@@ -37,15 +37,15 @@ export interface ReservationsDeps {
   shared: boolean;
 }
 
-/** Leases go back after so long without a call (interface.md §5). */
+/** A lease is returned after this long without a call. */
 const idleMs = 5_000;
 /** 0.10 USD. */
 const aheadNanos = 100_000_000n;
-/** So long nothing is taken ahead after a failure, a lease that fell short or one given back. */
-const patienceMs = 1_000;
+/** No prefetch for this long after a failed, short or returned lease. */
+const prefetchPauseMs = 1_000;
 
 export function createReservations(deps: ReservationsDeps): Reservations {
-  return new Escrows(deps);
+  return new AccountReservations(deps);
 }
 
 interface Waiter {
@@ -62,39 +62,39 @@ interface SentRequest {
   sentMs: number;
 }
 
-/** One account here. At most one operation of it is under way at the store. */
+/** In-memory credit state of one account. Its store operations are serialized. */
 interface AccountState {
   readonly accountId: number;
   readonly lease: AccountLease;
   waiters: Waiter[];
-  /** A request whose outcome was not learned; it is repeated before anything else. */
+  /** Request with unknown outcome (timeout, lost connection); retried under the same id before any other. */
   unsure: SentRequest | undefined;
-  /** What is to go back, until the store has said that it has. */
+  /** Returns that the store hasn't acknowledged yet. */
   returns: LeaseReturn[];
-  /** Nothing that no call waits for is asked of the store before. */
-  patientUntilMs: number;
+  /** Earliest time (monotonic ms) of the next prefetch. */
+  nextPrefetchMs: number;
   /** Whether the last operation failed. */
   failing: boolean;
   busy: boolean;
   working: Promise<void>;
-  /** Calls under way as the store was last told. */
-  toldInFlight: bigint;
-  /** A refused call has left something that others may use. */
+  /** Calls under way, as last reported to the store. */
+  reportedInFlight: bigint;
+  /** A waiter was refused: return the remaining free credit so that other processes can use it. */
   giveUp: boolean;
 }
 
-class Escrows implements Reservations {
-  readonly #parts: ReservationsDeps;
-  readonly #desks = new Map<number, AccountState>();
+class AccountReservations implements Reservations {
+  readonly #deps: ReservationsDeps;
+  readonly #accounts = new Map<number, AccountState>();
   #closing = false;
 
   constructor(deps: ReservationsDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   async reserve(accountId: number, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return freeOfCharge;
-    const account = this.#deskOf(accountId);
+    const account = this.#accountOf(accountId);
     account.lease.noteCall(boundNanos, this.#nowMs());
     // Who came before and waits goes first.
     const reservation = account.waiters.length > 0 ? undefined : this.#admit(account, boundNanos);
@@ -109,22 +109,22 @@ class Escrows implements Reservations {
   }
 
   async show(accountId: number): Promise<Credit> {
-    const { ledger, processId } = this.#parts;
+    const { ledger, processId } = this.#deps;
     const others = await ledger.show(accountId, processId);
-    const ours = this.#desks.get(accountId)?.lease.inFlightNanos ?? 0n;
+    const ours = this.#accounts.get(accountId)?.lease.inFlightNanos ?? 0n;
     return { ...others, reservedNanos: others.reservedNanos + ours };
   }
 
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
-    for (const account of this.#desks.values()) account.lease.fade(nowMs);
+    for (const account of this.#accounts.values()) account.lease.fade(nowMs);
     await this.#renew();
     await this.#look();
-    await Promise.all([...this.#desks.values()].map((account) => this.#work(account)));
-    for (const account of this.#desks.values()) {
+    await Promise.all([...this.#accounts.values()].map((account) => this.#work(account)));
+    for (const account of this.#accounts.values()) {
       if (account.busy || account.unsure || account.returns.length > 0) continue;
       if (!account.lease.isEmpty(this.#nowMs())) continue;
-      this.#desks.delete(account.accountId);
+      this.#accounts.delete(account.accountId);
     }
   }
 
@@ -132,34 +132,34 @@ class Escrows implements Reservations {
     this.#closing = true;
     // So that nothing is shown as under way any more; the next step tells whether the store is away.
     await this.#renew().catch(() => {});
-    await Promise.all([...this.#desks.values()].map(async (account) => {
+    await Promise.all([...this.#accounts.values()].map(async (account) => {
       await account.working;
       await this.#work(account);
     }));
   }
 
   #nowMs(): number {
-    return this.#parts.clock.monotonicMs();
+    return this.#deps.clock.monotonicMs();
   }
 
-  #deskOf(accountId: number): AccountState {
-    const known = this.#desks.get(accountId);
-    if (known) return known;
-    const leaseMs = this.#parts.leaseSeconds * 1000;
+  #accountOf(accountId: number): AccountState {
+    const existing = this.#accounts.get(accountId);
+    if (existing) return existing;
+    const leaseMs = this.#deps.leaseSeconds * 1000;
     const account: AccountState = {
       accountId,
       lease: new AccountLease({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
       waiters: [],
       unsure: undefined,
       returns: [],
-      patientUntilMs: 0,
+      nextPrefetchMs: 0,
       failing: false,
       busy: false,
       working: Promise.resolve(),
-      toldInFlight: 0n,
+      reportedInFlight: 0n,
       giveUp: false,
     };
-    this.#desks.set(accountId, account);
+    this.#accounts.set(accountId, account);
     return account;
   }
 
@@ -181,8 +181,8 @@ class Escrows implements Reservations {
   }
 
   /**
-   * Serves who waits and does what the store has to know, one operation after the other. Nothing
-   * is awaited between the last look and the end, so nobody who comes meanwhile is overlooked.
+   * Drains the queue: serves waiters from memory, then runs the next store operation. No await
+   * between the last check and clearing `busy`, so a waiter can't be missed.
    */
   #work(account: AccountState): Promise<void> {
     if (account.busy) return account.working;
@@ -209,7 +209,7 @@ class Escrows implements Reservations {
 
   #failed(account: AccountState, thrown: unknown): void {
     account.failing = true;
-    account.patientUntilMs = this.#nowMs() + patienceMs;
+    account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
     for (const waiter of account.waiters.splice(0)) waiter.reject(thrown);
     if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
     // Nobody knows what the store made of it: the lease is left to run out there.
@@ -217,7 +217,7 @@ class Escrows implements Reservations {
     if (leaseId !== undefined) account.lease.lost(leaseId);
     account.unsure = undefined;
     account.returns = [];
-    this.#parts.log.error("credit could not be leased or given back", {
+    this.#deps.log.error("credit could not be leased or given back", {
       account: account.accountId,
       reason: messageOf(thrown),
     });
@@ -239,27 +239,29 @@ class Escrows implements Reservations {
       account.unsure = undefined;
       return this.#next(account);
     }
-    const isPatient = account.waiters.length === 0 && nowMs < account.patientUntilMs &&
+    const mayPrefetch = account.waiters.length === 0 && nowMs < account.nextPrefetchMs &&
       !this.#closing;
-    if (unsure) return isPatient ? undefined : () => this.#take(account, unsure);
+    if (unsure) return mayPrefetch ? undefined : () => this.#take(account, unsure);
     if (account.waiters.length === 0) {
       const surplus = account.lease.takeSurplus(nowMs, account.giveUp || this.#closing);
       account.giveUp = false;
-      if (surplus) this.#giveBack(account, surplus.leaseId, surplus.nanos);
+      if (surplus) this.#returnCredit(account, surplus.leaseId, surplus.nanos);
     }
     const [back] = account.returns;
-    if (back) return account.failing && isPatient ? undefined : () => this.#release(account, back);
+    if (back) {
+      return account.failing && mayPrefetch ? undefined : () => this.#release(account, back);
+    }
     if (account.waiters.length > 0) {
       const demand = account.lease.demand(account.waiters.map((one) => one.boundNanos), nowMs);
       return () => this.#take(account, this.#request(account, demand, nowMs));
     }
-    if (this.#closing || isPatient) return undefined;
+    if (this.#closing || mayPrefetch) return undefined;
     const ahead = account.lease.demandAhead(nowMs);
     return ahead && (() => this.#take(account, this.#request(account, ahead, nowMs)));
   }
 
   #request(account: AccountState, demand: Demand, nowMs: number): SentRequest {
-    const { newId, processId, leaseSeconds } = this.#parts;
+    const { newId, processId, leaseSeconds } = this.#deps;
     const held = account.lease.leaseId(nowMs);
     const request = {
       operationId: newId(),
@@ -277,15 +279,15 @@ class Escrows implements Reservations {
     const isRepeat = account.unsure !== undefined;
     account.unsure = sent;
     const { request, sentMs } = sent;
-    const { grantedNanos, availableNanos, isNew } = await this.#parts.ledger.take(request);
+    const { grantedNanos, availableNanos, isNew } = await this.#deps.ledger.take(request);
     account.unsure = undefined;
     account.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
       const lease = { ...sent.lease, isNew, grantedNanos };
       const isOfUse = account.lease.taken(lease, sentMs, this.#nowMs());
-      if (!isOfUse) this.#giveBack(account, request.leaseId, grantedNanos);
+      if (!isOfUse) this.#returnCredit(account, request.leaseId, grantedNanos);
     }
-    if (grantedNanos < request.aheadNanos) account.patientUntilMs = this.#nowMs() + patienceMs;
+    if (grantedNanos < request.aheadNanos) account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
     this.#serve(account);
     // A repeat was made for others than those who wait now.
     if (!isRepeat) this.#refuse(account, availableNanos);
@@ -302,33 +304,33 @@ class Escrows implements Reservations {
     });
   }
 
-  #giveBack(account: AccountState, leaseId: string, amountNanos: bigint): void {
+  #returnCredit(account: AccountState, leaseId: string, amountNanos: bigint): void {
     const { accountId } = account;
-    account.returns.push({ operationId: this.#parts.newId(), accountId, leaseId, amountNanos });
+    account.returns.push({ operationId: this.#deps.newId(), accountId, leaseId, amountNanos });
   }
 
   async #release(account: AccountState, back: LeaseReturn): Promise<void> {
-    const availableNanos = await this.#parts.ledger.release(back);
+    const availableNanos = await this.#deps.ledger.release(back);
     account.returns = account.returns.filter((one) => one !== back);
     // What has just gone back for others is not fetched again at once.
-    account.patientUntilMs = this.#nowMs() + patienceMs;
+    account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
     account.lease.noteOthers(availableNanos);
   }
 
   async #renew(): Promise<void> {
     const sentMs = this.#nowMs();
-    const { ledger, shared, leaseSeconds } = this.#parts;
-    const due = [...this.#desks.values()].flatMap((account) => {
+    const { ledger, shared, leaseSeconds } = this.#deps;
+    const due = [...this.#accounts.values()].flatMap((account) => {
       const held = account.lease.held(sentMs);
-      const news = shared && held && held.inFlightNanos !== account.toldInFlight;
-      return held && (held.isDue || news)
+      const hasChanged = shared && held && held.inFlightNanos !== account.reportedInFlight;
+      return held && (held.isDue || hasChanged)
         ? [{ desk: account, ...held, accountId: account.accountId }]
         : [];
     });
     if (due.length === 0) return;
     const there = await ledger.renew(due, leaseSeconds);
     for (const { desk: account, leaseId, inFlightNanos } of due) {
-      account.toldInFlight = inFlightNanos;
+      account.reportedInFlight = inFlightNanos;
       if (there.has(leaseId)) account.lease.renewed(leaseId, sentMs);
       else account.lease.lost(leaseId);
     }
@@ -336,12 +338,12 @@ class Escrows implements Reservations {
 
   /** Where others were refused meanwhile, what lies here unused goes back. */
   async #look(): Promise<void> {
-    if (!this.#parts.shared) return;
-    const holding = [...this.#desks.values()].filter(({ lease }) =>
+    if (!this.#deps.shared) return;
+    const holding = [...this.#accounts.values()].filter(({ lease }) =>
       lease.freeNanos(this.#nowMs()) > 0n
     );
     if (holding.length === 0) return;
-    const left = await this.#parts.ledger.available(holding.map(({ accountId }) => accountId));
+    const left = await this.#deps.ledger.available(holding.map(({ accountId }) => accountId));
     for (const { accountId, lease } of holding) lease.noteOthers(left.get(accountId) ?? 0n);
   }
 }

@@ -3,7 +3,7 @@ import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** What capped keys may spend in a day and a month of UTC (interface.md §5). Amounts in nano-dollars. */
+/** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
   /**
    * Sets the call's upper bound aside under the key's caps; nothing is left of it once it is
@@ -64,7 +64,7 @@ export function createSpendCaps(
 }
 
 /** What is known of one key's spend. */
-interface Book {
+interface CapLedger {
   readonly keyId: string;
   day: number;
   dayNanos: bigint;
@@ -84,7 +84,7 @@ const noHold: SpendHold = { settle() {} };
 class Caps implements SpendCaps {
   readonly #store: SpendStore;
   readonly #clock: Clock;
-  readonly #books = new Map<string, Book>();
+  readonly #ledgers = new Map<string, CapLedger>();
   /** Reads run one after the other: an older sum never takes the place of a newer one. */
   #lastRead: Promise<void> = Promise.resolve();
 
@@ -96,44 +96,44 @@ class Caps implements SpendCaps {
   async reserve(call: CappedCall): Promise<SpendHold> {
     const { key, transactionId, upperBoundNanos } = call;
     if (key.capDayNanos === null && key.capMonthNanos === null) return noHold;
-    const book = this.#bookOf(key.id);
-    if (this.#isStale(book)) await this.#readForCall(book);
+    const ledger = this.#bookOf(key.id);
+    if (this.#isStale(ledger)) await this.#readForCall(ledger);
     // From here to the hold nothing is waited for, so that no other call comes in between.
-    if (upperBoundNanos > 0n) permit(call, spendOf(book));
-    book.held.set(transactionId, { nanos: upperBoundNanos, atMs: call.at.getTime() });
+    if (upperBoundNanos > 0n) permit(call, spendOf(ledger));
+    ledger.held.set(transactionId, { nanos: upperBoundNanos, atMs: call.at.getTime() });
     return {
       settle(chargedNanos) {
-        const hold = book.held.get(transactionId);
+        const hold = ledger.held.get(transactionId);
         if (!hold) return;
-        book.held.delete(transactionId);
+        ledger.held.delete(transactionId);
         if (chargedNanos === 0n) return;
-        book.charged.set(transactionId, { nanos: chargedNanos, atMs: hold.atMs });
+        ledger.charged.set(transactionId, { nanos: chargedNanos, atMs: hold.atMs });
       },
     };
   }
 
   async refresh(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
-    const books = [...this.#books.values()].filter((book) =>
-      nowMs - book.usedMs < idleMs || book.charged.size > 0
+    const ledgers = [...this.#ledgers.values()].filter((ledger) =>
+      nowMs - ledger.usedMs < idleMs || ledger.charged.size > 0
     );
-    await this.#inTurn(books);
+    await this.#inTurn(ledgers);
   }
 
-  #inTurn(books: readonly Book[]): Promise<void> {
-    const read = this.#lastRead.then(() => this.#read(books));
+  #inTurn(ledgers: readonly CapLedger[]): Promise<void> {
+    const read = this.#lastRead.then(() => this.#read(ledgers));
     this.#lastRead = read.catch(() => {});
     return read;
   }
 
-  #bookOf(keyId: string): Book {
-    const known = this.#books.get(keyId);
+  #bookOf(keyId: string): CapLedger {
+    const existing = this.#ledgers.get(keyId);
     const usedMs = this.#clock.monotonicMs();
-    if (known) {
-      known.usedMs = usedMs;
-      return known;
+    if (existing) {
+      existing.usedMs = usedMs;
+      return existing;
     }
-    const book: Book = {
+    const ledger: CapLedger = {
       keyId,
       day: -1,
       dayNanos: 0n,
@@ -145,76 +145,83 @@ class Caps implements SpendCaps {
       charged: new Map(),
       reading: undefined,
     };
-    this.#books.set(keyId, book);
-    return book;
+    this.#ledgers.set(keyId, ledger);
+    return ledger;
   }
 
-  #isStale(book: Book): boolean {
-    const isOld = this.#clock.monotonicMs() - book.readMs > staleMs;
-    return isOld || book.day !== startOfDay(this.#clock.now()).getTime();
+  #isStale(ledger: CapLedger): boolean {
+    const isOld = this.#clock.monotonicMs() - ledger.readMs > staleMs;
+    return isOld || ledger.day !== startOfDay(this.#clock.now()).getTime();
   }
 
-  async #readForCall(book: Book): Promise<void> {
+  async #readForCall(ledger: CapLedger): Promise<void> {
     try {
-      await (book.reading ??= this.#inTurn([book]).finally(() => book.reading = undefined));
+      await (ledger.reading ??= this.#inTurn([ledger]).finally(() => ledger.reading = undefined));
     } catch (thrown) {
       // While the store is away a process goes by what it knows itself, if it knows anything.
       const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
-      if (!isAway || book.day === -1) throw thrown;
-      rollDay(book, startOfDay(this.#clock.now()));
+      if (!isAway || ledger.day === -1) throw thrown;
+      rollDay(ledger, startOfDay(this.#clock.now()));
     }
   }
 
   /** Days that are over are summed up once a minute only: they may be long. */
-  async #read(books: readonly Book[]): Promise<void> {
+  async #read(ledgers: readonly CapLedger[]): Promise<void> {
     const day = startOfDay(this.#clock.now());
     const nowMs = this.#clock.monotonicMs();
-    const needsPast = (book: Book) =>
-      book.day !== day.getTime() || nowMs - book.beforeReadMs > pastStaleMs ||
+    const exceeds = (ledger: CapLedger) =>
+      ledger.day !== day.getTime() || nowMs - ledger.beforeReadMs > pastStaleMs ||
       // Once it is stored, the sum of earlier days is another one.
-      [...book.held.values(), ...book.charged.values()].some(({ atMs }) => atMs < day.getTime());
-    const whole = books.filter(needsPast);
-    const today = books.filter((book) => !whole.includes(book));
+      [...ledger.held.values(), ...ledger.charged.values()].some(({ atMs }) =>
+        atMs < day.getTime()
+      );
+    const whole = ledgers.filter(exceeds);
+    const today = ledgers.filter((ledger) => !whole.includes(ledger));
     await this.#readSince(whole, startOfMonth(day), day, nowMs);
     await this.#readSince(today, day, day, nowMs);
   }
 
-  async #readSince(books: readonly Book[], since: Date, day: Date, nowMs: number): Promise<void> {
-    if (books.length === 0) return;
+  async #readSince(
+    ledgers: readonly CapLedger[],
+    since: Date,
+    day: Date,
+    nowMs: number,
+  ): Promise<void> {
+    if (ledgers.length === 0) return;
     // Calls in flight too: they may be stored by the time the sums are taken.
-    const transactionIds = books.flatMap(({ held, charged }) => [
+    const transactionIds = ledgers.flatMap(({ held, charged }) => [
       ...held.keys(),
       ...charged.keys(),
     ]);
-    const keyIds = books.map(({ keyId }) => keyId);
+    const keyIds = ledgers.map(({ keyId }) => keyId);
     const { spent, stored } = await this.#store.read({ keyIds, since, day, transactionIds });
     const hasPast = since < day || isFirst(day);
-    for (const book of books) {
-      const sums = spent.get(book.keyId);
-      book.day = day.getTime();
-      book.dayNanos = sums?.dayNanos ?? 0n;
-      if (hasPast) book.beforeNanos = sums?.beforeNanos ?? 0n;
-      if (hasPast) book.beforeReadMs = nowMs;
-      book.readMs = nowMs;
-      dropStored(book, stored, startOfMonth(day).getTime());
+    for (const ledger of ledgers) {
+      const sums = spent.get(ledger.keyId);
+      ledger.day = day.getTime();
+      ledger.dayNanos = sums?.dayNanos ?? 0n;
+      if (hasPast) ledger.beforeNanos = sums?.beforeNanos ?? 0n;
+      if (hasPast) ledger.beforeReadMs = nowMs;
+      ledger.readMs = nowMs;
+      dropStored(ledger, stored, startOfMonth(day).getTime());
     }
   }
 }
 
 /** What the sums hold is counted there; what is of another month counts no longer. */
-function dropStored(book: Book, stored: ReadonlySet<string>, monthMs: number): void {
-  for (const [transactionId, { atMs }] of book.charged) {
-    if (stored.has(transactionId) || atMs < monthMs) book.charged.delete(transactionId);
+function dropStored(ledger: CapLedger, stored: ReadonlySet<string>, monthMs: number): void {
+  for (const [transactionId, { atMs }] of ledger.charged) {
+    if (stored.has(transactionId) || atMs < monthMs) ledger.charged.delete(transactionId);
   }
 }
 
 /** A new day while the store can't be read: what was spent since is what this process charged. */
-function rollDay(book: Book, day: Date): void {
-  if (book.day === day.getTime()) return;
-  const isNewMonth = startOfMonth(new Date(book.day)) < startOfMonth(day);
-  book.beforeNanos = isNewMonth ? 0n : book.beforeNanos + book.dayNanos;
-  book.dayNanos = 0n;
-  book.day = day.getTime();
+function rollDay(ledger: CapLedger, day: Date): void {
+  if (ledger.day === day.getTime()) return;
+  const isNewMonth = startOfMonth(new Date(ledger.day)) < startOfMonth(day);
+  ledger.beforeNanos = isNewMonth ? 0n : ledger.beforeNanos + ledger.dayNanos;
+  ledger.dayNanos = 0n;
+  ledger.day = day.getTime();
 }
 
 interface Spend {
@@ -223,15 +230,15 @@ interface Spend {
   heldNanos: bigint;
 }
 
-function spendOf(book: Book): Spend {
-  let dayNanos = book.dayNanos;
-  let monthNanos = book.dayNanos + book.beforeNanos;
-  const monthMs = startOfMonth(new Date(book.day)).getTime();
-  for (const { nanos, atMs } of book.charged.values()) {
-    if (atMs >= book.day) dayNanos += nanos;
+function spendOf(ledger: CapLedger): Spend {
+  let dayNanos = ledger.dayNanos;
+  let monthNanos = ledger.dayNanos + ledger.beforeNanos;
+  const monthMs = startOfMonth(new Date(ledger.day)).getTime();
+  for (const { nanos, atMs } of ledger.charged.values()) {
+    if (atMs >= ledger.day) dayNanos += nanos;
     if (atMs >= monthMs) monthNanos += nanos;
   }
-  const heldNanos = [...book.held.values()].reduce((sum, { nanos }) => sum + nanos, 0n);
+  const heldNanos = [...ledger.held.values()].reduce((sum, { nanos }) => sum + nanos, 0n);
   return { dayNanos, monthNanos, heldNanos };
 }
 

@@ -60,10 +60,10 @@ const steps = [
 /** Two decimals from a dollar on, four from a cent on, else two digits that aren't zero. */
 function shortened(size: bigint): string {
   if (size === 0n) return "0.00";
-  const places = size >= nanosPerUsd ? 2 : size >= 10_000_000n ? 4 : 11 - String(size).length;
-  const kept = Math.min(9, places);
-  const unit = 10n ** BigInt(9 - kept);
+  const digits = size >= nanosPerUsd ? 2 : size >= 10_000_000n ? 4 : 11 - String(size).length;
+  const shownDigits = Math.min(9, digits);
+  const unit = 10n ** BigInt(9 - shownDigits);
   const rounded = (size + unit / 2n) / unit * unit;
-  const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, kept);
+  const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, shownDigits);
   return `${(rounded / nanosPerUsd).toLocaleString("en-US")}.${part}`;
 }

@@ -74,20 +74,20 @@ export class NotFound extends Error {}
 export function page(
   ctx: PageContext,
   needed: Role,
-  load: (visit: PageRequest) => Page | Response | Promise<Page | Response>,
+  load: (request: PageRequest) => Page | Response | Promise<Page | Response>,
   { ownLinksAt }: { ownLinksAt?: string } = {},
 ): Handler {
   return async (context) => {
     if (ownLinksAt !== undefined && isFromElsewhere(context)) {
       return context.redirect(ownLinksAt, 303);
     }
-    const visit = await visitOf(ctx, context);
-    if (!visit) return toSignIn(context);
-    if (!mayAs(visit.session.role, needed)) {
-      return forbidden(ctx, context, visit.session, needed);
+    const request = await requestOf(ctx, context);
+    if (!request) return toSignIn(context);
+    if (!mayAs(request.session.role, needed)) {
+      return forbidden(ctx, context, request.session, needed);
     }
     if (!isFromElsewhere(context)) ctx.cookies.clear(context, "notice");
-    return await show(ctx, context, visit, () => load(visit));
+    return await show(ctx, context, request, () => load(request));
   };
 }
 
@@ -95,21 +95,21 @@ export function page(
 export function action(
   ctx: PageContext,
   needed: Role,
-  act: (form: Form, visit: PageRequest) => Outcome | Promise<Outcome>,
+  act: (form: Form, request: PageRequest) => Outcome | Promise<Outcome>,
   maxFormBytes?: number,
 ): Handler {
   return async (context) => {
     const token = ctx.cookies.read(context, "session");
-    const visit = await visitOf(ctx, context);
-    if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
+    const request = await requestOf(ctx, context);
+    if (!token || !request) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context, maxFormBytes);
-    const isOurs = form && !isFromElsewhere(context) && sameText(form.text("csrf"), visit.csrf);
+    const isOurs = form && !isFromElsewhere(context) && sameText(form.text("csrf"), request.csrf);
     if (!isOurs) return expiredForm(ctx, context);
-    if (!mayAs(visit.session.role, needed)) {
-      return forbidden(ctx, context, visit.session, needed);
+    if (!mayAs(request.session.role, needed)) {
+      return forbidden(ctx, context, request.session, needed);
     }
-    return await show(ctx, context, visit, async () => {
-      const outcome = await act(form, visit);
+    return await show(ctx, context, request, async () => {
+      const outcome = await act(form, request);
       if (outcome instanceof Response || "body" in outcome) return outcome;
       if (outcome.notice) {
         const sealed = sealFor(token, JSON.stringify(outcome.notice));
@@ -146,7 +146,7 @@ export function notFoundPage(ctx: PageContext, context: Context): Promise<Respon
   );
 }
 
-async function visitOf(ctx: PageContext, context: Context): Promise<PageRequest | undefined> {
+async function requestOf(ctx: PageContext, context: Context): Promise<PageRequest | undefined> {
   const token = ctx.cookies.read(context, "session");
   if (!token) return undefined;
   const now = ctx.clock.now();
@@ -179,21 +179,21 @@ async function visitOf(ctx: PageContext, context: Context): Promise<PageRequest 
     switchAccount: (id) => ctx.sessions.switchAccount(hashToken(token), id),
     may: (role) => mayAs(session.role, role),
     note,
-    record: async (...told) => await ctx.audit.record(note(...told)),
+    record: async (...args) => await ctx.audit.record(note(...args)),
   };
 }
 
 async function show(
   ctx: PageContext,
   context: Context,
-  visit: PageRequest,
+  request: PageRequest,
   load: () => Page | Response | Promise<Page | Response>,
 ): Promise<Response> {
   try {
     const loaded = await load();
     if (loaded instanceof Response) return loaded;
     const { body, status, ...frame } = loaded;
-    const { session, csrf, notice } = visit;
+    const { session, csrf, notice } = request;
     return await html(
       context,
       status ?? 200,

@@ -153,9 +153,9 @@ function lines(series: readonly Series[], top: number) {
       const wasOpen = isOpen;
       isOpen = value !== undefined;
       if (value === undefined) return "";
-      const place = `${(at + 0.5) * stepWidth} ${heightOf(value, top)}`;
+      const point = `${(at + 0.5) * stepWidth} ${heightOf(value, top)}`;
       // A point without neighbours is drawn as well, as a dot.
-      return wasOpen ? `L${place}` : `M${place}h0.01`;
+      return wasOpen ? `L${point}` : `M${point}h0.01`;
     });
     return <path class={`line ${tone}`} d={path.join("")} />;
   });

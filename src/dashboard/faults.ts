@@ -11,13 +11,13 @@ export type FieldErrors = Readonly<Record<string, string>>;
 export async function submitOrExplain<T>(
   work: () => Promise<T> | T,
   fieldOf: (param: string) => string | undefined = () => undefined,
-): Promise<{ done: T; wrong?: undefined } | { done?: undefined; wrong: FieldErrors }> {
+): Promise<{ done: T; fieldErrors?: undefined } | { done?: undefined; fieldErrors: FieldErrors }> {
   try {
     return { done: await work() };
   } catch (thrown) {
     if (!(thrown instanceof Fault) || errors[thrown.code].status >= 500) throw thrown;
     const { param } = thrown;
-    return { wrong: { [param === undefined ? "" : fieldOf(param) ?? ""]: textOf(thrown) } };
+    return { fieldErrors: { [param === undefined ? "" : fieldOf(param) ?? ""]: textOf(thrown) } };
   }
 }
 

@@ -5,7 +5,7 @@ import type { FieldErrors } from "./faults.ts";
 /** What a form shows: the values as they were given, and what is wrong with them. */
 export interface Shown {
   values: Readonly<Record<string, readonly string[]>>;
-  wrong: FieldErrors;
+  fieldErrors: FieldErrors;
 }
 
 interface FieldProps extends Shown {
@@ -17,16 +17,18 @@ interface FieldProps extends Shown {
 
 /** One line of text. */
 export function TextField(
-  { values, wrong, id, label, hint, placeholder, required, list, type = "text" }: FieldProps & {
-    placeholder?: string;
-    required?: boolean;
-    /** Id of a list of suggestions. */
-    list?: string;
-    type?: "text" | "date" | "number";
-  },
+  { values, fieldErrors, id, label, hint, placeholder, required, list, type = "text" }:
+    & FieldProps
+    & {
+      placeholder?: string;
+      required?: boolean;
+      /** Id of a list of suggestions. */
+      list?: string;
+      type?: "text" | "date" | "number";
+    },
 ) {
   return (
-    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+    <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
       <input
         id={id}
         name={id}
@@ -37,7 +39,7 @@ export function TextField(
         {...(placeholder === undefined ? {} : { placeholder })}
         {...(list === undefined ? {} : { list })}
         value={values[id]?.[0] ?? ""}
-        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+        {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}
       />
     </Field>
   );
@@ -45,20 +47,20 @@ export function TextField(
 
 /** Text of several lines. */
 export function TextArea(
-  { values, wrong, id, label, hint, placeholder, rows = 3 }: FieldProps & {
+  { values, fieldErrors, id, label, hint, placeholder, rows = 3 }: FieldProps & {
     placeholder?: string;
     rows?: number;
   },
 ) {
   return (
-    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+    <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
       <textarea
         id={id}
         name={id}
         rows={rows}
         spellcheck={false}
         {...(placeholder === undefined ? {} : { placeholder })}
-        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+        {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}
       >
         {values[id]?.[0] ?? ""}
       </textarea>
@@ -71,14 +73,14 @@ export type Option = readonly [value: string, label: string];
 
 /** One of several, in a list that opens. */
 export function SelectField(
-  { values, wrong, id, label, hint, options }: FieldProps & { options: readonly Option[] },
+  { values, fieldErrors, id, label, hint, options }: FieldProps & { options: readonly Option[] },
 ) {
   return (
-    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+    <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
       <select
         id={id}
         name={id}
-        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+        {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}
       >
         {options.map(([value, text]) => (
           <option value={value} selected={values[id]?.[0] === value}>{text}</option>
@@ -90,7 +92,7 @@ export function SelectField(
 
 /** One (`radio`) or several (`checkbox`), all in sight. */
 export function Choices(
-  { values, wrong, id, label, type, options }: Omit<FieldProps, "hint"> & {
+  { values, fieldErrors, id, label, type, options }: Omit<FieldProps, "hint"> & {
     type: "radio" | "checkbox";
     options: readonly Option[];
   },
@@ -109,16 +111,16 @@ export function Choices(
           {text}
         </label>
       ))}
-      {wrong[id] === undefined ? null : <p class="error" role="alert">{wrong[id]}</p>}
+      {fieldErrors[id] === undefined ? null : <p class="error" role="alert">{fieldErrors[id]}</p>}
     </fieldset>
   );
 }
 
 /** What concerns the whole form. */
-export function FormError({ wrong }: { wrong: FieldErrors }) {
-  return wrong[""] === undefined
+export function FormError({ fieldErrors }: { fieldErrors: FieldErrors }) {
+  return fieldErrors[""] === undefined
     ? null
-    : <p class="notice notice-failed" role="alert">{wrong[""]}</p>;
+    : <p class="notice notice-failed" role="alert">{fieldErrors[""]}</p>;
 }
 
 /** The form's one action, and the way back. */

@@ -5,8 +5,8 @@ export function relativeTime(at: Date, now: Date): string {
   if (size < 45_000) return ms > 0 ? "in a moment" : "just now";
   const unit = units.find((one) => size >= one.ms) ?? units.at(-1)!;
   const count = Math.max(1, Math.round(size / unit.ms));
-  const words = `${count} ${unit.name}${count === 1 ? "" : "s"}`;
-  return ms > 0 ? `in ${words}` : `${words} ago`;
+  const text = `${count} ${unit.name}${count === 1 ? "" : "s"}`;
+  return ms > 0 ? `in ${text}` : `${text} ago`;
 }
 
 /** `21 Nov 2026, 13:48 UTC`. */

@@ -22,7 +22,7 @@ export function Document(
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · LLM gateway`}</title>
+        <title>{`${title} · Demeter`}</title>
         <link rel="stylesheet" href={assets.address("style.css")} />
         {sheet === undefined ? null : <link rel="stylesheet" href={assets.address(sheet)} />}
         <link rel="icon" type="image/svg+xml" href={assets.address("favicon.svg")} />
@@ -118,7 +118,7 @@ function Brand() {
         <rect width="20" height="20" rx="5" class="brand-mark" />
         <path d="M5 6.5h4.5L12 10l-2.5 3.5H5M12 10h3.5" class="brand-line" />
       </svg>
-      <span>LLM gateway</span>
+      <span>Demeter</span>
     </a>
   );
 }

@@ -47,15 +47,15 @@ export function createPlainProvider(
           requestOptions(tokenUrl),
         );
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer);
-        const told = await oauth.protectedResourceRequest(
+        const reply = await oauth.protectedResourceRequest(
           tokens.access_token,
           "GET",
           new URL(userinfoUrl),
-          new Headers({ accept: "application/json", "user-agent": "llm-gateway" }),
+          new Headers({ accept: "application/json", "user-agent": "demeter" }),
           null,
           requestOptions(userinfoUrl),
         );
-        const person: unknown = told.ok ? await told.json() : undefined;
+        const person: unknown = reply.ok ? await reply.json() : undefined;
         const subject = subjectOf(person);
         if (subject === undefined) {
           throw new ProviderError("unreachable", "its user address names nobody", undefined);

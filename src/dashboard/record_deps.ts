@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../records/flush_records.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -13,11 +14,11 @@ import type { Exports } from "../exports/exports.ts";
 /** What the pages of records work on: the same services as the API's routes. */
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
-  flushRecords: () => Promise<void>;
+  flushRecords: FlushRecords;
   cohorts: Pick<CohortStore, "list" | "readLatest">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */
-  orderEval: (
+  createEval: (
     caller: EvalCaller,
     body: EvalRequest,
     audit: AuditNote,
@@ -30,7 +31,7 @@ export interface RecordDeps {
   deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
   /** What the environment says of how long records stay; undefined: forever. */
   retention: { payloadDays: number | undefined; usageDays: number | undefined };
-  storedMonths: PartitionsInUse;
+  partitionsInUse: PartitionsInUse;
   /** The account of the operator, who alone sees what concerns all. */
   operatorAccountId: () => Promise<number | undefined>;
   /** Credit as it is now, calls under way included. */

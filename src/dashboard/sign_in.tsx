@@ -30,24 +30,24 @@ export function signInRoutes(app: Hono, ctx: PageContext, provider: IdentityProv
   app.post(joinPath, (context) => joinAnswer(ctx, context));
   app.post(
     "/dashboard/sign-out",
-    action(ctx, "viewer", async (_form, visit) => {
-      await visit.end();
+    action(ctx, "viewer", async (_form, request) => {
+      await request.end();
       return { to: "/dashboard/sign-in?signed_out=1" };
     }),
   );
   app.post(
     "/dashboard/sign-out-everywhere",
-    action(ctx, "viewer", async (_form, visit) => {
-      await ctx.sessions.endAll(visit.session.person.id);
-      await visit.end();
+    action(ctx, "viewer", async (_form, request) => {
+      await ctx.sessions.endAll(request.session.person.id);
+      await request.end();
       return { to: "/dashboard/sign-in?signed_out=1" };
     }),
   );
   app.post(
     "/dashboard/account",
-    action(ctx, "viewer", async (form, visit) => {
+    action(ctx, "viewer", async (form, request) => {
       const id = Number(form.text("account"));
-      if (Number.isSafeInteger(id)) await visit.switchAccount(id);
+      if (Number.isSafeInteger(id)) await request.switchAccount(id);
       return { to: "/dashboard" };
     }),
   );

@@ -1,89 +1,175 @@
-import { sha256Hex } from "../base/hash.ts";
+import { systemClock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { completeBackfills, startBackfill } from "./backfill.ts";
+import { buildIndex, plainIndex } from "./build_index.ts";
 import type { Database, Queryable } from "./database.ts";
+import type { Migration } from "./migration_file.ts";
+import { codeOf } from "./postgres/faults.ts";
+import {
+  checkCompatible,
+  prepareSchema,
+  readSchemaVersion,
+  recordStep,
+  type SchemaVersion,
+} from "./schema_version.ts";
 
-/** One step of the schema; steps only go forward. */
-export interface Migration {
-  /** Number in front of the file's name. */
-  version: number;
-  name: string;
-  sql: string;
+export interface MigrateOptions {
+  log?: Pick<Log, "info" | "warn">;
+  /** How long a step waits for locks; everybody who comes after it waits behind. */
+  lockTimeoutMs?: number;
+  /** How often a step is tried, and how long the others have the tables in between. */
+  attempts?: number;
+  pauseMs?: number;
+  /** How long to wait for another process that migrates. */
+  turnMs?: number;
 }
 
-/** Key of the advisory lock under which the schema is changed and the first account is made. */
-export const schemaLock = 7_305_112_604_911;
-
-/** Reads `0001_name.sql` and so on, in order. */
-export async function readMigrations(directory: URL): Promise<Migration[]> {
-  const migrations: Migration[] = [];
-  for await (const entry of Deno.readDir(directory)) {
-    const match = /^(\d{4})_(\w+)\.sql$/.exec(entry.name);
-    if (!match) continue;
-    const sql = await Deno.readTextFile(new URL(entry.name, directory));
-    migrations.push({ version: Number(match[1]), name: match[2]!, sql });
-  }
-  migrations.sort((a, b) => a.version - b.version);
-  const twice = migrations.find(({ version }, at) => migrations[at + 1]?.version === version);
-  if (twice) throw new Error(`Two migrations have the number ${twice.version}: renumber one.`);
-  return migrations;
-}
+/** Key of the advisory lock of the process that migrates. */
+const migrationLock = 7_305_112_604_915;
 
 /**
- * Applies what is missing, all in one transaction under a lock: of two processes that start at
- * once one applies and the other finds it done. Gives the names of what was applied. Throws an
- * Error of one line when the database was made by a newer version, or a step's text has changed.
+ * Brings the schema up to date, each step in a transaction of its own; gives the names of what was
+ * applied. Of several processes that start at once one applies and the others wait for it. Throws an
+ * Error of one line where this program must not work on the database, where a step's text has
+ * changed, and where others keep a step waiting for too long: what was applied stays, and the next
+ * start goes on.
  */
 export async function migrate(
   database: Database,
   migrations: readonly Migration[],
+  options: MigrateOptions = {},
 ): Promise<string[]> {
-  return await database.transaction(async (tx) => {
-    await tx.query("select pg_advisory_xact_lock($1)", [schemaLock]);
-    await tx.query(`create table if not exists schema_migrations (
-      version integer primary key,
-      name text not null,
-      checksum text not null,
-      applied_at timestamptz not null default clock_timestamp()
-    )`);
-    const applied = await appliedSteps(tx);
-    check(applied, migrations);
-    const missing = migrations.filter(({ version }) => !applied.has(version));
-    for (const migration of missing) await apply(tx, migration);
+  const run = new MigrationRun(database, migrations, options);
+  if ((await run.missing()).length === 0) return [];
+  return await run.inTurn(async () => {
+    const missing = await run.missing();
+    for (const step of missing) await run.apply(step);
     return missing.map(({ name }) => name);
   });
 }
 
-async function apply(tx: Queryable, { version, name, sql }: Migration): Promise<void> {
-  await tx.query(sql);
-  await tx.query(
-    "insert into schema_migrations (version, name, checksum) values ($1, $2, $3)",
-    [version, name, sha256Hex(sql)],
-  );
-}
+class MigrationRun {
+  readonly #log: Pick<Log, "info" | "warn">;
+  readonly #patience: Required<Omit<MigrateOptions, "log">>;
 
-interface Applied extends Record<string, unknown> {
-  version: number;
-  name: string;
-  checksum: string;
-}
+  constructor(
+    readonly database: Database,
+    readonly migrations: readonly Migration[],
+    { log = { info() {}, warn() {} }, ...patience }: MigrateOptions,
+  ) {
+    this.#log = log;
+    this.#patience = {
+      ...{ lockTimeoutMs: 3000, attempts: 40, pauseMs: 2000, turnMs: 10 * 60_000 },
+      ...patience,
+    };
+  }
 
-async function appliedSteps(tx: Queryable): Promise<Map<number, Applied>> {
-  const rows = await tx.query<Applied>("select version, name, checksum from schema_migrations");
-  return new Map(rows.map((row) => [row.version, row]));
-}
+  /** The steps that are to be applied. */
+  async missing(): Promise<Migration[]> {
+    const schema: SchemaVersion = await readSchemaVersion(this.database);
+    checkCompatible(schema, this.migrations);
+    return this.migrations.filter(({ version }) => !schema.applied.has(version));
+  }
 
-function check(applied: ReadonlyMap<number, Applied>, migrations: readonly Migration[]): void {
-  const known = new Map(migrations.map((migration) => [migration.version, migration]));
-  for (const { version, name, checksum } of applied.values()) {
-    const migration = known.get(version);
-    if (!migration) {
-      throw new Error(
-        `The database was made by a newer version of this service (step ${version} ${name}): start that version, or restore a backup.`,
-      );
-    }
-    if (sha256Hex(migration.sql) !== checksum) {
-      throw new Error(
-        `The migration ${version} ${migration.name} has changed since it was applied: put its file back as it was, and write a new one.`,
-      );
+  /**
+   * Waits for its turn by asking again and again: a statement that waited for the lock would hold a
+   * snapshot, for whose end a concurrent index build waits, which holds the lock.
+   */
+  async inTurn(work: () => Promise<string[]>): Promise<string[]> {
+    // The embedded database has one owner, and its open transactions keep all else waiting.
+    if (this.database.kind === "embedded") return await work();
+    const began = systemClock.monotonicMs();
+    for (let attempt = 1;; attempt++) {
+      const applied = await this.database.transaction(async (tx) => {
+        await tx.query("set local idle_in_transaction_session_timeout = 0");
+        // Without bound values: their portal would stay open, and hold a snapshot as well.
+        const [row] = await tx.query(`select pg_try_advisory_xact_lock(${migrationLock}) as mine`);
+        return row?.mine === true ? await whileHeld(tx, work) : undefined;
+      });
+      if (applied) return applied;
+      if ((await this.missing()).length === 0) return [];
+      if (attempt === 1) this.#log.info("another process migrates the database; waiting for it");
+      if (systemClock.monotonicMs() - began > this.#patience.turnMs) {
+        throw new Error(
+          `Another process has been migrating the database for ${
+            Math.round(this.#patience.turnMs / 1000)
+          } s: start again when it has ended.`,
+        );
+      }
+      await pause(200);
     }
   }
+
+  async apply(step: Migration): Promise<void> {
+    const { version, name } = step;
+    if (version > 1) this.#log.info("migrating the database", { step: version, name });
+    if (step.phase === "contract") {
+      const earlier = this.migrations.filter((other) => other.version < version);
+      await completeBackfills(this.database, earlier);
+    }
+    if (step.indexes && this.database.kind === "postgres") {
+      for (const index of step.indexes) {
+        await buildIndex(
+          this.database,
+          index,
+          (statement) => this.#withLocks(step, (tx) => tx.query(statement)),
+        );
+      }
+    }
+    await this.#withLocks(step, async (tx) => {
+      await prepareSchema(tx);
+      await this.#change(tx, step);
+      await recordStep(tx, step);
+    });
+  }
+
+  async #change(tx: Queryable, step: Migration): Promise<void> {
+    if (step.phase === "backfill") return await startBackfill(tx, step);
+    if (!step.indexes) return void await tx.query(step.sql);
+    if (this.database.kind === "postgres") return;
+    for (const index of step.indexes) await tx.query(plainIndex(index));
+  }
+
+  /** In a transaction that gives up its place in the queue for a lock after a while, and tries again. */
+  async #withLocks(step: Migration, change: (tx: Queryable) => Promise<unknown>): Promise<void> {
+    const { lockTimeoutMs, attempts, pauseMs } = this.#patience;
+    const { version, name } = step;
+    for (let attempt = 1;; attempt++) {
+      try {
+        return await this.database.transaction(async (tx) => {
+          await tx.query(`set local lock_timeout = ${lockTimeoutMs}`);
+          await change(tx);
+        });
+      } catch (thrown) {
+        if (!retried.includes(codeOf(thrown) ?? "")) throw thrown;
+        if (attempt >= attempts) {
+          throw new Error(
+            `The migration ${version} ${name} found its tables locked by others ${attempts} times: end their long transactions (pg_stat_activity shows them), and start again.`,
+          );
+        }
+        const fields = { step: version, name, attempt, of: attempts };
+        this.#log.warn("a migration waits for locks that others hold; it tries again", fields);
+        await pause(pauseMs);
+      }
+    }
+  }
+}
+
+/** Lock not available, deadlock (PostgreSQL's manual, "Error Codes"). */
+const retried = ["55P03", "40P01"];
+
+/** A session that says nothing for a minute is ended, and the lock with it. */
+async function whileHeld<T>(tx: Queryable, work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => void tx.query("select 1").catch(() => {}), heldMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const heldMs = 15_000;
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

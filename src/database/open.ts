@@ -1,8 +1,10 @@
 import { programFile } from "../base/program_files.ts";
+import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "./database.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
-import { migrate, readMigrations } from "./migrate.ts";
+import { migrate } from "./migrate.ts";
+import { readMigrations } from "./migration_file.ts";
 import { openPostgres } from "./postgres/postgres.ts";
 
 /**
@@ -12,11 +14,13 @@ import { openPostgres } from "./postgres/postgres.ts";
 export async function openDatabase(
   databaseUrl: Secret | undefined,
   dataDir: string,
+  log?: Log,
 ): Promise<Database> {
   return await migrated(
     databaseUrl
       ? await openPostgres(databaseUrl.reveal())
       : await openEmbedded(`${dataDir}/database`),
+    log,
   );
 }
 
@@ -27,15 +31,17 @@ export async function openDatabase(
 export async function openAnalytics(
   urls: { analyticsDatabaseUrl: Secret | undefined; databaseUrl: Secret | undefined },
   database: Database,
+  log?: Log,
 ): Promise<Database> {
   const url = urls.analyticsDatabaseUrl?.reveal();
   if (url === undefined || url === urls.databaseUrl?.reveal()) return database;
-  return await migrated(await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" }));
+  return await migrated(await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" }), log);
 }
 
-async function migrated(database: Database): Promise<Database> {
+async function migrated(database: Database, log?: Log): Promise<Database> {
   try {
-    await migrate(database, await readMigrations(programFile("migrations/")));
+    const migrations = await readMigrations(programFile("migrations/"));
+    await migrate(database, migrations, log ? { log } : {});
     return database;
   } catch (thrown) {
     await database.close();

@@ -1,7 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Tombstone } from "./tombstone.ts";
 
-/** The tables that callers know (spec.md, Deletion request). */
+/** The tables that callers know (docs/data.md, "Deletion"). */
 export const dataTables = ["interactions", "eval_runs", "eval_results"] as const;
 export type DataTable = typeof dataTables[number];
 
@@ -111,11 +111,11 @@ export interface DeletionStore {
   /** How many rows the request means, now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
-   * Notes the request and its tombstone: from now on no call that it means is written any more,
+   * Stores request and tombstone; from then on no process writes a matching call,
    * by any process. With `holder` that process is at it at once, else it waits for `claim`; throws
    * `rate_limit_exceeded` when too many of the account wait.
    */
-  add(request: DeletionRequest, holder?: string): Promise<Tombstone>;
+  add(request: DeletionRequest, workerId?: string): Promise<Tombstone>;
   /** Notes a tombstone that a restored store has lost, to be applied again; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
   /**
@@ -123,17 +123,17 @@ export interface DeletionStore {
    * fewest of late.
    */
   claim(
-    holder: string,
+    workerId: string,
     exceptOf?: readonly number[],
   ): Promise<ClaimedDeletion | undefined>;
   /** Gives back one that failed; nobody takes it for a while, longer after each attempt. */
   postpone(deletionId: string): Promise<void>;
   /** Gives back what a process holds, so that another takes it at once. */
-  release(holder: string): Promise<void>;
+  release(workerId: string): Promise<void>;
   /** Notes how many rows a deletion that begins will erase. */
   expect(deletion: ClaimedDeletion): Promise<void>;
   /** Erases some rows with all that hangs on them, and counts them; holds the claim. */
-  eraseBatch(deletion: ClaimedDeletion, holder: string): Promise<ErasedBatch>;
+  eraseBatch(deletion: ClaimedDeletion, workerId: string): Promise<ErasedBatch>;
   /** Undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
   /** Turns it into its receipt; forgets the selectors. */
@@ -144,7 +144,7 @@ export interface DeletionStore {
   list(accountId: number, page: { limit: number; after?: DeletionCursor }): Promise<Deletion[]>;
   waiting(): Promise<{ count: number; oldest: Date | null }>;
   /** What happened after the places that `news` gave last; a new reader begins at the start. */
-  newsReader(): { next(): Promise<ErasureFeed> };
+  changeFeed(): { next(): Promise<ErasureFeed> };
   /** Removes what no process needs to hear of any more. */
   sweep(): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface WantedDeletion {
   audit?: (deletionId: string) => AuditNote;
 }
 
-/** Erases records for their accounts (interface.md §5, Records). */
+/** Erases records for their accounts (docs/data.md, "Deletion"). */
 export interface Deletions {
   /** How many rows are meant, with nothing erased. Includes every call answered before. */
   count(wanted: WantedDeletion): Promise<DeletionCounts>;
@@ -54,14 +54,16 @@ export interface DeletionsDeps {
   /** Undefined where no export leaves a file. */
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
-  flushRecords: () => Promise<void>;
+  flushRecords: (options: { timeoutMs: number }) => Promise<void>;
   /** Names this process in claims, over restarts. */
-  holder: string;
+  workerId: string;
   clock: Pick<Clock, "now">;
   newId: () => string;
   log: Pick<Log, "info" | "warn">;
 }
 
+/** A deletion waits for the records for as long as the store takes them. */
+const noLimit = { timeoutMs: Infinity };
 /** Deletions that the job has under way at once, of as many accounts. */
 const jobsAtOnce = 3;
 /** Steps of deletions at once, in all: writers and readers find the database in between. */
@@ -74,7 +76,7 @@ export function createDeletions(deps: DeletionsDeps): Deletions {
 }
 
 class Eraser implements Deletions {
-  readonly #parts: DeletionsDeps;
+  readonly #deps: DeletionsDeps;
   readonly #running = new Set<Promise<unknown>>();
   readonly #requests = createFairQueue({
     ...{ atOnce: Infinity, atOncePerKey: 1, waitingPerKey: requestsWaiting },
@@ -86,19 +88,19 @@ class Eraser implements Deletions {
   #hasReleased = false;
 
   constructor(deps: DeletionsDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   get waiting(): { count: number; seconds: number } {
     const { count, oldest } = this.#waiting;
-    const ms = oldest === null ? 0 : this.#parts.clock.now().getTime() - oldest.getTime();
+    const ms = oldest === null ? 0 : this.#deps.clock.now().getTime() - oldest.getTime();
     return { count, seconds: Math.max(0, ms / 1000) };
   }
 
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
-      await this.#parts.flushRecords();
-      return await this.#parts.store.count(this.#request(wanted));
+      await this.#deps.flushRecords(noLimit);
+      return await this.#deps.store.count(this.#request(wanted));
     });
   }
 
@@ -107,10 +109,10 @@ class Eraser implements Deletions {
   }
 
   async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
-    const { store, flushRecords, holder } = this.#parts;
-    await flushRecords();
+    const { store, flushRecords, workerId } = this.#deps;
+    await flushRecords(noLimit);
     const request = this.#request(wanted);
-    const tombstone = await store.add(request, holder);
+    const tombstone = await store.add(request, workerId);
     try {
       await this.#track(this.#run({ tombstone, selectors: request.selectors }));
     } catch (thrown) {
@@ -121,27 +123,27 @@ class Eraser implements Deletions {
 
   async queue(wanted: WantedDeletion): Promise<string> {
     // What was answered before is erased as a row, and so is counted.
-    await this.#parts.flushRecords();
+    await this.#deps.flushRecords(noLimit);
     const request = this.#request(wanted);
-    await this.#parts.store.add(request);
+    await this.#deps.store.add(request);
     // From here on nobody reads it any more out of this process's memory.
-    await this.#parts.erasures.refresh();
+    await this.#deps.erasures.refresh();
     return request.deletionId;
   }
 
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
-    return this.#parts.store.find(accountId, deletionId);
+    return this.#deps.store.find(accountId, deletionId);
   }
 
   list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
-    return this.#parts.store.list(...asked);
+    return this.#deps.store.list(...asked);
   }
 
   async runWaiting(): Promise<void> {
-    const { store, holder } = this.#parts;
+    const { store, workerId } = this.#deps;
     if (!this.#hasReleased) {
       // An earlier run of this process is at nothing any more.
-      await store.release(holder);
+      await store.release(workerId);
       this.#hasReleased = true;
     }
     const working = new Map<number, Promise<void>>();
@@ -166,19 +168,19 @@ class Eraser implements Deletions {
   }
 
   async #claim(exceptOf: readonly number[]): Promise<ClaimedDeletion | undefined> {
-    const { store, holder } = this.#parts;
+    const { store, workerId } = this.#deps;
     this.#waiting = await store.waiting();
-    return this.#waiting.count === 0 ? undefined : await store.claim(holder, exceptOf);
+    return this.#waiting.count === 0 ? undefined : await store.claim(workerId, exceptOf);
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.allSettled(this.#running);
-    await this.#parts.store.release(this.#parts.holder).catch(() => {});
+    await this.#deps.store.release(this.#deps.workerId).catch(() => {});
   }
 
   #request({ audit, ...wanted }: WantedDeletion): DeletionRequest {
-    const { newId, clock } = this.#parts;
+    const { newId, clock } = this.#deps;
     const deletionId = newId();
     return {
       ...wanted,
@@ -194,21 +196,21 @@ class Eraser implements Deletions {
       await this.#eraseAll(deletion);
     } catch (thrown) {
       // A store that is away takes the claim for dead by itself.
-      await this.#parts.store.postpone(deletion.tombstone.deletionId).catch(() => {});
+      await this.#deps.store.postpone(deletion.tombstone.deletionId).catch(() => {});
       throw thrown;
     }
   }
 
   /** Safe to repeat from any point. */
   async #eraseAll(deletion: ClaimedDeletion): Promise<void> {
-    const { store, erasures, exports, flushRecords, holder, log } = this.#parts;
+    const { store, erasures, exports, flushRecords, workerId, log } = this.#deps;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
-    await flushRecords();
+    await flushRecords(noLimit);
     await store.expect(deletion);
     for (let isLast = false; !isLast;) {
       if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });
-      const step = () => store.eraseBatch(deletion, holder);
+      const step = () => store.eraseBatch(deletion, workerId);
       isLast = (await this.#steps.run(String(accountId), step)).isLast;
     }
     const span = await store.erasedSpan(deletionId);

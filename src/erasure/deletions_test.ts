@@ -23,7 +23,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
   let isTaken = false;
   const store: DeletionStore = {
     count: () => note("count", { interactions: 3, eval_runs: 0, eval_results: 0 }),
-    add: (_request, holder) => note(`add ${holder ?? "for later"}`, claimed.tombstone),
+    add: (_request, workerId) => note(`add ${workerId ?? "for later"}`, claimed.tombstone),
     restore: () => Promise.reject(new Error("unused")),
     claim: () => {
       if (isTaken || waiting === 0) return note("claim nothing", undefined);
@@ -31,7 +31,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
       return note("claim", claimed);
     },
     postpone: () => note("postpone", undefined),
-    release: (holder) => note(`release ${holder}`, undefined),
+    release: (workerId) => note(`release ${workerId}`, undefined),
     expect: () => note("expect", undefined),
     eraseBatch: () => (asked.push("batch"), steps.shift()!()),
     erasedSpan: () => note("span", span),
@@ -39,7 +39,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     find: () => Promise.resolve({ deletionId: "d1" } as Deletion),
     list: () => Promise.reject(new Error("unused")),
     waiting: () => Promise.resolve({ count: waiting, oldest: waiting > 0 ? new Date(0) : null }),
-    newsReader: () => assert.fail("unused"),
+    changeFeed: () => assert.fail("unused"),
     sweep: () => Promise.resolve(),
   };
   const clock = new FakeClock();
@@ -48,7 +48,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
     flushRecords: () => note("caught up", undefined),
-    holder: "us",
+    workerId: "us",
     clock,
     newId: () => "d1",
     log: { info() {}, warn() {} },

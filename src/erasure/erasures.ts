@@ -4,40 +4,71 @@ import type { DeletionStore } from "./deletion.ts";
 import { covers, type Tombstone } from "./tombstone.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 
-/**
- * What this process knows of erased calls, so that it neither keeps nor gives again what was said
- * in them: calls that it has in memory or under way while they are erased, by whichever process.
- */
-export interface Erasures {
+/** Tells whether a call was erased; made before whoever asks and whoever erases. */
+export interface ErasureIndex {
   /** Whether a call is erased that arrived since this process began; its end is not remembered. */
   covers(call: SelectableCall): boolean;
-  /** Looks for what was erased; whoever remembers something of it has forgotten it afterwards. */
-  refresh(): Promise<void>;
   /** These calls were erased while they were under way, and were not written. */
   dropped(transactionIds: readonly string[]): Promise<void>;
-}
-
-export interface ErasureDeps {
-  store: Pick<DeletionStore, "newsReader">;
-  clock: Pick<Clock, "now">;
-  /** Keeps tombstones where a restored store doesn't lose them. */
-  keep: (tombstones: readonly Tombstone[]) => Promise<void>;
-  /** Told which calls are gone: memories and stored replays. */
-  forget: (transactionIds: readonly string[]) => Promise<void>;
-  /** Takes out of the journal what the store has or must not have. */
-  tidyJournal: () => Promise<void>;
+  /** Has a listener forget what it knows of dropped calls; `dropped` waits for it. */
+  onDropped(listener: (transactionIds: readonly string[]) => Promise<void>): void;
+  /** Adds tombstones; a call that was under way when one was made may end after it. */
+  add(tombstones: readonly Tombstone[]): void;
+  /** Drops tombstones that no call under way can be older than. */
+  prune(): void;
 }
 
 /** No call takes longer. */
 const rememberMs = 24 * 60 * 60 * 1000;
 const dropsRemembered = 10_000;
 
-export function createErasures(deps: ErasureDeps): Erasures {
-  const startedAt = deps.clock.now();
-  const reader = deps.store.newsReader();
-  /** Calls that were under way when they were made may end after them. */
+export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
+  const startedAt = clock.now();
   let live: Tombstone[] = [];
   const drops = new Set<string>();
+  const listeners: ((transactionIds: readonly string[]) => Promise<void>)[] = [];
+  return {
+    covers: (call) => drops.has(call.transactionId) || live.some((stone) => covers(stone, call)),
+    async dropped(transactionIds) {
+      for (const id of transactionIds) drops.add(id);
+      for (const id of drops) {
+        if (drops.size <= dropsRemembered) break;
+        drops.delete(id);
+      }
+      for (const listener of listeners) await listener(transactionIds);
+    },
+    onDropped: (listener) => void listeners.push(listener),
+    add: (tombstones) => pushAll(live, tombstones.filter(({ before }) => before >= startedAt)),
+    prune() {
+      const limit = clock.now().getTime() - rememberMs;
+      live = live.filter(({ before }) => before.getTime() > limit);
+    },
+  };
+}
+
+/**
+ * Follows what is erased, by whichever process, so that this one neither keeps nor repeats what was
+ * said in erased calls that it has in memory or under way.
+ */
+export interface Erasures {
+  /** Looks for what was erased; whoever remembers something of it has forgotten it afterwards. */
+  refresh(): Promise<void>;
+}
+
+export interface ErasureDeps {
+  index: ErasureIndex;
+  store: Pick<DeletionStore, "changeFeed">;
+  /** Keeps tombstones where a restored store doesn't lose them. */
+  keep: (tombstones: readonly Tombstone[]) => Promise<void>;
+  /** Called with the calls that are gone: memories and stored replays forget them. */
+  forget: (transactionIds: readonly string[]) => Promise<void>;
+  /** Takes out of the journal what the store has or must not have. */
+  compactJournal: () => Promise<void>;
+}
+
+export function createErasures(deps: ErasureDeps): Erasures {
+  const { index } = deps;
+  const reader = deps.store.changeFeed();
   let refreshing: Promise<void> = Promise.resolve();
   let tidiesDue = 0;
 
@@ -47,36 +78,27 @@ export function createErasures(deps: ErasureDeps): Erasures {
     tidiesDue = 2;
   }
 
-  async function readNews(): Promise<void> {
+  async function pollFeed(): Promise<void> {
     for (;;) {
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
-      pushAll(live, tombstones.filter(({ before }) => before >= startedAt));
+      index.add(tombstones);
       if (tombstones.length > 0) await deps.keep(tombstones);
       if (transactionIds.length > 0) await forget(transactionIds);
     }
     if (tidiesDue > 0) {
-      await deps.tidyJournal();
+      await deps.compactJournal();
       tidiesDue--;
     }
-    const limit = deps.clock.now().getTime() - rememberMs;
-    live = live.filter(({ before }) => before.getTime() > limit);
+    index.prune();
   }
 
+  index.onDropped(forget);
   return {
-    covers: (call) => drops.has(call.transactionId) || live.some((stone) => covers(stone, call)),
     refresh() {
       // One after the other: each has seen all that was there when it was asked.
-      refreshing = refreshing.catch(() => {}).then(readNews);
+      refreshing = refreshing.catch(() => {}).then(pollFeed);
       return refreshing;
-    },
-    async dropped(transactionIds) {
-      for (const id of transactionIds) drops.add(id);
-      for (const id of drops) {
-        if (drops.size <= dropsRemembered) break;
-        drops.delete(id);
-      }
-      await forget(transactionIds);
     },
   };
 }

@@ -2,17 +2,18 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { dataTables, type ErasureFeed } from "./deletion.ts";
 import { type Tombstone, tombstoneOf } from "./tombstone.ts";
-import { createErasures } from "./erasures.ts";
+import { createErasureIndex, createErasures } from "./erasures.ts";
 
 function setUp() {
   const clock = new FakeClock();
   const news: ErasureFeed[] = [];
   const did: string[] = [];
   let isAway = false;
+  const index = createErasureIndex(clock);
   const erasures = createErasures({
-    clock,
+    index,
     store: {
-      newsReader: () => ({
+      changeFeed: () => ({
         next: () =>
           isAway
             ? Promise.reject(new Error("away"))
@@ -21,7 +22,7 @@ function setUp() {
     },
     keep: (stones) => Promise.resolve(void did.push(`keep ${stones.length}`)),
     forget: (ids) => Promise.resolve(void did.push(`forget ${ids.join()}`)),
-    tidyJournal: () => Promise.resolve(void did.push("tidy")),
+    compactJournal: () => Promise.resolve(void did.push("tidy")),
   });
   const stone = (userId: string): Tombstone =>
     tombstoneOf({
@@ -38,20 +39,29 @@ function setUp() {
     sessionId: null,
     userId,
   });
-  return { clock, news, did, erasures, stone, call, setAway: (away: boolean) => isAway = away };
+  return {
+    clock,
+    news,
+    did,
+    index,
+    erasures,
+    stone,
+    call,
+    setAway: (away: boolean) => isAway = away,
+  };
 }
 
 Deno.test("a call under way is covered once its erasure is known, a later one is not", async () => {
-  const { clock, news, erasures, stone, call } = setUp();
+  const { clock, news, index, erasures, stone, call } = setUp();
   clock.advance(1000);
   const [ann, bob] = [call("ann"), call("bob")];
   news.push({ tombstones: [stone("ann")], transactionIds: [] });
-  assert.ok(!erasures.covers(ann));
+  assert.ok(!index.covers(ann));
   await erasures.refresh();
-  assert.ok(erasures.covers(ann));
-  assert.ok(!erasures.covers(bob));
+  assert.ok(index.covers(ann));
+  assert.ok(!index.covers(bob));
   clock.advance(1000);
-  assert.ok(!erasures.covers(call("ann")));
+  assert.ok(!index.covers(call("ann")));
 });
 
 Deno.test("what the news name is kept, forgotten and tidied, then tidied once more", async () => {
@@ -67,22 +77,22 @@ Deno.test("what the news name is kept, forgotten and tidied, then tidied once mo
 });
 
 Deno.test("a call that was not written is forgotten at once and never remembered", async () => {
-  const { did, erasures, call } = setUp();
-  await erasures.dropped(["call of ann"]);
+  const { did, index, erasures, call } = setUp();
+  await index.dropped(["call of ann"]);
   assert.deepEqual(did.splice(0), ["forget call of ann"]);
-  assert.ok(erasures.covers(call("ann")));
+  assert.ok(index.covers(call("ann")));
   await erasures.refresh();
   await erasures.refresh();
   assert.deepEqual(did, ["tidy", "tidy"]);
 });
 
 Deno.test("a store that was away is asked again, and its news are not lost", async () => {
-  const { news, erasures, stone, call, setAway } = setUp();
+  const { news, index, erasures, stone, call, setAway } = setUp();
   const ann = call("ann");
   news.push({ tombstones: [stone("ann")], transactionIds: [] });
   setAway(true);
   await assert.rejects(erasures.refresh(), /away/);
   setAway(false);
   await erasures.refresh();
-  assert.ok(erasures.covers(ann));
+  assert.ok(index.covers(ann));
 });

@@ -1,7 +1,7 @@
 /** What of the records can be too old, and how it goes. */
 export interface RetentionStore {
   /** Makes the partitions of this month and the two after it. */
-  openMonths(now: Date): Promise<void>;
+  ensurePartitions(now: Date): Promise<void>;
   /**
    * Erases what callers and models said before `limit`: payloads, their media, kept answers and
    * what graders wrote. Usage rows stay. Undefined when another process is at it.
@@ -36,8 +36,8 @@ export interface ErasedPayloads {
   partitions: number;
   payloads: number;
   mediaRefs: number;
-  keptResponses: number;
-  keptReasoning: number;
+  storedResponses: number;
+  storedReasoning: number;
   evalDetails: number;
 }
 

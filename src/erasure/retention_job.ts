@@ -23,7 +23,7 @@ export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
   const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = deps;
   const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * 60 * 60 * 1000);
   return async () => {
-    await store.openMonths(clock.now());
+    await store.ensurePartitions(clock.now());
     // No payload outlives its row.
     const days = Math.min(retentionPayloadDays ?? Infinity, usageDays ?? Infinity);
     if (days !== Infinity) {

@@ -9,8 +9,8 @@ const noPayloads = {
   partitions: 0,
   payloads: 0,
   mediaRefs: 0,
-  keptResponses: 0,
-  keptReasoning: 0,
+  storedResponses: 0,
+  storedReasoning: 0,
   evalDetails: 0,
 };
 const noUsage = { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 };
@@ -22,7 +22,7 @@ async function run(
   const asked: string[] = [];
   const lines: string[] = [];
   const store: RetentionStore = {
-    openMonths: (at) => Promise.resolve(void asked.push(`months ${at.toISOString()}`)),
+    ensurePartitions: (at) => Promise.resolve(void asked.push(`months ${at.toISOString()}`)),
     erasePayloads: (limit) => {
       asked.push(`payloads ${limit.toISOString()}`);
       return Promise.resolve({ ...noPayloads, payloads: counts.payloads ?? 0 });

@@ -12,8 +12,8 @@ export interface VacuumJob {
   readonly dueSeconds: number;
 }
 
-/** After ten minutes erased text is in no file (interface.md §5); a scrub takes some time too. */
-const patienceSeconds = 8 * 60;
+/** Erased text leaves all files within ten minutes; the physical purge takes part of that time. */
+const lockWaitSeconds = 8 * 60;
 /** Deletions that follow each other are served by one scrub. */
 const leastSeconds = 10;
 
@@ -58,7 +58,7 @@ export function createVacuumJob(
     async whenQuiet() {
       const due = await look();
       if (!due || due.seconds < leastSeconds) return;
-      if (due.isBusy && due.seconds < patienceSeconds) return;
+      if (due.isBusy && due.seconds < lockWaitSeconds) return;
       await inTurn("erased");
       await look();
     },

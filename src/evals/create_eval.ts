@@ -10,10 +10,10 @@ import type { InteractionQuery } from "../shared/interaction.ts";
 import { timeSpan } from "../shared/time_span.ts";
 import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { Caller } from "../relay/call_context.ts";
-import { resolveVendorKey } from "../relay/resolve_vendor_key.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { permitModel, type RelayDeps, requirePrice } from "../relay/relay.ts";
+import { permitModel, requirePrice, resolveVendorKey } from "../relay/admit.ts";
+import type { RelayDeps } from "../relay/relay.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 /** What taking in an evaluation needs. */
@@ -34,7 +34,7 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
 export type EvalRequest = z.output<typeof evalRequest>;
 
 /** Who asks for an evaluation, and with which key it is to run. */
-export type EvalCaller = Pick<Caller, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
+export type EvalCaller = Pick<CallContext, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
 
 /**
  * Takes in an evaluation: checks its models against the key, its graders, and chooses the stored

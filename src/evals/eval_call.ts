@@ -6,12 +6,12 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** One call of an evaluation. */
 export interface EvalCall {
   principal: Principal;
-  dialect: FullDialect;
+  dialect: Dialect;
   body: unknown;
   bodyText: string;
   requestId: string;
@@ -19,7 +19,7 @@ export interface EvalCall {
   sessionId: string | null;
   userId: string | null;
   /** The stored interaction's id. */
-  repeats: readonly string[];
+  sourceIds: readonly string[];
   signal: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ export type Asked =
   | { kind: "refused"; code: ErrorCode; message: string; spent: Spent }
   | { kind: "busy"; code: ErrorCode; ms: number | undefined; spent: Spent }
   | { kind: "wait"; code: ErrorCode; message: string; ms: number }
-  | { kind: "hopeless"; code: ErrorCode; message: string }
+  | { kind: "unrecoverable"; code: ErrorCode; message: string }
   | { kind: "stopped" };
 
 export interface EvalCallDeps {
@@ -62,7 +62,10 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Aske
   }
   if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
-  const caller = jobCaller(deps.clock, { ...call, endpoint: "/api/v1/evals" });
+  const caller = jobCaller(deps.clock, {
+    ...{ ...call, repeats: call.sourceIds },
+    endpoint: "/api/v1/evals",
+  });
   const { dialect, body, bodyText } = call;
   try {
     const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
@@ -82,7 +85,7 @@ function failed(fault: Fault, spent: Spent): Asked {
   // What a vendor said may quote the prompt, and this text outlives the results.
   const message = spent.transactionId === null ? fault.message : errors[code].message;
   if (waits.has(code)) return { kind: "wait", code, message, ms: ms ?? creditMs };
-  if (hopeless.has(code)) return { kind: "hopeless", code, message };
+  if (unrecoverable.has(code)) return { kind: "unrecoverable", code, message };
   if (passes.has(code)) return { kind: "busy", code, ms, spent };
   return { kind: "refused", code, message: fault.message, spent };
 }
@@ -95,7 +98,7 @@ const waits: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** About model, key or vendor, not about the one request. */
-const hopeless: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const unrecoverable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "model_not_found",
   "vendor_not_configured",
   "permission_denied",

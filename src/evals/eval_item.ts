@@ -8,15 +8,15 @@ import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { type Asked, askModel, type EvalCallDeps, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";
-import { broken, gradeText, needsStoredAnswer, unknown, type Verdict } from "./graders.ts";
+import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "./graders.ts";
 
 export interface EvalItemDeps extends EvalCallDeps {
   work: Pick<EvalWork, "stored" | "earlierCall" | "begin">;
-  dialects: Readonly<Record<string, FullDialect>>;
+  dialects: Readonly<Record<string, Dialect>>;
   graders: GradeThread;
   media: MediaStore;
   log: Pick<Log, "warn">;
@@ -32,7 +32,7 @@ export interface ItemContext {
 /** An item that has ended, or why the run can't go on with it now. */
 export type ItemEnd =
   | { kind: "finished"; done: FinishedItem }
-  | Extract<Asked, { kind: "wait" | "hopeless" | "stopped" }>;
+  | Extract<Asked, { kind: "wait" | "unrecoverable" | "stopped" }>;
 
 /** Tries of one item at a vendor that is overloaded or away. */
 const maxTries = 4;
@@ -62,9 +62,9 @@ async function runStored(
 ): Promise<ItemEnd> {
   const { run, item } = context;
   const dialect = stored && deps.dialects[stored.dialect];
-  const obstacle = obstacleOf(run, stored, dialect);
-  if (!stored || !dialect || obstacle !== undefined) {
-    return skipped(context, stored, obstacle ?? "erased");
+  const blocker = findBlocker(run, stored, dialect);
+  if (!stored || !dialect || blocker !== undefined) {
+    return skipped(context, stored, blocker ?? "erased");
   }
   const requestText = await withMedia(deps, context, dialect, stored.requestText!);
   if (requestText === undefined) return skipped(context, stored, "media_erased");
@@ -81,10 +81,10 @@ async function runStored(
   const answer = await answerOf(deps, context, stored, dialect, asked);
   if (answer.kind !== "answer") return unanswered(context, stored, answer);
   const expected = storedAnswer(stored, dialect);
-  const exhibits = { input, answer: answerText(dialect, answer.json), expected };
+  const evidence = { input, answer: answerText(dialect, answer.json), expected };
   const judgements: Judgement[] = [];
   for (const index of run.graders.keys()) {
-    const judgement = await judge(deps, context, stored, exhibits, index);
+    const judgement = await judge(deps, context, stored, evidence, index);
     if (judgement.kind !== "judgement") return unanswered(context, stored, judgement);
     judgements.push(judgement);
   }
@@ -101,20 +101,20 @@ interface Judgement {
 const noSpent: Spent = { transactionId: null, costNanos: 0n, unpricedCalls: 0 };
 
 /** Why an interaction can't be asked again, in a word. */
-function obstacleOf(
+function findBlocker(
   run: ClaimedRun,
   stored: StoredCall | undefined,
-  dialect: FullDialect | undefined,
+  dialect: Dialect | undefined,
 ): string | undefined {
   if (!stored) return "erased";
   if (!dialect) return "not_a_conversation";
   if (stored.requestText === null) return "payload_erased";
   if (stored.payloadTruncated) return "payload_truncated";
-  const needs = run.graders.every(needsStoredAnswer);
-  return needs && !storedAnswer(stored, dialect) ? "no_stored_answer" : undefined;
+  const requiresAnswer = run.graders.every(requiresStoredAnswer);
+  return requiresAnswer && !storedAnswer(stored, dialect) ? "no_stored_answer" : undefined;
 }
 
-function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
+function storedAnswer(stored: StoredCall, dialect: Dialect): string | null {
   if (stored.status !== "completed" || stored.responseText === null) return null;
   try {
     return answerText(dialect, JSON.parse(stored.responseText));
@@ -127,7 +127,7 @@ function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
 function withMedia(
   { media }: EvalItemDeps,
   { run }: ItemContext,
-  dialect: FullDialect,
+  dialect: Dialect,
   requestText: string,
 ): Promise<string | undefined> {
   return inlineStoredMedia(requestText, dialect.mediaFields, async (sha256) => {
@@ -136,15 +136,15 @@ function withMedia(
   });
 }
 
-type Tried = Exclude<Asked, { kind: "busy" }>;
+type CallOutcome = Exclude<Asked, { kind: "busy" }>;
 
 async function answerOf(
   deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
-  dialect: FullDialect,
+  dialect: Dialect,
   asked: { body: unknown; bodyText: string },
-): Promise<Tried> {
+): Promise<CallOutcome> {
   const requestId = `${context.run.evalRunId}/${context.item.position}`;
   return await earlierAnswer(deps, context, requestId) ??
     await call(deps, context, stored, { dialect, ...asked, requestId });
@@ -154,12 +154,12 @@ async function judge(
   deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
-  exhibits: { input: string; answer: string; expected: string | null },
+  evidence: { input: string; answer: string; expected: string | null },
   index: number,
-): Promise<Judgement | Exclude<Tried, { kind: "answer" }>> {
+): Promise<Judgement | Exclude<CallOutcome, { kind: "answer" }>> {
   const grader = context.run.graders[index]!;
   if (grader.type !== "judge") {
-    const verdict = await gradeText(grader, exhibits, {
+    const verdict = await gradeText(grader, evidence, {
       grade: (rule, text) => deps.graders.grade(rule, text, String(context.run.accountId)),
     });
     return { kind: "judgement", verdict, spent: noSpent };
@@ -170,7 +170,7 @@ async function judge(
   const asked = await earlierAnswer(deps, context, requestId) ??
     await call(deps, context, stored, {
       dialect: chat,
-      ...judgeRequest(grader, exhibits, chat),
+      ...judgeRequest(grader, evidence, chat),
       requestId,
     });
   if (asked.kind === "refused") {
@@ -201,9 +201,9 @@ async function call(
   deps: EvalItemDeps,
   { principal, signal, item }: ItemContext,
   { sessionId, userId }: StoredCall,
-  request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },
-): Promise<Tried> {
-  const ofStored = { sessionId, userId, repeats: [item.transactionId] };
+  request: { dialect: Dialect; body: unknown; bodyText: string; requestId: string },
+): Promise<CallOutcome> {
+  const ofStored = { sessionId, userId, sourceIds: [item.transactionId] };
   const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
@@ -217,7 +217,7 @@ async function call(
 function unanswered(
   context: ItemContext,
   stored: StoredCall,
-  asked: Exclude<Tried, { kind: "answer" }>,
+  asked: Exclude<CallOutcome, { kind: "answer" }>,
 ): ItemEnd {
   if (asked.kind !== "refused") return asked;
   return failed(context, stored, asked.code, asked.message, asked.spent);
@@ -262,7 +262,7 @@ function finished(
   const all = [spent, ...judgements.map((one) => one.spent)];
   const results = run.graders.map((grader, graderIndex) => {
     const judgement = judgements[graderIndex];
-    const { passed, score, detail: said } = judgement?.verdict ?? unknown(detail);
+    const { passed, score, detail: message } = judgement?.verdict ?? unknown(detail);
     return {
       transactionId: item.transactionId,
       answerTransactionId: spent.transactionId,
@@ -273,7 +273,7 @@ function finished(
       grader,
       passed,
       score,
-      detail: said,
+      detail: message,
     };
   });
   const costNanos = all.reduce((sum, one) => sum + one.costNanos, 0n);

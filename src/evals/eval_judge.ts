@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { broken, type Verdict } from "./graders.ts";
 
 export type Judge = Extract<Grader, { type: "judge" }>;
 
 /** What a judge gets to see. */
-export interface Exhibits {
+export interface Evidence {
   /** The stored request as people read it. */
   input: string;
   answer: string;
@@ -24,10 +24,10 @@ const maxDetail = 2000;
  */
 export function judgeRequest(
   judge: Judge,
-  exhibits: Exhibits,
-  dialect: FullDialect,
+  evidence: Evidence,
+  dialect: Dialect,
 ): { body: unknown; bodyText: string } {
-  const part = { type: "text" as const, text: judgePrompt(judge.prompt, exhibits), path: "" };
+  const part = { type: "text" as const, text: judgePrompt(judge.prompt, evidence), path: "" };
   const request: CanonicalRequest = {
     model: judge.model,
     stream: false,
@@ -36,7 +36,7 @@ export function judgeRequest(
     tools: [],
     maxOutputTokens,
     format: { type: "json-schema", name: "verdict", schema: verdictSchema, strict: true },
-    foreign: [],
+    unsupported: [],
     paths: {},
   };
   const { body } = dialect.encodeRequest(request, { model: judge.model, maxOutputTokens });
@@ -60,12 +60,12 @@ const verdictSchema = {
 } as const;
 
 /** The criterion with the exhibits in it; behind it where it names none. */
-export function judgePrompt(criterion: string, exhibits: Exhibits): string {
-  const quoted = (name: keyof Exhibits) =>
-    `<${name}>\n${exhibits[name] ?? "(there is none)"}\n</${name}>`;
+export function judgePrompt(criterion: string, evidence: Evidence): string {
+  const quoted = (name: keyof Evidence) =>
+    `<${name}>\n${evidence[name] ?? "(there is none)"}\n</${name}>`;
   const named = /\{\{(input|answer|expected)\}\}/g;
   // One pass, so that what stands in an exhibit is never taken for a placeholder.
-  const filled = criterion.replace(named, (_, name: keyof Exhibits) => quoted(name));
+  const filled = criterion.replace(named, (_, name: keyof Evidence) => quoted(name));
   const text = filled === criterion
     ? [criterion, quoted("input"), quoted("expected"), quoted("answer")].join("\n\n")
     : filled;

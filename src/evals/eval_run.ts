@@ -15,10 +15,10 @@ const pageItems = 100;
 /** So many failures in a row are no longer about single requests. */
 const maxErrorsInARow = 20;
 /** A pause that leaves the account's rate to its live calls. */
-const breathMs = 1000;
+const pauseMs = 1000;
 
 /** Why a run stops before its items are done. */
-type Halt =
+type StopSignal =
   | { kind: "pause"; ms: number; code: ErrorCode; message: string }
   | { kind: "end"; state: "failed" | "cancelled"; code: ErrorCode; message: string }
   /** Someone else's, erased, cancelled, or the process ends. */
@@ -36,7 +36,7 @@ export async function workOn(
 ): Promise<void> {
   const progress = new Progress();
   rest?.addEventListener("abort", () => progress.stop({ kind: "leave" }), { once: true });
-  const itemParts = { ...deps, onLowRate: () => progress.rest() };
+  const itemDeps = { ...deps, onLowRate: () => progress.rest() };
   const queue = itemsOf(deps.work, run);
   const work = async () => {
     while (progress.mayGoOn(signal)) {
@@ -44,44 +44,44 @@ export async function workOn(
       if (next.done || !progress.mayGoOn(signal)) return;
       const principal = await checkRun(deps, run, progress);
       if (!principal) return;
-      const end = await runItem(itemParts, { run, item: next.value, principal, signal });
-      await takeIn(deps.work, run, next.value, end, progress);
+      const end = await runItem(itemDeps, { run, item: next.value, principal, signal });
+      await ingest(deps.work, run, next.value, end, progress);
     }
   };
   const workers = Array.from({ length: callsAtOnce }, () => work());
   const failed = (await Promise.allSettled(workers)).find((one) => one.status === "rejected");
   if (failed) throw failed.reason;
-  await conclude(deps.work, run, progress.halt, signal);
+  await conclude(deps.work, run, progress.signal, signal);
 }
 
 /** How a run is going, shared by its workers. */
 class Progress {
-  halt: Halt | undefined;
+  signal: StopSignal | undefined;
   #errorsInARow = 0;
 
   mayGoOn(signal: AbortSignal): boolean {
-    return this.halt === undefined && !signal.aborted;
+    return this.signal === undefined && !signal.aborted;
   }
 
   /** The first reason holds, but an end is stronger than a pause. */
-  stop(halt: Halt): void {
-    if (this.halt === undefined || this.halt.kind === "pause") this.halt = halt;
+  stop(signal: StopSignal): void {
+    if (this.signal === undefined || this.signal.kind === "pause") this.signal = signal;
   }
 
   rest(): void {
-    if (this.halt) return;
+    if (this.signal) return;
     const code = "rate_limit_exceeded";
-    this.stop({ kind: "pause", ms: breathMs, code, message: errors[code].message });
+    this.stop({ kind: "pause", ms: pauseMs, code, message: errors[code].message });
   }
 
   count(isError: boolean, code: string | null): void {
     this.#errorsInARow = isError ? this.#errorsInARow + 1 : 0;
     if (this.#errorsInARow < maxErrorsInARow) return;
-    const known = code !== null && code in errors ? code as ErrorCode : "upstream_error";
+    const errorCode = code !== null && code in errors ? code as ErrorCode : "upstream_error";
     const message = `${maxErrorsInARow} interactions in a row had no answer to judge; the last: ${
-      errors[known].message
+      errors[errorCode].message
     }`;
-    this.stop({ kind: "end", state: "failed", code: known, message });
+    this.stop({ kind: "end", state: "failed", code: errorCode, message });
   }
 }
 
@@ -112,7 +112,7 @@ async function checkRun(
   return undefined;
 }
 
-async function takeIn(
+async function ingest(
   work: EvalWork,
   run: ClaimedRun,
   item: EvalItem,
@@ -121,7 +121,7 @@ async function takeIn(
 ): Promise<void> {
   if (end.kind === "stopped") return progress.stop({ kind: "leave" });
   if (end.kind === "wait") return progress.stop({ ...end, kind: "pause" });
-  if (end.kind === "hopeless") return progress.stop({ ...end, kind: "end", state: "failed" });
+  if (end.kind === "unrecoverable") return progress.stop({ ...end, kind: "end", state: "failed" });
   if (!await work.finish(run, item, end.done)) return progress.stop({ kind: "leave" });
   progress.count(end.done.outcome === "error", end.done.reason);
 }
@@ -129,13 +129,13 @@ async function takeIn(
 async function conclude(
   work: EvalWork,
   run: ClaimedRun,
-  halt: Halt | undefined,
+  stop: StopSignal | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  if (halt?.kind === "pause") return await work.pause(run, halt);
-  if (halt?.kind === "end") {
-    return await work.end(run, halt.state, { code: halt.code, message: halt.message });
+  if (stop?.kind === "pause") return await work.pause(run, stop);
+  if (stop?.kind === "end") {
+    return await work.end(run, stop.state, { code: stop.code, message: stop.message });
   }
-  if (halt?.kind === "leave" || signal.aborted) return await work.release(run);
+  if (stop?.kind === "leave" || signal.aborted) return await work.release(run);
   await work.end(run, "done");
 }

@@ -39,14 +39,14 @@ interface Working {
 }
 
 class Runner implements EvalRunner {
-  readonly #parts: EvalRunnerDeps;
+  readonly #deps: EvalRunnerDeps;
   readonly #working = new Map<string, Working>();
   #looking: Promise<void> | undefined;
   #again = false;
   #closed = false;
 
   constructor(deps: EvalRunnerDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   async tick(): Promise<void> {
@@ -70,12 +70,12 @@ class Runner implements EvalRunner {
     const limit = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
     await Promise.race([Promise.all(working.map(({ ended }) => ended)), limit]);
     clearTimeout(timer);
-    this.#parts.graders.close();
+    this.#deps.graders.close();
   }
 
   async #renew(): Promise<void> {
     const working = [...this.#working.values()];
-    const held = await this.#parts.work.renew(working.map(({ run }) => run.claimId));
+    const held = await this.#deps.work.renew(working.map(({ run }) => run.claimId));
     // Another process has taken it, or it was erased: two would make every call twice.
     for (const { run, stop } of working) if (!held.includes(run.claimId)) stop.abort();
   }
@@ -86,8 +86,8 @@ class Runner implements EvalRunner {
     if (working.length < runsAtOnce || working.some(({ rest }) => rest.signal.aborted)) return;
     // In the order in which they were begun.
     const oldest = working[0]!;
-    if (this.#parts.clock.monotonicMs() - oldest.since < sliceMs) return;
-    if (await this.#parts.work.othersWait(this.#held(working))) oldest.rest.abort();
+    if (this.#deps.clock.monotonicMs() - oldest.since < sliceMs) return;
+    if (await this.#deps.work.othersWait(this.#held(working))) oldest.rest.abort();
   }
 
   #held(working: readonly Working[]): { runs: string[]; accounts: number[] } {
@@ -125,16 +125,16 @@ class Runner implements EvalRunner {
 
   async #claim(): Promise<ClaimedRun | undefined> {
     const working = [...this.#working.values()];
-    return await this.#parts.work.claim({
+    return await this.#deps.work.claim({
       ...this.#held(working),
-      claimId: this.#parts.newId(),
+      claimId: this.#deps.newId(),
     });
   }
 
   #start(run: ClaimedRun): void {
     const stop = new AbortController();
     const rest = new AbortController();
-    const ended = workOn(this.#parts, run, stop.signal, rest.signal).then(() => true, (thrown) => {
+    const ended = workOn(this.#deps, run, stop.signal, rest.signal).then(() => true, (thrown) => {
       return this.#interrupted(run, thrown);
     }).then((goesOn) => {
       this.#working.delete(run.evalRunId);
@@ -145,7 +145,7 @@ class Runner implements EvalRunner {
       run,
       stop,
       rest,
-      since: this.#parts.clock.monotonicMs(),
+      since: this.#deps.clock.monotonicMs(),
       ended,
     });
   }
@@ -153,7 +153,7 @@ class Runner implements EvalRunner {
   /** Who failed for a reason of ours tries again, but not at once: each try may cost something. */
   async #interrupted(run: ClaimedRun, thrown: unknown): Promise<false> {
     const reason = messageOf(thrown);
-    this.#parts.log.warn("an evaluation was interrupted", { run: run.evalRunId, reason });
+    this.#deps.log.warn("an evaluation was interrupted", { run: run.evalRunId, reason });
     const code = isAway(thrown) ? "store_unavailable" : "internal_error";
     // With the store away nothing can be said; then the claim ends by itself.
     const wait = {
@@ -161,7 +161,7 @@ class Runner implements EvalRunner {
       code,
       message: errors[code].message,
     } as const;
-    await this.#parts.work.pause(run, wait).catch(() => {});
+    await this.#deps.work.pause(run, wait).catch(() => {});
     return false;
   }
 }

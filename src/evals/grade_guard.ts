@@ -9,7 +9,7 @@ import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protoc
 
 interface Scope {
   onmessage: (event: MessageEvent<GradeQuestion>) => void;
-  postMessage(told: GradeResult | typeof gradeReady): void;
+  postMessage(result: GradeResult | typeof gradeReady): void;
 }
 
 const scope = globalThis as unknown as Scope;
@@ -18,10 +18,10 @@ const scope = globalThis as unknown as Scope;
 const resourceLimits = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 };
 
 const worker = new Worker(programModule("src/evals/grade_worker.ts"), { resourceLimits, env: {} });
-worker.on("message", (told: GradeResult | typeof gradeReady) => {
+worker.on("message", (result: GradeResult | typeof gradeReady) => {
   // Reading was needed to load the code, and the worker's permissions are these.
-  if (told === gradeReady) revokeAll();
-  scope.postMessage(told);
+  if (result === gradeReady) revokeAll();
+  scope.postMessage(result);
 });
 worker.on("error", (thrown: unknown) => {
   throw thrown;

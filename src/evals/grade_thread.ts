@@ -70,8 +70,8 @@ class Threads implements GradeThread {
   async #grade(rule: CallersRule, text: string | null): Promise<Graded> {
     if (this.#isClosed) return { kind: "timeout" };
     const thread = this.#free.pop() ?? this.#begin();
-    const told = await thread.ask({ rule, text, limitMs: this.#limitMs });
-    if (!told) {
+    const result = await thread.ask({ rule, text, limitMs: this.#limitMs });
+    if (!result) {
       thread.end();
       return { kind: "timeout" };
     }
@@ -79,7 +79,7 @@ class Threads implements GradeThread {
       this.#free.push(thread);
       thread.rest(idleMs);
     }
-    const { id: _, ...graded } = told;
+    const { id: _, ...graded } = result;
     return graded;
   }
 
@@ -102,7 +102,7 @@ class Thread {
   });
   readonly #ready = Promise.withResolvers<boolean>();
   readonly #onEnd: () => void;
-  #answer: (told: GradeResult | undefined) => void = () => {};
+  #answer: (result: GradeResult | undefined) => void = () => {};
   #rest: ReturnType<typeof setTimeout> | undefined;
   #nextId = 1;
   hasEnded = false;
@@ -129,10 +129,10 @@ class Thread {
     const id = this.#nextId++;
     return await new Promise((resolve) => {
       const timer = setTimeout(() => this.#answer(undefined), question.limitMs + graceMs);
-      this.#answer = (told) => {
-        if (told && told.id !== id) return;
+      this.#answer = (result) => {
+        if (result && result.id !== id) return;
         clearTimeout(timer);
-        resolve(told);
+        resolve(result);
       };
       this.#worker.postMessage({ ...question, id });
     });

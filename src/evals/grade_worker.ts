@@ -88,8 +88,10 @@ class Grader {
   #compileSchema(value: boolean | Readonly<Record<string, unknown>>): ValidateFunction {
     const draft = typeof value === "object" ? value.$schema : undefined;
     const isCurrent = draft === undefined || /2020-12/.test(String(draft));
-    const known = isCurrent ? this.#drafts.current : this.#drafts.seventh;
-    if (!known.validateSchema(value)) throw new Error(`schema is invalid: ${known.errorsText()}`);
+    const existing = isCurrent ? this.#drafts.current : this.#drafts.seventh;
+    if (!existing.validateSchema(value)) {
+      throw new Error(`schema is invalid: ${existing.errorsText()}`);
+    }
     const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
     const validate = ajv.compile(value);
     // An asynchronous one would answer with a promise, which is always true.
@@ -113,8 +115,8 @@ function compile(source: string, flags: string): RegExp {
 }
 
 function sayWhere(error: ErrorObject | undefined): string {
-  const place = error?.instancePath || "the answer";
-  return `${place} ${error?.message ?? "is not what the schema allows"}`.slice(0, 500);
+  const path = error?.instancePath || "the answer";
+  return `${path} ${error?.message ?? "is not what the schema allows"}`.slice(0, 500);
 }
 
 const grader = new Grader();

@@ -15,7 +15,7 @@ export interface Verdict {
 export type PlainGrader = Exclude<Grader, { type: "judge" }>;
 
 /** Whether a grader can say nothing without the stored answer. */
-export function needsStoredAnswer(grader: Grader): boolean {
+export function requiresStoredAnswer(grader: Grader): boolean {
   return (grader.type === "exact" || grader.type === "contains") && grader.value === undefined;
 }
 

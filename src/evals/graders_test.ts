@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { GradeThread } from "./grade_thread.ts";
-import { gradeText, needsStoredAnswer, type PlainGrader } from "./graders.ts";
+import { gradeText, type PlainGrader, requiresStoredAnswer } from "./graders.ts";
 import { judgePrompt, readVerdict } from "./eval_judge.ts";
 
 const idle: GradeThread = {
@@ -28,8 +28,8 @@ Deno.test("exact and contains compare with their value, else with the stored ans
     assert.equal(verdict.score, passed === null ? null : Number(passed));
     assert.equal(verdict.state, passed === null ? "unknown" : "judged");
   }
-  assert.equal(needsStoredAnswer({ type: "exact" }), true);
-  assert.equal(needsStoredAnswer({ type: "exact", value: "x" }), false);
+  assert.equal(requiresStoredAnswer({ type: "exact" }), true);
+  assert.equal(requiresStoredAnswer({ type: "exact", value: "x" }), false);
 });
 
 Deno.test("a grader that took too long is an error, not a no", async () => {
@@ -42,12 +42,12 @@ Deno.test("a grader that took too long is an error, not a no", async () => {
 });
 
 Deno.test("what is judged is quoted, and never read for placeholders", () => {
-  const exhibits = { input: "{{answer}}", answer: "{{expected}} $&", expected: null };
+  const evidence = { input: "{{answer}}", answer: "{{expected}} $&", expected: null };
   assert.equal(
-    judgePrompt("Is {{answer}} right for {{input}}?", exhibits),
+    judgePrompt("Is {{answer}} right for {{input}}?", evidence),
     "Criterion:\nIs <answer>\n{{expected}} $&\n</answer> right for <input>\n{{answer}}\n</input>?",
   );
-  const all = judgePrompt("Is it polite?", exhibits);
+  const all = judgePrompt("Is it polite?", evidence);
   for (const part of ["<input>", "<answer>", "<expected>\n(there is none)", "Is it polite?"]) {
     assert.ok(all.includes(part), part);
   }

@@ -13,7 +13,7 @@ export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
 export interface ExportJob {
   requestId: string;
   accountId: number;
-  place: ExportPath;
+  location: ExportPath;
   format: ExportFormat;
   state: ExportState;
   tables: readonly ExportTable[];
@@ -37,7 +37,7 @@ export interface ClaimedExport {
 export interface NewExport {
   requestId: string;
   accountId: number;
-  place: ExportPath;
+  location: ExportPath;
   order: ExportSpec;
   snapshot: string;
   /** Noted in the transaction that stores the job. */
@@ -82,7 +82,7 @@ export interface ExportJobStore {
    * that were hit are given back, with the claims whose files are left over.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
-  /** Jobs that have ended, or whose time is over, and whose files are left over. */
+  /** Ended or expired jobs whose files still exist. */
   leftOver(): Promise<ExportJob[]>;
   /** The files of all attempts up to this one are gone. */
   cleared(job: ExportJob): Promise<void>;

@@ -39,7 +39,7 @@ export function readExportSpec(
 ): { order: ExportSpec; delivery: Delivery } {
   const tables = [...new Set(request.tables)];
   if (request.format === "csv" && tables.length > 1) {
-    throw wrong(
+    throw invalidFilter(
       "tables",
       "csv takes exactly one table; ask for the others in exports of their own",
     );
@@ -59,10 +59,12 @@ function span(request: ExportRequest): TimeSpan {
   const { range, start_date, end_date } = request;
   const hasTimes = start_date !== undefined || end_date !== undefined;
   if (range && hasTimes) {
-    throw wrong("range", "give either range, or start_date and end_date, not both");
+    throw invalidFilter("range", "give either range, or start_date and end_date, not both");
   }
   if (range) {
-    if (range.end < range.start) throw wrong("range.end", "expected a day not before range.start");
+    if (range.end < range.start) {
+      throw invalidFilter("range.end", "expected a day not before range.start");
+    }
     return assertStorableTime({
       start: new Date(range.start),
       end: new Date(Date.parse(range.end) + dayMs),
@@ -83,13 +85,16 @@ function checkFilters(
   tables: readonly ExportTable[],
   accountId: number,
 ): ExportFilters {
-  const known = new Set(tables.flatMap(filterColumns));
+  const knownFilters = new Set(tables.flatMap(filterColumns));
   for (const [column, value] of Object.entries(filters)) {
-    if (!known.has(column)) {
-      throw wrong(`filters.${column}`, `expected one of ${[...known].join(", ")}`);
+    if (!knownFilters.has(column)) {
+      throw invalidFilter(`filters.${column}`, `expected one of ${[...knownFilters].join(", ")}`);
     }
     if (column === "account_id" && [value].flat().some((one) => one !== accountId)) {
-      throw wrong("filters.account_id", "expected the account of this key; there is no other");
+      throw invalidFilter(
+        "filters.account_id",
+        "expected the account of this key; there is no other",
+      );
     }
   }
   // Every read is narrowed to the key's account anyway.
@@ -98,11 +103,14 @@ function checkFilters(
 
 function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Delivery {
   if (delivery === "bucket" && !hasBucket) {
-    throw wrong("delivery", "no bucket is configured on this service; expected job or stream");
+    throw invalidFilter(
+      "delivery",
+      "no bucket is configured on this service; expected job or stream",
+    );
   }
   return delivery ?? (range ? "job" : hasBucket ? "bucket" : "stream");
 }
 
-function wrong(param: string, message: string): Fault {
+function invalidFilter(param: string, message: string): Fault {
   return new Fault("invalid_value", { param, message: `${param}: ${message}.` });
 }

@@ -71,11 +71,11 @@ const streamsAtOnce = 4;
 const streamsWaiting = 64;
 
 export function createExports(deps: ExportsDeps): Exports {
-  return new ExportDesk(deps);
+  return new ExportService(deps);
 }
 
-class ExportDesk implements Exports {
-  readonly #parts: ExportsDeps;
+class ExportService implements Exports {
+  readonly #deps: ExportsDeps;
   readonly #runner: ExportRunner;
   readonly #streams = createFairQueue({
     // Readers may be slow, so nobody waits for another account's.
@@ -84,12 +84,12 @@ class ExportDesk implements Exports {
   });
 
   constructor(deps: ExportsDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#runner = new ExportRunner(deps);
   }
 
   get hasBucket(): boolean {
-    return this.#parts.places.bucket !== undefined;
+    return this.#deps.stores.bucket !== undefined;
   }
 
   get running(): number {
@@ -97,7 +97,7 @@ class ExportDesk implements Exports {
   }
 
   async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
-    const { source } = this.#parts;
+    const { source } = this.#deps;
     const leave = await this.#streams.enter(String(accountId));
     try {
       const snapshot = await source.snapshot();
@@ -111,7 +111,7 @@ class ExportDesk implements Exports {
   }
 
   async count(accountId: number, { tables, ...order }: ExportSpec): Promise<number> {
-    const { source } = this.#parts;
+    const { source } = this.#deps;
     const snapshot = await source.snapshot();
     let rows = 0;
     for (const table of tables) {
@@ -126,11 +126,11 @@ class ExportDesk implements Exports {
     where: "job" | "bucket",
     audit?: AuditNote,
   ): Promise<ExportJob> {
-    const { jobs, source, newId, ownPlace } = this.#parts;
-    const place: ExportPath = where === "bucket" ? "bucket" : ownPlace;
+    const { jobs, source, newId, ownPlace } = this.#deps;
+    const location: ExportPath = where === "bucket" ? "bucket" : ownPlace;
     const snapshot = await source.snapshot();
     const job = await jobs.create({
-      ...{ requestId: newId(), accountId, place, order, snapshot },
+      ...{ requestId: newId(), accountId, location, order, snapshot },
       ...(audit ? { audit } : {}),
     });
     await this.#runner.begin(job.requestId);
@@ -143,22 +143,22 @@ class ExportDesk implements Exports {
     for (;;) {
       await Promise.race([this.#runner.endOf(job.requestId), left.promise]);
       if (signal.aborted) return undefined;
-      const found = await this.#parts.jobs.find(job.accountId, job.requestId);
+      const found = await this.#deps.jobs.find(job.accountId, job.requestId);
       if (!found || found.state === "deleted") throw notFound(job.requestId, "was deleted");
       if (found.state === "ready") return found;
       if (found.state === "failed") throw failed(found);
       // Somebody else works on it, or it waits for its turn.
       const begun = await this.#runner.begin(job.requestId);
-      if (!begun) await Promise.race([this.#parts.pause(pollMs), left.promise]);
+      if (!begun) await Promise.race([this.#deps.pause(pollMs), left.promise]);
     }
   }
 
   async address(job: ExportJob): Promise<string> {
-    return await (this.#place(job) as ExportBucket).address(job, job.expiresAt);
+    return await (this.#filesOf(job) as ExportBucket).address(job, job.expiresAt);
   }
 
   async ready(accountId: number, requestId: string): Promise<ExportJob> {
-    const job = await this.#parts.jobs.find(accountId, requestId);
+    const job = await this.#deps.jobs.find(accountId, requestId);
     switch (job?.state) {
       case "ready":
         return job;
@@ -175,15 +175,15 @@ class ExportDesk implements Exports {
   }
 
   read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array> {
-    return this.#place(job).read(job, start, end);
+    return this.#filesOf(job).read(job, start, end);
   }
 
   list(accountId: number): Promise<ExportJob[]> {
-    return this.#parts.jobs.list(accountId);
+    return this.#deps.jobs.list(accountId);
   }
 
   async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
-    const job = await this.#parts.jobs.remove(accountId, requestId, audit);
+    const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
     this.#runner.drop(requestId);
     // What can't be removed now is swept later.
@@ -191,7 +191,7 @@ class ExportDesk implements Exports {
   }
 
   async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
-    const hit = await this.#parts.jobs.erase(accountId, span);
+    const hit = await this.#deps.jobs.erase(accountId, span);
     for (const job of hit) {
       this.#runner.drop(job.requestId);
       await this.#clear(job);
@@ -204,7 +204,7 @@ class ExportDesk implements Exports {
   }
 
   async sweep(): Promise<void> {
-    const { jobs } = this.#parts;
+    const { jobs } = this.#deps;
     for (const job of await jobs.leftOver()) {
       await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
     }
@@ -216,12 +216,12 @@ class ExportDesk implements Exports {
   }
 
   async #clear(job: ExportJob): Promise<void> {
-    if (job.claim > 0) await this.#place(job).remove(job, "all");
-    await this.#parts.jobs.cleared(job);
+    if (job.claim > 0) await this.#filesOf(job).remove(job, "all");
+    await this.#deps.jobs.cleared(job);
   }
 
-  #place(job: ExportJob): ExportFiles {
-    const files = this.#parts.places[job.place];
+  #filesOf(job: ExportJob): ExportFiles {
+    const files = this.#deps.stores[job.location];
     if (files) return files;
     throw new Fault("export_not_found", {
       param: "request_id",
@@ -231,7 +231,7 @@ class ExportDesk implements Exports {
   }
 
   #warn(job: ExportJob, thrown: unknown): void {
-    this.#parts.log.warn("a file of an export could not be removed", {
+    this.#deps.log.warn("a file of an export could not be removed", {
       id: job.requestId,
       reason: messageOf(thrown),
     });
@@ -245,7 +245,7 @@ function resumed<T>(
   onEnd: () => void,
 ): AsyncGenerator<T> {
   let waiting: IteratorResult<T> | undefined = first;
-  const told = async (next: Promise<IteratorResult<T>>) => {
+  const counted = async (next: Promise<IteratorResult<T>>) => {
     try {
       const result = await next;
       if (result.done) onEnd();
@@ -259,7 +259,7 @@ function resumed<T>(
     next() {
       const next = waiting ? Promise.resolve(waiting) : rest.next();
       waiting = undefined;
-      return told(next);
+      return counted(next);
     },
     return: (value) => rest.return(value).finally(onEnd),
     throw: (thrown) => rest.throw(thrown).finally(onEnd),
@@ -282,7 +282,7 @@ function manyStreams(): Fault {
 
 function failed(job: ExportJob): Fault {
   const message = `The export '${job.requestId}' could not be written; ask for it again later.`;
-  return job.place === "bucket"
+  return job.location === "bucket"
     ? new Fault("store_unavailable", { message, note: "the bucket does not take exports" })
     : new Fault("internal_error", { message });
 }

@@ -11,10 +11,10 @@ function memoryJobs(said: string[]) {
   const now = () => Promise.resolve(job && { ...job });
   const jobs: Partial<ExportJobStore> = {
     takeOver: () => Promise.resolve(),
-    create: ({ requestId, accountId, place, order: { format, tables } }) => {
+    create: ({ requestId, accountId, location, order: { format, tables } }) => {
       const [createdAt, expiresAt] = [new Date(), new Date()];
-      const known = { requestId, accountId, place, format, tables, createdAt, expiresAt };
-      job = { ...known, state: "queued", claim: 0, bytesSize: 0 };
+      const created = { requestId, accountId, location, format, tables, createdAt, expiresAt };
+      job = { ...created, state: "queued", claim: 0, bytesSize: 0 };
       return Promise.resolve({ ...job });
     },
     claim: () => {
@@ -50,7 +50,7 @@ function memoryJobs(said: string[]) {
 
 function memoryFiles() {
   const files = new Map<string, number>();
-  const place: ExportFiles = {
+  const location: ExportFiles = {
     async save({ requestId, claim }, bytes) {
       let length = 0;
       files.set(`${requestId}.${claim}`, length);
@@ -66,13 +66,13 @@ function memoryFiles() {
       return Promise.resolve();
     },
   };
-  return { files, place };
+  return { files, place: location };
 }
 
 function setup(source: Partial<ExportSource> = {}) {
   const said: string[] = [];
   const { jobs, jobNow } = memoryJobs(said);
-  const { files, place } = memoryFiles();
+  const { files, place: location } = memoryFiles();
   const exports = createExports({
     jobs,
     source: {
@@ -81,7 +81,7 @@ function setup(source: Partial<ExportSource> = {}) {
       async *read() {},
       ...source,
     },
-    places: { files: place },
+    stores: { files: location },
     ownPlace: "files",
     log: { warn: (message) => void said.push(message) },
     newId: () => "job",

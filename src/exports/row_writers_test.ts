@@ -3,9 +3,9 @@ import { interactionColumns, interactionRecord } from "../../contracts/data/expo
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { interactionCells } from "../records/columns.ts";
 import { columnsOf, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 
-const full: Partial<Interaction> = {
+const full: Partial<SettledCall> = {
   sessionId: 's"1',
   userId: "u\n1",
   app: "a",
@@ -39,8 +39,8 @@ const full: Partial<Interaction> = {
   ],
   kept: { reasoning: [] },
 };
-const interactionJson = (row: Interaction) => jsonWriter("interactions")(interactionCells(row));
-const parse = (more: Partial<Interaction> = {}) =>
+const interactionJson = (row: SettledCall) => jsonWriter("interactions")(interactionCells(row));
+const parse = (more: Partial<SettledCall> = {}) =>
   JSON.parse(interactionJson(interactionRow("t1", more))) as Record<string, unknown>;
 
 Deno.test("the columns are those of the interface, in its order, and no other", () => {
@@ -120,7 +120,7 @@ Deno.test("an absent value is null, an absent cost is not a cost of 0", () => {
   assert.equal(parse({ costNanos: 0n }).cost_usd, "0.000000000");
 });
 
-const cuts: [string, Partial<Interaction>, unknown, unknown][] = [
+const cuts: [string, Partial<SettledCall>, unknown, unknown][] = [
   ["a cut request is shown as the string it is", { requestText: '{"a":"b' }, '{"a":"b', null],
   [
     "a whole request beside a cut answer stays JSON",

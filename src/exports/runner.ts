@@ -15,7 +15,7 @@ export interface ExportRunnerDeps {
   jobs: ExportJobStore;
   source: ExportSource;
   /** Places that this process can reach. */
-  places: Readonly<Partial<Record<ExportPath, ExportFiles>>> & { bucket?: ExportBucket };
+  stores: Readonly<Partial<Record<ExportPath, ExportFiles>>> & { bucket?: ExportBucket };
   log: Pick<Log, "warn">;
   /** A timer. */
   pause: (ms: number) => Promise<void>;
@@ -34,14 +34,14 @@ const stopMs = 3000;
 
 /** Works on jobs of exports, this process's share of them. */
 export class ExportRunner {
-  readonly #parts: ExportRunnerDeps;
+  readonly #deps: ExportRunnerDeps;
   readonly #running = new Map<string, Run>();
   #beginning = 0;
   #takenOver: Promise<void> | undefined;
   #stopped = false;
 
   constructor(deps: ExportRunnerDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   /** How many jobs run here. */
@@ -52,11 +52,11 @@ export class ExportRunner {
   /** Begins a job here if there is room; resolves with what there is to wait for. */
   async begin(requestId?: string): Promise<{ ended: Promise<void> } | undefined> {
     const taken = this.#running.size + this.#beginning;
-    if (this.#stopped || taken >= (this.#parts.slots ?? 4)) return undefined;
+    if (this.#stopped || taken >= (this.#deps.slots ?? 4)) return undefined;
     this.#beginning++;
     try {
       await this.#takeOver();
-      const claimed = await this.#parts.jobs.claim(requestId);
+      const claimed = await this.#deps.jobs.claim(requestId);
       return claimed && this.#start(claimed);
     } finally {
       this.#beginning--;
@@ -76,7 +76,7 @@ export class ExportRunner {
   /** Keeps claims alive and takes up what waits; a job for every two seconds. */
   async tick(): Promise<void> {
     const runs = [...this.#running.values()];
-    const ours = await this.#parts.jobs.renew(runs.map(({ job }) => job));
+    const ours = await this.#deps.jobs.renew(runs.map(({ job }) => job));
     for (const { job, abort } of runs) if (!ours.has(job.requestId)) abort.abort();
     while (await this.begin());
   }
@@ -87,11 +87,11 @@ export class ExportRunner {
     const runs = [...this.#running.values()];
     if (runs.length === 0) return;
     for (const { abort } of runs) abort.abort();
-    await Promise.race([Promise.all(runs.map(({ ended }) => ended)), this.#parts.pause(stopMs)]);
+    await Promise.race([Promise.all(runs.map(({ ended }) => ended)), this.#deps.pause(stopMs)]);
   }
 
   async #takeOver(): Promise<void> {
-    this.#takenOver ??= this.#parts.jobs.takeOver();
+    this.#takenOver ??= this.#deps.jobs.takeOver();
     try {
       await this.#takenOver;
     } catch (thrown) {
@@ -117,8 +117,8 @@ export class ExportRunner {
 
   /** Never throws. */
   async #work({ job, work }: ClaimedExport, signal: AbortSignal): Promise<void> {
-    const { jobs, source, log } = this.#parts;
-    const files = this.#parts.places[job.place];
+    const { jobs, source, log } = this.#deps;
+    const files = this.#deps.stores[job.location];
     try {
       if (!files) throw new Error("the bucket that it is meant for is not configured any more");
       // What an earlier attempt left.

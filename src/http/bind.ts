@@ -2,7 +2,7 @@ import type { Context, Hono, Next } from "hono";
 import type { z } from "zod";
 import type { Contract } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
@@ -43,10 +43,10 @@ export interface ReplyOutput {
 
 /** A handler of an endpoint that needs a key. */
 export type Handler<Params, Query, Body, Answer> = (
-  input: Input<Params, Query, Body> & { caller: Caller },
+  input: Input<Params, Query, Body> & { caller: CallContext },
 ) => Promise<Output<Answer>> | Output<Answer>;
 
-/** What binding needs beside contract and handler. */
+/** Dependencies of every route, besides its contract and handler. */
 export interface BindDeps {
   maxBodyBytes: number;
   /** Lets large bodies in a few at a time, so that memory stays flat. */
@@ -196,7 +196,7 @@ async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise
     : validate(schema, value);
 }
 
-function callerOf(context: Context<Env>, endpoint: string): Caller {
+function callerOf(context: Context<Env>, endpoint: string): CallContext {
   const requestContext = context.get("requestContext");
   if (!requestContext.principal) throw new Fault("missing_api_key");
   const header = (name: string) => context.req.header(name);
@@ -225,7 +225,7 @@ function labelHeader(value: string | undefined, name: string): string | undefine
   throw new Fault("invalid_value", { param: name, message: `${name}: at most 256 characters.` });
 }
 
-function authorize(scope: Contract["scope"], caller: Caller): void {
+function authorize(scope: Contract["scope"], caller: CallContext): void {
   const scopes = caller.principal.key.scopes;
   if (scope === undefined || scope === null || scopes.length === 0 || scopes.includes(scope)) {
     return;

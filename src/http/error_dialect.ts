@@ -1,5 +1,5 @@
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
-import type { VendorFamily } from "../../contracts/calls/vendors.ts";
+import type { DialectName, VendorFamily } from "../../contracts/calls/vendors.ts";
 
 /**
  * The dialect in which a path's errors are written, for answers given before a route is known
@@ -18,11 +18,17 @@ export function createErrorDialect(
     const family = byPrefix.get(prefix);
     if (prefix === "imagen" || prefix === "tts") return "chat";
     if (!family && prefix !== "chat") return "service";
-    if (/\/messages(\/|$)/.test(path)) return "messages";
-    if (/\/responses(\/|$)/.test(path)) return "responses";
-    // A method of a model, also one that isn't there.
-    if (/:[a-zA-Z]+$/.test(path)) return "generate";
-    if (/\/chat\/completions$/.test(path)) return "chat";
-    return family ?? "chat";
+    return endpoints.find(([, endpoint]) => endpoint.test(path))?.[0] ?? family ?? "chat";
   };
 }
+
+/** What tells the paths of a dialect's endpoints; the first that fits counts. */
+const endpointOf: Readonly<Record<DialectName, RegExp>> = {
+  messages: /\/messages(\/|$)/,
+  responses: /\/responses(\/|$)/,
+  // A method of a model, also one that isn't there.
+  generate: /:[a-zA-Z]+$/,
+  chat: /\/chat\/completions$/,
+};
+
+const endpoints = Object.entries(endpointOf) as [DialectName, RegExp][];

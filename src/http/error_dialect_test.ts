@@ -5,7 +5,14 @@ import { createErrorDialect } from "./error_dialect.ts";
 
 const dialectOf = createErrorDialect([
   ...vendorFamilies,
-  { label: "corp", aliases: ["intern"], kind: "custom", dialects: ["messages"], operations: [] },
+  {
+    label: "corp",
+    name: "corp",
+    aliases: ["intern"],
+    kind: "custom",
+    dialects: ["messages"],
+    operations: [],
+  },
 ]);
 
 const paths: [string, ErrorDialect][] = [

@@ -33,7 +33,7 @@ export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
 }
 
 /**
- * A refusal is told after so long: callers that ask again at once would else have the process do
+ * A refusal is sent after this delay: callers that ask again at once would else have the process do
  * nothing but refuse.
  */
 const tellAfterMs = 500;
@@ -51,7 +51,7 @@ const maxHeld = 2_000;
 const maxKnown = 20_000;
 
 class Door implements FrontDoor {
-  readonly #parts: FrontDoorDeps;
+  readonly #deps: FrontDoorDeps;
   readonly #later: SetTimer;
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   /** Accounts by a hash of what their callers send; no key is kept. */
@@ -59,14 +59,14 @@ class Door implements FrontDoor {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** By dialect and seconds, which are few. */
   readonly #refusals = new Map<string, Told>();
-  /** Refusals to be told, the next first. */
+  /** Refusals that wait to be sent, the next first. */
   readonly #held: Held[] = [];
   #toldMs = 0;
-  /** So many may be told now; a part of one is kept for the next time. */
+  /** How many may be sent now; a fraction is kept for the next time. */
   #mayTell = 1;
 
   constructor(deps: FrontDoorDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#later = deps.later ?? systemSetTimer;
     this.#clock = deps.clock ?? systemClock;
   }
@@ -83,7 +83,7 @@ class Door implements FrontDoor {
       const path = incoming.url?.split("?", 1)[0] ?? "";
       if (isOpen(path)) return listener(incoming, outgoing);
       const who = this.#whoOf(incoming);
-      const { admission } = this.#parts;
+      const { admission } = this.#deps;
       const begin = () => listener(incoming, outgoing);
       const noRoom = admission.enter(who, incoming, begin);
       if (noRoom !== undefined) return this.#refuse(incoming, outgoing, path, noRoom);
@@ -113,12 +113,12 @@ class Door implements FrontDoor {
     path: string,
     noRoom: Overloaded,
   ): void {
-    const said = incoming.headers["x-request-id"];
+    const sent = incoming.headers["x-request-id"];
     // One that can stand in a header and, as it is, in JSON.
-    const requestId = typeof said === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(said)
-      ? said
+    const requestId = typeof sent === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(sent)
+      ? sent
       : crypto.randomUUID();
-    const dialect = this.#parts.errorDialect(path);
+    const dialect = this.#deps.errorDialect(path);
     const { status, headers, pieces } = this.#refusalIn(dialect, noRoom);
     const body = pieces.join(requestId);
     const tell = () => {
@@ -146,7 +146,7 @@ class Door implements FrontDoor {
   #tell(): void {
     const nowMs = this.#clock.monotonicMs();
     const { least, most } = toldPerSecond;
-    const perSecond = this.#parts.admission.pacePerSecond * toldForEachCall;
+    const perSecond = this.#deps.admission.pacePerSecond * toldForEachCall;
     const perMs = Math.max(least, Math.min(most, perSecond)) / 1000;
     this.#mayTell = Math.min(maxToldAtOnce, this.#mayTell + (nowMs - this.#toldMs) * perMs);
     this.#toldMs = nowMs;
@@ -178,7 +178,7 @@ class Door implements FrontDoor {
   }
 }
 
-/** A refusal that waits to be told. */
+/** A refusal that waits to be sent. */
 interface Held {
   readonly atMs: number;
   /** False when its caller has left. */

@@ -1,4 +1,4 @@
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { Reply } from "../relay/reply.ts";
 
@@ -11,7 +11,7 @@ import type { Reply } from "../relay/reply.ts";
 export async function idempotent(
   idempotency: Idempotency,
   { caller, bodyText, method = "POST", query, permit }: {
-    caller: Caller;
+    caller: CallContext;
     bodyText: string;
     method?: string;
     query?: string;

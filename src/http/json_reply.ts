@@ -1,6 +1,6 @@
 import type { Reply } from "../relay/reply.ts";
 
-/** An answer of our own, as JSON; `status` is 200 unless told. */
+/** An answer of our own, as JSON; `status` is 200 when absent. */
 export function jsonReply(
   value: unknown,
   { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},

@@ -25,7 +25,7 @@ export interface IdempotentRequest extends RepeatableRequest {
   trace: CallTrace;
 }
 
-/** Answers a repeated request with the first one's answer (interface.md §5, Requests). */
+/** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
 export interface Idempotency {
   /**
    * Gives the stored answer of the same request, waits for it where it is under way, or makes it by
@@ -60,7 +60,7 @@ export interface IdempotencyDeps {
   clock: Pick<Clock, "monotonicMs">;
   newId: () => string;
   /** `setTimeout`; the function returned takes it back. */
-  later: (ms: number, run: () => void) => () => void;
+  setTimer: (ms: number, run: () => void) => () => void;
   log: Pick<Log, "warn" | "error">;
   /** Whether a call was erased while it was under way: its answer is not kept. */
   isErased?: (call: Interaction) => boolean;
@@ -70,7 +70,7 @@ export interface IdempotencyDeps {
 
 /** How often a process asks whether another one has answered. */
 const pollMs = 100;
-/** How long another process is believed to be at work while the store can't be asked. */
+/** While the store is unreachable, assume for this long that the other process is still working. */
 const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
@@ -82,14 +82,14 @@ export function createIdempotency(deps: IdempotencyDeps): Idempotency {
 const leftReply: Reply = { status: 499, headers: {}, body: null };
 
 class Gate implements Idempotency {
-  readonly #parts: IdempotencyDeps;
+  readonly #deps: IdempotencyDeps;
   readonly #memory: ReplayMemory;
   /** By key; one at a time for each. */
   readonly #attempts = new Map<string, InFlightRequest>();
   readonly #writing = new Set<Promise<void>>();
 
   constructor(deps: IdempotencyDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#memory = new ReplayMemory(deps.clock);
   }
 
@@ -102,8 +102,8 @@ class Gate implements Idempotency {
     while (!request.signal.aborted) {
       const other = this.#attempts.get(id.key);
       if (!other) {
-        const kept = this.#memory.find(id.key);
-        if (kept && !kept.isSaved) return replayOf(sameOr409(kept, id));
+        const remembered = this.#memory.find(id.key);
+        if (remembered && !remembered.isSaved) return replayOf(sameOr409(remembered, id));
         return await this.#attempt(id, request, run);
       }
       const isSame = other.claim.fingerprint === id.fingerprint;
@@ -118,21 +118,21 @@ class Gate implements Idempotency {
     this.#memory.trim();
     const attempts = [...this.#attempts.values()].filter((one) => one.isRunning);
     const claimed = attempts.filter((one) => one.isClaimed);
-    await this.#parts.store.renew(claimed.map((one) => one.claim.claimId));
+    await this.#deps.store.renew(claimed.map((one) => one.claim.claimId));
     for (const one of attempts) {
       // It began while the store was away.
       if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
     }
-    for (const kept of this.#memory.unsaved()) await this.#save(kept);
+    for (const remembered of this.#memory.unsaved()) await this.#save(remembered);
   }
 
   async erase(transactionIds: readonly string[]): Promise<number> {
     this.#memory.erase(new Set(transactionIds));
-    return await this.#parts.store.erase(transactionIds);
+    return await this.#deps.store.erase(transactionIds);
   }
 
   async drain(): Promise<void> {
-    for (const kept of this.#memory.unsaved()) this.#inBackground(this.#save(kept));
+    for (const remembered of this.#memory.unsaved()) this.#inBackground(this.#save(remembered));
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 
@@ -141,7 +141,7 @@ class Gate implements Idempotency {
     request: IdempotentRequest,
     run: () => Promise<Reply>,
   ): Promise<Reply> {
-    const attempt = new InFlightRequest({ ...id, claimId: this.#parts.newId() });
+    const attempt = new InFlightRequest({ ...id, claimId: this.#deps.newId() });
     const { key, claimId } = attempt.claim;
     // So that the call's record says which attempt it was, should this process not live to say it.
     request.trace.repeat = { key, claimId };
@@ -164,25 +164,25 @@ class Gate implements Idempotency {
     }
   }
 
-  /** Resolves with the answer of who was first, or with nothing when the id is this attempt's. */
+  /** Returns the first request's stored answer, or undefined once this attempt owns the id. */
   async #acquire(attempt: InFlightRequest, signal: AbortSignal): Promise<StoredAnswer | undefined> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const { claim } = attempt;
     let runningAtMs: number | undefined;
     for (let mayClaim = true; !signal.aborted;) {
       const asked: Promise<ReplayState> = mayClaim ? store.claim(claim) : store.look(claim);
-      const told = await unlessAway(asked);
-      const known = told ?? this.#knownHere(claim, runningAtMs);
-      if (known.state === "conflict") throw conflict();
-      if (known.state === "done") return known.answer;
-      if (known.state === "free" && (mayClaim || !told)) {
-        attempt.isClaimed = told !== undefined;
+      const answered = await unlessAway(asked);
+      const existing = answered ?? this.#knownHere(claim, runningAtMs);
+      if (existing.state === "conflict") throw conflict();
+      if (existing.state === "done") return existing.answer;
+      if (existing.state === "free" && (mayClaim || !answered)) {
+        attempt.isClaimed = answered !== undefined;
         return undefined;
       }
-      mayClaim = known.state === "free";
+      mayClaim = existing.state === "free";
       if (mayClaim) continue;
-      if (told) runningAtMs = clock.monotonicMs();
-      // Whoever is at work elsewhere does so for this fingerprint.
+      if (answered) runningAtMs = clock.monotonicMs();
+      // Another process is running the same request (same fingerprint).
       attempt.confirm();
       await this.#sleep(pollMs, signal);
     }
@@ -191,10 +191,10 @@ class Gate implements Idempotency {
 
   /** What this process knows by itself while the store is away. */
   #knownHere(id: ReplayId, runningAtMs: number | undefined): ReplayState {
-    const kept = this.#memory.find(id.key);
-    if (kept) return { state: "done", answer: sameOr409(kept, id) };
+    const remembered = this.#memory.find(id.key);
+    if (remembered) return { state: "done", answer: sameOr409(remembered, id) };
     const isBelieved = runningAtMs !== undefined &&
-      this.#parts.clock.monotonicMs() - runningAtMs < believeMs;
+      this.#deps.clock.monotonicMs() - runningAtMs < believeMs;
     return { state: isBelieved ? "running" : "free" };
   }
 
@@ -208,24 +208,24 @@ class Gate implements Idempotency {
     if (status < 200 || status > 299) {
       this.#free(attempt);
     } else if (body instanceof ReadableStream) {
-      return { ...reply, body: this.#watch(attempt, request, reply, body) };
+      return { ...reply, body: this.#tapAnswer(attempt, request, reply, body) };
     } else {
       await this.#conclude(attempt, reply, bytesOf(body), request.trace, false);
     }
     return reply;
   }
 
-  #watch(
+  #tapAnswer(
     attempt: InFlightRequest,
     { signal, trace }: IdempotentRequest,
     reply: Reply,
     body: ReadableStream<Uint8Array>,
   ): ReadableStream<Uint8Array> {
-    const said = new AnswerBytes();
+    const bytes = new AnswerBytes();
     return tapStream(body, {
-      piece: (bytes) => said.add(bytes),
+      piece: (piece) => bytes.add(piece),
       isComplete: () => isCompleted(trace),
-      ended: () => this.#conclude(attempt, reply, said.whole(), trace, true),
+      ended: () => this.#conclude(attempt, reply, bytes.whole(), trace, true),
       broken: () => this.#free(attempt),
     }, signal);
   }
@@ -243,7 +243,7 @@ class Gate implements Idempotency {
       await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
     } catch (thrown) {
       // The caller has its answer all the same; who repeats the request gets another one.
-      this.#parts.log.error("an answer could not be kept for repeats", { reason: nameOf(thrown) });
+      this.#deps.log.error("idempotent answer not stored", { reason: nameOf(thrown) });
       this.#free(attempt);
     }
   }
@@ -257,9 +257,9 @@ class Gate implements Idempotency {
   ): Promise<void> {
     const transactionId = trace.transactionId ?? null;
     const answer = { status, headers, body: bytes, streamed, transactionId };
-    const kept = this.#memory.put(attempt.claim, answer);
+    const remembered = this.#memory.put(attempt.claim, answer);
     this.#end(attempt, answer);
-    const saved = this.#inBackground(this.#save(kept));
+    const saved = this.#inBackground(this.#save(remembered));
     // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
     // nobody up for long.
     const limit = new AbortController();
@@ -268,19 +268,19 @@ class Gate implements Idempotency {
   }
 
   #isErased({ settled }: CallTrace): boolean {
-    return settled !== undefined && this.#parts.isErased?.(settled) === true;
+    return settled !== undefined && this.#deps.isErased?.(settled) === true;
   }
 
-  async #save(kept: RememberedAnswer): Promise<void> {
-    const { claim, answer } = kept;
-    const { store, log, onDuplicate } = this.#parts;
-    if (kept.isErased || kept.isSaving) return;
-    kept.isSaving = true;
+  async #save(remembered: RememberedAnswer): Promise<void> {
+    const { claim, answer } = remembered;
+    const { store, log, onDuplicate } = this.#deps;
+    if (remembered.isErased || remembered.isSaving) return;
+    remembered.isSaving = true;
     try {
       const finished = await store.finish(claim, answer);
       // What is held by another is decided when that one has ended.
       if (finished.state === "held") return;
-      kept.isSaved = true;
+      remembered.isSaved = true;
       const { accountId } = claim;
       const { transactionId } = answer;
       const tell = (originalId: string | null) => {
@@ -290,23 +290,23 @@ class Gate implements Idempotency {
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);
         // Erased while it was being written.
-        if (kept.isErased && answer.transactionId) await store.erase([answer.transactionId]);
+        if (remembered.isErased && answer.transactionId) await store.erase([answer.transactionId]);
         return;
       }
-      this.#memory.forget(kept);
+      this.#memory.forget(remembered);
       if (finished.state === "duplicate") tell(finished.transactionId);
     } catch (thrown) {
       if (isAway(thrown)) return;
-      log.error("an answer could not be kept for repeats", { reason: messageOf(thrown) });
-      this.#memory.forget(kept);
+      log.error("idempotent answer not stored", { reason: messageOf(thrown) });
+      this.#memory.forget(remembered);
     } finally {
-      kept.isSaving = false;
+      remembered.isSaving = false;
     }
   }
 
   async #claimLate(attempt: InFlightRequest): Promise<void> {
-    const known = await this.#parts.store.claim(attempt.claim);
-    if (known.state !== "free") return;
+    const existing = await this.#deps.store.claim(attempt.claim);
+    if (existing.state !== "free") return;
     attempt.isClaimed = true;
     if (attempt.hasEnded && !attempt.answer) await this.#release(attempt.claim);
   }
@@ -325,8 +325,8 @@ class Gate implements Idempotency {
 
   /** A claim that can't be given back now ends by itself, since nobody renews it. */
   async #release(claim: Claim): Promise<void> {
-    await unlessAway(this.#parts.store.release(claim)).catch((thrown) =>
-      this.#parts.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
+    await unlessAway(this.#deps.store.release(claim)).catch((thrown) =>
+      this.#deps.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
     );
   }
 
@@ -338,7 +338,7 @@ class Gate implements Idempotency {
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#parts.later(ms, resolve);
+    const cancel = this.#deps.setTimer(ms, resolve);
     return orLeft(promise, signal).finally(cancel);
   }
 }
@@ -348,9 +348,9 @@ function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
   return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
 }
 
-function sameOr409(kept: RememberedAnswer, id: ReplayId): StoredAnswer {
-  if (kept.claim.fingerprint !== id.fingerprint) throw conflict();
-  return kept.answer;
+function sameOr409(remembered: RememberedAnswer, id: ReplayId): StoredAnswer {
+  if (remembered.claim.fingerprint !== id.fingerprint) throw conflict();
+  return remembered.answer;
 }
 
 function conflict(): Fault {

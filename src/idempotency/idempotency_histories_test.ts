@@ -43,7 +43,7 @@ class History {
       testProcess({
         store: this.store.for(name),
         clock: this.timers.clock,
-        later: this.timers.later,
+        setTimer: this.timers.later,
       })
     );
   }
@@ -211,12 +211,12 @@ Deno.test("500 random histories with outages: all agree afterwards, second calls
       assert.ok(!stored.includes(transactionId), `seed ${seed}: what is given back is not kept`);
     }
     for (const [kind, completed] of history.completed) {
-      const kept = [...history.store.rows.values()].flatMap(({ answer }) =>
+      const remembered = [...history.store.rows.values()].flatMap(({ answer }) =>
         answer?.transactionId && completed.has(answer.transactionId) ? [answer.transactionId] : []
       );
-      if (kept.length === 0) continue;
+      if (remembered.length === 0) continue;
       const given = duplicates.filter(({ transactionId }) => completed.has(transactionId));
-      assert.equal(given.length + kept.length, completed.size, `seed ${seed}: ${kind}`);
+      assert.equal(given.length + remembered.length, completed.size, `seed ${seed}: ${kind}`);
     }
   }
   assert.ok(reported > 20, `${reported} reported`);

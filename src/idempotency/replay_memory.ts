@@ -21,7 +21,7 @@ const maxBytes = 64 * 1024 * 1024;
 export class ReplayMemory {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** Oldest first. */
-  readonly #kept = new Map<string, RememberedAnswer>();
+  readonly #remembered = new Map<string, RememberedAnswer>();
   #bytes = 0;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -30,7 +30,7 @@ export class ReplayMemory {
 
   put(claim: Claim, answer: StoredAnswer): RememberedAnswer {
     this.#drop(claim.key);
-    const kept = {
+    const remembered = {
       claim,
       answer,
       atMs: this.#clock.monotonicMs(),
@@ -38,43 +38,43 @@ export class ReplayMemory {
       isSaving: false,
       isErased: false,
     };
-    this.#kept.set(claim.key, kept);
+    this.#remembered.set(claim.key, remembered);
     this.#bytes += answer.body.length;
     this.trim();
-    return kept;
+    return remembered;
   }
 
   find(key: string): RememberedAnswer | undefined {
     this.trim();
-    return this.#kept.get(key);
+    return this.#remembered.get(key);
   }
 
   /** Forgets this answer, unless another one took its place. */
-  forget(kept: RememberedAnswer): void {
-    if (this.#kept.get(kept.claim.key) === kept) this.#drop(kept.claim.key);
+  forget(remembered: RememberedAnswer): void {
+    if (this.#remembered.get(remembered.claim.key) === remembered) this.#drop(remembered.claim.key);
   }
 
   erase(transactionIds: ReadonlySet<string>): void {
-    for (const [key, kept] of this.#kept) {
-      const { transactionId } = kept.answer;
+    for (const [key, remembered] of this.#remembered) {
+      const { transactionId } = remembered.answer;
       if (transactionId === null || !transactionIds.has(transactionId)) continue;
-      kept.isErased = true;
+      remembered.isErased = true;
       this.#drop(key);
     }
   }
 
   unsaved(): RememberedAnswer[] {
-    return [...this.#kept.values()].filter((kept) => !kept.isSaved);
+    return [...this.#remembered.values()].filter((remembered) => !remembered.isSaved);
   }
 
   /** Forgets what is old, and when too much is held the oldest: first what the store has. */
   trim(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [key, { atMs, isSaved }] of this.#kept) {
+    for (const [key, { atMs, isSaved }] of this.#remembered) {
       if (nowMs - atMs >= (isSaved ? savedMs : unsavedMs)) this.#drop(key);
     }
     for (const savedOnly of [true, false]) {
-      for (const [key, { isSaved }] of this.#kept) {
+      for (const [key, { isSaved }] of this.#remembered) {
         if (this.#bytes <= maxBytes) return;
         if (isSaved || !savedOnly) this.#drop(key);
       }
@@ -82,7 +82,7 @@ export class ReplayMemory {
   }
 
   #drop(key: string): void {
-    this.#bytes -= this.#kept.get(key)?.answer.body.length ?? 0;
-    this.#kept.delete(key);
+    this.#bytes -= this.#remembered.get(key)?.answer.body.length ?? 0;
+    this.#remembered.delete(key);
   }
 }

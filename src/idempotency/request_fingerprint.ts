@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/hash.ts";
 
-/** What makes two requests the same, or another use of the same id (interface.md §5, Requests). */
+/** What makes two requests the same, or another use of the same id (docs/calling.md). */
 export interface RepeatableRequest {
   accountId: number;
   method: string;
@@ -96,6 +96,6 @@ export interface ReplayStore {
 }
 
 /** Of the parts with their lengths, so that no two lists read the same. */
-function hashOf(parts: readonly string[]): string {
-  return sha256Hex(parts.map((part) => `${part.length}:${part}`).join(""));
+function hashOf(deps: readonly string[]): string {
+  return sha256Hex(deps.map((part) => `${part.length}:${part}`).join(""));
 }

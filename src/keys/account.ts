@@ -1,7 +1,7 @@
-/** Tier of an account (spec.md, Limits). */
+/** Tier of an account. */
 export type Tier = "free" | "pro" | "enterprise";
 
-/** Requests per minute and burst of the tiers with fixed numbers (spec.md, Limits). */
+/** Requests per minute and burst of the tiers with fixed numbers. */
 export const tierLimits: Readonly<
   Record<"free" | "pro", { requestsPerMinute: number; burst: number }>
 > = {
@@ -9,7 +9,7 @@ export const tierLimits: Readonly<
   pro: { requestsPerMinute: 600, burst: 1000 },
 };
 
-/** The first account is the operator's (interface.md §1). */
+/** The first account is the operator's. */
 export const operatorLimits = { requestsPerMinute: 1_000_000, burst: 1_000_000 };
 
 /** Who pays: owns keys, credit, limits and records. */

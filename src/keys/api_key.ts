@@ -1,6 +1,6 @@
 import type { Account } from "./account.ts";
 
-/** What a hang-up of the caller does to the vendor call (interface.md §5). */
+/** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
 export type TranslationMode = "default" | "strict" | "lenient";
 

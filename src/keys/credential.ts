@@ -4,7 +4,7 @@ import { base62, uuidv7 } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 
 /** A service key just made. `value` is shown once and never stored; `hash` is what is stored. */
-export interface MintedKey {
+export interface NewKey {
   id: string;
   value: Secret;
   /** First 12 characters of the value, for people to recognise the key by. */
@@ -16,7 +16,7 @@ export interface MintedKey {
  * A new service key: `dmt_`, 32 random bytes in base62 (43 characters) and the CRC-32 of those
  * 43 characters in base62 (6 characters), so that leaked keys can be scanned for.
  */
-export function mintKey(clock: Pick<Clock, "now">): MintedKey {
+export function mintKey(clock: Pick<Clock, "now">): NewKey {
   const body = base62(crypto.getRandomValues(new Uint8Array(32)), bodyLength);
   const value = keyPrefix + body + checksum(body);
   return {
@@ -55,7 +55,7 @@ export type Credential =
   | { kind: "key"; value: string; vendorKey?: Secret };
 
 /**
- * The credential of a request (spec.md, Authentication; interface.md §5). Each header may hold
+ * The credential of a request (docs/keys-and-credit.md). Each header may hold
  * `<key>` or `<key>;<vendor key>`. Client libraries send several headers at once, so the first
  * that holds a well-formed service key counts, in the order Authorization (scheme Bearer),
  * X-API-Key, x-goog-api-key (only where `googleAllowed`); the others are ignored. Whether the key
@@ -65,12 +65,12 @@ export function parseCredential(
   headers: CredentialHeaders,
   { googleAllowed }: { googleAllowed: boolean },
 ): Credential {
-  const given = [
+  const fields = [
     bearerValue(headers.authorization ?? ""),
     headers.xApiKey?.trim() ?? "",
     googleAllowed ? headers.xGoogApiKey?.trim() ?? "" : "",
   ].filter((value) => value !== "");
-  for (const value of given) {
+  for (const value of fields) {
     const semicolon = value.indexOf(";");
     const key = semicolon === -1 ? value : value.slice(0, semicolon).trimEnd();
     if (!looksLikeKey(key)) continue;
@@ -81,7 +81,7 @@ export function parseCredential(
     if (!isHeaderSafe(vendorKey)) return { kind: "malformed" };
     return { kind: "key", value: key, vendorKey: new Secret(vendorKey) };
   }
-  return given.length === 0 ? { kind: "missing" } : { kind: "malformed" };
+  return fields.length === 0 ? { kind: "missing" } : { kind: "malformed" };
 }
 
 const keyPrefix = "dmt_";

@@ -39,7 +39,7 @@ export function createKeyCache(
 }
 
 class CachedKeyRing implements KeyCache {
-  readonly #known = new Map<string, Principal>();
+  readonly #principals = new Map<string, Principal>();
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();
   readonly #pending = new Map<string, Promise<Principal | undefined>>();
@@ -68,7 +68,7 @@ class CachedKeyRing implements KeyCache {
     this.#epoch++;
     for (const id of ids) {
       const hash = this.#hashById.get(id);
-      if (hash !== undefined) this.#known.delete(hash);
+      if (hash !== undefined) this.#principals.delete(hash);
       this.#hashById.delete(id);
     }
   }
@@ -97,7 +97,7 @@ class CachedKeyRing implements KeyCache {
     hash: string,
     isLimited: () => boolean,
   ): Principal | undefined | Promise<Principal | undefined> {
-    const principal = this.#known.get(hash);
+    const principal = this.#principals.get(hash);
     if (principal) return principal;
     const missedMs = this.#unknown.get(hash);
     if (missedMs !== undefined && this.clock.monotonicMs() - missedMs < unknownMs) return undefined;
@@ -143,11 +143,11 @@ class CachedKeyRing implements KeyCache {
 
   #remember(hash: string, principal: Principal): void {
     this.#unknown.delete(hash);
-    this.#known.set(hash, principal);
+    this.#principals.set(hash, principal);
     this.#hashById.set(principal.key.id, hash);
-    if (this.#known.size <= maxKnown) return;
-    const [oldest, gone] = this.#known.entries().next().value!;
-    this.#known.delete(oldest);
+    if (this.#principals.size <= maxKnown) return;
+    const [oldest, gone] = this.#principals.entries().next().value!;
+    this.#principals.delete(oldest);
     this.#hashById.delete(gone.key.id);
   }
 

@@ -7,6 +7,6 @@ export function memberScopes(scopes: readonly string[]): string[] {
 }
 
 /** Whether a key with these scopes may do what only owners may give: no scope at all is every one. */
-export function needsOwner(scopes: readonly string[]): boolean {
+export function requiresOwner(scopes: readonly string[]): boolean {
   return scopes.length === 0 || scopes.some((scope) => ownerScopes.has(scope));
 }

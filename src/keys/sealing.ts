@@ -55,16 +55,16 @@ export class MasterKey {
   }
 
   /** Seals a value for one place. Twice the same gives two texts: the nonce is random. */
-  seal(value: Secret, place: SealedFor): string {
+  seal(value: Secret, slot: SealedFor): string {
     const nonce = randomBytes(nonceLength);
     const cipher = createCipheriv(algorithm, this.#sealingKey, nonce);
-    cipher.setAAD(boundTo(place));
+    cipher.setAAD(boundTo(slot));
     const sealed = [nonce, cipher.update(value.reveal(), "utf8"), cipher.final()];
     return format + Buffer.concat([...sealed, cipher.getAuthTag()]).toString("base64url");
   }
 
   /** The value that was sealed for this place. Throws `UnsealError`. */
-  unseal(sealed: string, place: SealedFor): Secret {
+  unseal(sealed: string, slot: SealedFor): Secret {
     if (!sealed.startsWith(format)) throw new UnsealError("the format is unknown");
     const text = sealed.slice(format.length);
     const bytes = Buffer.from(text, "base64url");
@@ -78,7 +78,7 @@ export class MasterKey {
       bytes.subarray(0, nonceLength),
       { authTagLength: tagLength },
     );
-    decipher.setAAD(boundTo(place));
+    decipher.setAAD(boundTo(slot));
     decipher.setAuthTag(bytes.subarray(-tagLength));
     try {
       const opened = decipher.update(bytes.subarray(nonceLength, -tagLength));
@@ -101,6 +101,6 @@ function derive(bytes: Uint8Array, use: string) {
 
 /** JSON keeps the parts apart: no two places give the same bytes. */
 function boundTo({ accountId, vendor, keyVersion }: SealedFor): Uint8Array {
-  const place = ["vendor key", format, accountId, vendor, String(keyVersion)];
-  return new TextEncoder().encode(JSON.stringify(place));
+  const slot = ["vendor key", format, accountId, vendor, String(keyVersion)];
+  return new TextEncoder().encode(JSON.stringify(slot));
 }

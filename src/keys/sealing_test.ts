@@ -3,11 +3,11 @@ import { Secret } from "../base/secret.ts";
 import { MasterKey, type SealedFor, UnsealError } from "./sealing.ts";
 
 const value = new Secret("sk-canary-of-a-stored-key-0123456789");
-const place: SealedFor = { accountId: 1, vendor: "vendor-b", keyVersion: 1n };
+const slot: SealedFor = { accountId: 1, vendor: "vendor-b", keyVersion: 1n };
 const key = new MasterKey(new Secret(btoa("k".repeat(32))));
 
 /** Message of the refusal; fails when the text opens. */
-function refusal(sealed: string, from: MasterKey = key, at: SealedFor = place): string {
+function refusal(sealed: string, from: MasterKey = key, at: SealedFor = slot): string {
   try {
     from.unseal(sealed, at);
   } catch (thrown) {
@@ -19,13 +19,13 @@ function refusal(sealed: string, from: MasterKey = key, at: SealedFor = place): 
 }
 
 Deno.test("what is sealed opens again, in its place under its key", () => {
-  assert.equal(key.unseal(key.seal(value, place), place).reveal(), value.reveal());
+  assert.equal(key.unseal(key.seal(value, slot), slot).reveal(), value.reveal());
   const again = new MasterKey(key.text());
-  assert.equal(again.unseal(key.seal(value, place), { ...place }).reveal(), value.reveal());
+  assert.equal(again.unseal(key.seal(value, slot), { ...slot }).reveal(), value.reveal());
 });
 
 Deno.test("a sealed text shows nothing of the value and is another each time", () => {
-  const texts = Array.from({ length: 50 }, () => key.seal(value, place));
+  const texts = Array.from({ length: 50 }, () => key.seal(value, slot));
   assert.equal(new Set(texts).size, 50);
   for (const text of texts) {
     assert.match(text, /^v1\.[\w-]+$/);
@@ -44,16 +44,16 @@ const elsewhere: [string, Partial<SealedFor>][] = [
 ];
 for (const [name, change] of elsewhere) {
   Deno.test(`a text that was moved to ${name} doesn't open`, () => {
-    assert.match(refusal(key.seal(value, place), key, { ...place, ...change }), /changed, moved/);
+    assert.match(refusal(key.seal(value, slot), key, { ...slot, ...change }), /changed, moved/);
   });
 }
 
 Deno.test("under another master key nothing opens", () => {
-  assert.match(refusal(key.seal(value, place), MasterKey.generate()), /another master key/);
+  assert.match(refusal(key.seal(value, slot), MasterKey.generate()), /another master key/);
 });
 
 Deno.test("a change of any one bit of nonce, text or tag is refused", () => {
-  const sealed = key.seal(value, place);
+  const sealed = key.seal(value, slot);
   const bytes = Uint8Array.from(
     atob(sealed.slice(3).replaceAll("-", "+").replaceAll("_", "/")),
     (letter) => letter.charCodeAt(0),
@@ -71,7 +71,7 @@ Deno.test("a change of any one bit of nonce, text or tag is refused", () => {
 });
 
 Deno.test("a text of another form is refused by name of what is wrong", () => {
-  const sealed = key.seal(value, place);
+  const sealed = key.seal(value, slot);
   assert.match(refusal(sealed.replace("v1.", "v2.")), /format is unknown/);
   assert.match(refusal(value.reveal()), /format is unknown/);
   assert.match(refusal(""), /format is unknown/);

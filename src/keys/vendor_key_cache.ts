@@ -31,20 +31,20 @@ export function createVendorKeyCache(deps: VendorKeyCacheDeps): VendorKeyCache {
 }
 
 class CachedVendorKeys implements VendorKeyCache {
-  readonly #parts: VendorKeyCacheDeps;
-  readonly #known = new Map<string, VendorKeyChange>();
+  readonly #deps: VendorKeyCacheDeps;
+  readonly #changes = new Map<string, VendorKeyChange>();
   #since: Date | null = null;
   #masterKeyMatches = true;
   #loading: Promise<void> | undefined;
 
   constructor(deps: VendorKeyCacheDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {
     if (this.#since === null) await this.#load();
-    const label = this.#parts.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
-    const state = this.#known.get(place(accountId, label))?.state;
+    const label = this.#deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
+    const state = this.#changes.get(keyOf(accountId, label))?.state;
     if (state?.kind === "stored") return state.key;
     if (state?.kind !== "unreadable") return undefined;
     throw new Fault("internal_error", {
@@ -55,11 +55,11 @@ class CachedVendorKeys implements VendorKeyCache {
   }
 
   async refresh(): Promise<void> {
-    const { now, masterKeyMatches, changes } = await this.#parts.store.changedSince(this.#since);
+    const { now, masterKeyMatches, changes } = await this.#deps.store.changedSince(this.#since);
     for (const change of changes) this.#take(change, masterKeyMatches);
     const regained = masterKeyMatches && !this.#masterKeyMatches;
     if (!masterKeyMatches && this.#masterKeyMatches) {
-      this.#parts.log.error(
+      this.#deps.log.error(
         "MASTER_KEY of this process is not the one that vendor keys are sealed under any more: set it to the new one and restart; keys already known go on working",
       );
     }
@@ -75,22 +75,24 @@ class CachedVendorKeys implements VendorKeyCache {
   }
 
   #take(change: VendorKeyChange, masterKeyMatches: boolean): void {
-    const key = place(change.accountId, change.vendor);
-    const known = this.#known.get(key);
-    const older = known !== undefined && known.revision >= change.revision;
-    if (older && !(known.revision === change.revision && known.state.kind === "unreadable")) return;
+    const key = keyOf(change.accountId, change.vendor);
+    const changes = this.#changes.get(key);
+    const older = changes !== undefined && changes.revision >= change.revision;
+    if (older && !(changes.revision === change.revision && changes.state.kind === "unreadable")) {
+      return;
+    }
     // Under another master key nothing opens; that is said once, for the process.
     if (change.state.kind === "unreadable" && !older && masterKeyMatches) {
-      this.#parts.log.error("a stored vendor key can't be opened", {
+      this.#deps.log.error("a stored vendor key can't be opened", {
         account: change.accountId,
         vendor: change.vendor,
         reason: change.state.reason,
       });
     }
-    this.#known.set(key, change);
+    this.#changes.set(key, change);
   }
 }
 
-function place(accountId: number, label: string): string {
+function keyOf(accountId: number, label: string): string {
   return `${accountId} ${label}`;
 }

@@ -6,7 +6,7 @@ import type { AcceptProbe, AcceptTarget } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
 /** A knock that waits longer was not heard. */
-const patienceMs = 500;
+const stuckAfterMs = 500;
 /** How often it is looked whether it was. */
 const lookMs = 20;
 /** Turns of the timer that take so many times what they should say that the process is busy. */
@@ -60,8 +60,8 @@ function knock(
       waitedMs += lookMs;
       // By turns of the timer: after a long pause of this process callers come first.
       if (connections.accepted > before) end("taken");
-      else if (waitedMs >= patienceMs) {
-        end(clock.monotonicMs() - beganMs > busyTimes * patienceMs ? "too_busy" : "not_taken");
+      else if (waitedMs >= stuckAfterMs) {
+        end(clock.monotonicMs() - beganMs > busyTimes * stuckAfterMs ? "too_busy" : "not_taken");
       }
     }, lookMs);
     const end = (result: AcceptProbe) => {

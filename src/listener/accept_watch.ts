@@ -42,7 +42,7 @@ const busyPart = 0.02;
  */
 export class AcceptWatch {
   readonly #door: AcceptTarget;
-  readonly #news: ConnectionEvents;
+  readonly #events: ConnectionEvents;
   readonly #onTaken: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
@@ -52,9 +52,9 @@ export class AcceptWatch {
   /** Descriptors ran out since the last answer. */
   #ranOut = false;
 
-  constructor(door: AcceptTarget, news: ConnectionEvents, onTaken: () => void) {
+  constructor(door: AcceptTarget, events: ConnectionEvents, onTaken: () => void) {
     this.#door = door;
-    this.#news = news;
+    this.#events = events;
     this.#onTaken = onTaken;
   }
 
@@ -96,7 +96,7 @@ export class AcceptWatch {
     const open = this.#door.size;
     const most = Math.max(fewest, Math.floor(open * learnedShare));
     if (!this.#ranOut) {
-      this.#news.error(
+      this.#events.error(
         "no descriptor is left (ulimit -n): connections without a request are ended, and fewer are taken from now on",
         { connections: open, most },
       );
@@ -106,7 +106,7 @@ export class AcceptWatch {
   }
 
   async #reopen(): Promise<void> {
-    this.#news.error("the listener took no connections any more; its port is opened anew", {
+    this.#events.error("the listener took no connections any more; its port is opened anew", {
       connections: this.#door.size,
     });
     // Callers come in a crowd when it opens.
@@ -115,7 +115,7 @@ export class AcceptWatch {
       await this.#door.reopen();
     } catch (thrown) {
       const cause = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#news.error("the port could not be opened anew; it is tried again", { cause });
+      this.#events.error("the port could not be opened anew; it is tried again", { cause });
     }
   }
 

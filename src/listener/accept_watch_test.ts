@@ -16,14 +16,14 @@ function setUp(...knocks: AcceptProbe[]) {
     },
     keepBelow: (most: number) => void seen.most.push(most),
   };
-  const news = new ConnectionEvents(new FakeClock());
+  const events = new ConnectionEvents(new FakeClock());
   const quiet = () => {};
-  news.tell({
+  events.tell({
     log: { info: quiet, warn: quiet, error: (message) => seen.errors.push(message) },
     count: quiet,
     changed: quiet,
   });
-  const watch = new AcceptWatch(door, news, () => seen.alive++);
+  const watch = new AcceptWatch(door, events, () => seen.alive++);
   const look = async (times: number) => {
     for (let time = 0; time < times; time++) await watch.look();
     watch.close();

@@ -43,7 +43,7 @@ const explained: Readonly<Record<EndReason, string>> = {
 export class ConnectionEvents {
   readonly #clock: Clock;
   readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
-  readonly #toldMs = new Map<EndReason, number>();
+  readonly #loggedAtMs = new Map<EndReason, number>();
   #hearers: ConnectionListeners | undefined;
   #open = 0;
 
@@ -78,8 +78,8 @@ export class ConnectionEvents {
     if (this.#hearers === undefined) return;
     const nowMs = this.#clock.monotonicMs();
     for (const [reason, { connections, peer }] of this.#untold) {
-      if (nowMs - (this.#toldMs.get(reason) ?? -Infinity) < lineEveryMs) continue;
-      this.#toldMs.set(reason, nowMs);
+      if (nowMs - (this.#loggedAtMs.get(reason) ?? -Infinity) < lineEveryMs) continue;
+      this.#loggedAtMs.set(reason, nowMs);
       this.#untold.delete(reason);
       this.#hearers.log.warn(explained[reason], { reason, connections, last_peer: peer });
     }

@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { Connection, type Overdue } from "./connection.ts";
 import { ChunkWatch, CountedMessage } from "./counted_message.ts";
-import { Crowd } from "./crowd.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
@@ -23,7 +22,7 @@ interface Held {
 }
 
 /** They stand for a second, so that their callers read it. */
-const mostToldSo = 16;
+const maxRefusalsAtOnce = 16;
 
 const mostReadAwayBytes = 64 * 1024 * 1024;
 
@@ -37,7 +36,7 @@ export class Connections {
   /** Accepted so far. */
   accepted = 0;
 
-  readonly #parts: ConnectionsDeps;
+  readonly #deps: ConnectionsDeps;
   readonly #held = new Map<Socket, Held>();
   readonly #all = new Crowd<Held>();
   readonly #peers = new Map<string, Crowd<Held>>();
@@ -46,11 +45,11 @@ export class Connections {
   #lookedMs: number;
   #countedMs = 0;
   /** Connections that are being told that there is no room for them. */
-  #toldSo = 0;
+  #refusing = 0;
   readonly #looking: ReturnType<typeof setInterval>;
 
   constructor(deps: ConnectionsDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.most = deps.limits.most;
     const { headMs, bodyMs, idleMs, unreadMs } = deps.limits;
     const shortest = Math.min(headMs, bodyMs, idleMs, unreadMs);
@@ -72,11 +71,11 @@ export class Connections {
     const crowd = this.#peers.get(peer) ?? new Crowd<Held>();
     const full = this.#makeRoom(crowd);
     if (full !== undefined) {
-      this.#parts.news.ended(full, peer);
+      this.#deps.events.ended(full, peer);
       this.#sendAway(socket, isShaking);
       return false;
     }
-    const connection = new Connection(this.#parts.limits, this.#nowMs(), isShaking);
+    const connection = new Connection(this.#deps.limits, this.#nowMs(), isShaking);
     const held: Held = {
       connection,
       peer,
@@ -132,7 +131,7 @@ export class Connections {
     if (connection?.isRefused) return;
     if (connection) connection.isRefused = true;
     if (connection?.isAnswerable === false) return void socket.destroy();
-    refuse(socket, this.#parts.refuse(why));
+    refuse(socket, this.#deps.refuse(why));
   }
 
   /** No request of this connection is answered after the one that is. */
@@ -172,22 +171,22 @@ export class Connections {
   /** Ends what takes too long. */
   look(): void {
     const nowMs = this.#countedMs = this.#nowMs();
-    this.#lookedMs = this.#parts.clock.monotonicMs();
+    this.#lookedMs = this.#deps.clock.monotonicMs();
     for (const held of this.#held.values()) {
       const { connection, socket } = held;
       if (connection.isRefused && !connection.isBusy) continue;
       const overdue = connection.look(socket, nowMs);
       if (overdue !== undefined) this.#endOverdue(held, overdue);
     }
-    this.#parts.news.write();
+    this.#deps.events.write();
   }
 
   #endOverdue(held: Held, overdue: Overdue): void {
     const { connection, socket, peer } = held;
-    if (overdue !== "idle") this.#parts.news.ended(overdue, peer);
-    const isTold = (overdue === "slow_head" && connection.hasHeadBegun) ||
+    if (overdue !== "idle") this.#deps.events.ended(overdue, peer);
+    const getsAnswer = (overdue === "slow_head" && connection.hasHeadBegun) ||
       (overdue === "slow_body" && connection.isAnswerable);
-    if (isTold) this.refuse(socket, "too_slow");
+    if (getsAnswer) this.refuse(socket, "too_slow");
     else socket.destroy();
   }
 
@@ -198,7 +197,7 @@ export class Connections {
       const chunks = held.chunks = new ChunkWatch();
       afterEachRead(socket, () => {
         if (!chunks.hasTooMuch(socket.bytesRead) || held.connection.isRefused) return;
-        this.#parts.news.ended("chunk_overhead", held.peer);
+        this.#deps.events.ended("chunk_overhead", held.peer);
         this.refuse(socket, "malformed");
       });
     }
@@ -225,15 +224,15 @@ export class Connections {
 
   /** TLS has no words for it before its handshake, and a crowd isn't told one by one. */
   #sendAway(socket: Socket, isShaking: boolean): void {
-    if (isShaking || this.#toldSo >= mostToldSo) return void socket.destroy();
-    this.#toldSo++;
-    socket.once("close", () => this.#toldSo--);
-    refuse(socket, this.#parts.refuse("full"));
+    if (isShaking || this.#refusing >= maxRefusalsAtOnce) return void socket.destroy();
+    this.#refusing++;
+    socket.once("close", () => this.#refusing--);
+    refuse(socket, this.#deps.refuse("full"));
   }
 
   /** Why there is no room, after those that only wait were sent away for it. */
   #makeRoom(crowd: Crowd<Held>): "full" | "peer_full" | undefined {
-    if (crowd.size >= this.#parts.limits.mostPerPeer) {
+    if (crowd.size >= this.#deps.limits.mostPerPeer) {
       if (crowd.oldestSilent === undefined) return "peer_full";
       this.#end(crowd.oldestSilent, "made_room");
     }
@@ -245,7 +244,7 @@ export class Connections {
   }
 
   #end(held: Held, reason: EndReason): void {
-    this.#parts.news.ended(reason, held.peer);
+    this.#deps.events.ended(reason, held.peer);
     this.#drop(held.socket);
     held.socket.destroy();
   }
@@ -253,7 +252,7 @@ export class Connections {
   #add(held: Held, crowd: Crowd<Held>): void {
     this.#held.set(held.socket, held);
     this.#all.size++;
-    this.#parts.news.changed(1);
+    this.#deps.events.changed(1);
     crowd.size++;
     this.#wait(held);
   }
@@ -265,7 +264,7 @@ export class Connections {
     this.#held.delete(socket);
     this.#leave(held);
     this.#all.size--;
-    this.#parts.news.changed(-1);
+    this.#deps.events.changed(-1);
     const crowd = this.#peers.get(held.peer);
     if (crowd !== undefined && --crowd.size === 0) this.#peers.delete(held.peer);
   }
@@ -282,7 +281,7 @@ export class Connections {
 
   /** While this process stood still it heard no caller: such a pause counts as a short one. */
   #nowMs(): number {
-    const sinceMs = this.#parts.clock.monotonicMs() - this.#lookedMs;
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#lookedMs;
     return this.#countedMs + Math.min(sinceMs, 2 * this.#everyMs);
   }
 }
@@ -290,7 +289,39 @@ export class Connections {
 export interface ConnectionsDeps {
   readonly limits: ConnectionLimits;
   readonly clock: Clock;
-  readonly news: ConnectionEvents;
+  readonly events: ConnectionEvents;
   /** What who is refused is told. */
   refuse(why: Unreadable): Refusal;
+}
+
+/** Anything that waits: without a whole request so far, or between requests. */
+interface Waiter {
+  readonly isServed: boolean;
+}
+
+/** Connections of all peers or of one, those without a request under way in order of their age. */
+class Crowd<T extends Waiter> {
+  size = 0;
+  readonly #silent = new Set<T>();
+  readonly #idle = new Set<T>();
+
+  /** It has no request under way from now on. */
+  wait(one: T): void {
+    (one.isServed ? this.#idle : this.#silent).add(one);
+  }
+
+  /** It has one, or is gone. */
+  leave(one: T): void {
+    if (!this.#silent.delete(one)) this.#idle.delete(one);
+  }
+
+  /** The one that has been silent longest. */
+  get oldestSilent(): T | undefined {
+    return this.#silent.values().next().value;
+  }
+
+  /** The one that is missed least: silent longest, else idle longest. */
+  get oldest(): T | undefined {
+    return this.oldestSilent ?? this.#idle.values().next().value;
+  }
 }

@@ -65,13 +65,13 @@ export interface ListenOptions {
 export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
   keepNoParsers();
   const { limits, clock } = options;
-  const news = new ConnectionEvents(clock);
-  const connections = new Connections({ limits, clock, news, refuse: options.refuse });
+  const events = new ConnectionEvents(clock);
+  const connections = new Connections({ limits, clock, events, refuse: options.refuse });
   connections.most = Math.min(limits.most, options.mostByDescriptors ?? Infinity);
   const server = createServer(options);
   takeConnections(server, connections, options.tls !== undefined);
   takeRequests(server, connections, options, handle);
-  refuseTheRest(server, connections, news);
+  refuseTheRest(server, connections, events);
   try {
     await listen(server, options);
   } catch (thrown) {
@@ -83,12 +83,12 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
   const door = acceptTargetOf(server, connections, { port, host: options.host }, clock);
-  const watch = new AcceptWatch(door, news, () => options.onAlive?.());
-  watch.start();
+  const acceptWatch = new AcceptWatch(door, events, () => options.onAlive?.());
+  acceptWatch.start();
   const takeNoMore = takeEachTurn(server);
   const close = (ms: number) => {
     takeNoMore();
-    watch.close();
+    acceptWatch.close();
     return drain(server, connections, ms);
   };
   return {
@@ -96,7 +96,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
     get connections() {
       return connections.size;
     },
-    tell: (hearers) => news.tell(hearers),
+    tell: (hearers) => events.tell(hearers),
     drain: close,
     abort: () => close(0),
   };
@@ -202,12 +202,12 @@ function takeRequests(
 function refuseTheRest(
   server: http.Server,
   connections: Connections,
-  news: ConnectionEvents,
+  events: ConnectionEvents,
 ): void {
   server.on("clientError", (error: Error & { code?: string }, socket: net.Socket) => {
     if (!socket.writable) return void socket.destroy();
     const why = unreadable(error.code);
-    news.ended(why, connections.peerOf(socket));
+    events.ended(why, connections.peerOf(socket));
     connections.refuse(socket, why);
   });
   // Without this the runtime would close the connection in silence. Requests to upgrade are

@@ -282,15 +282,15 @@ Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones 
     const connection = await dialTls();
     for (const piece of pieces) await connection.write(new TextEncoder().encode(piece));
     // A certificate's end is no end of TLS where the other side just closes.
-    const parts: string[] = [];
+    const deps: string[] = [];
     const buffer = new Uint8Array(4096);
     for (;;) {
       const length = await connection.read(buffer).catch(() => null);
       if (length === null) break;
-      parts.push(new TextDecoder().decode(buffer.subarray(0, length)));
+      deps.push(new TextDecoder().decode(buffer.subarray(0, length)));
     }
     connection.close();
-    return parts.join("");
+    return deps.join("");
   };
   using silent = await dial(port);
   using rubbish = await dial(port);

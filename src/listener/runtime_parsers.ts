@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
  * What is done to the inside of the runtime's `node:http`, and nowhere else. It keeps parsers in a
  * pool that servers and clients share, and a connection whose head was refused goes on feeding the
  * parser that it had: what a stranger sent after a 431 was read as a vendor's answer to somebody
- * else's call (decisions.md, 2026-11-22). A pool of no places keeps none: each parser is closed
+ * else's call (docs/decisions.md, 0097). A pool of no places keeps none: each parser is closed
  * with its connection. Throws where that can't be done: a listener that would mix up callers must
  * not start.
  */
@@ -20,8 +20,8 @@ export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   parsers.list.length = 0;
   // Asked, not believed: a pool that keeps what it is given has another way of counting.
   const parser = parsers.alloc();
-  const isKept = parsers.free(parser);
-  if (isKept !== false || parsers.list.length > 0) {
+  const isReusable = parsers.free(parser);
+  if (isReusable !== false || parsers.list.length > 0) {
     throw new SharedParsersError(
       "this runtime's node:http keeps parsers although its pool has no places: start the service with the Deno release that it was made for",
     );
@@ -69,8 +69,8 @@ export function afterEachRead(socket: Socket & { parser?: unknown }, look: () =>
   const key = executeKey(parser);
   const execute = parser[key];
   if (!isFunction(execute)) return;
-  parser[key] = (...given: unknown[]) => {
-    execute(...given);
+  parser[key] = (...args: unknown[]) => {
+    execute(...args);
     look();
   };
 }
@@ -92,6 +92,6 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function isFunction(value: unknown): value is (...given: unknown[]) => unknown {
+function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === "function";
 }

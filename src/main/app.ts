@@ -1,7 +1,6 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
-import { Fault } from "../shared/fault.ts";
-import { messageOf } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { BindDeps } from "../http/bind.ts";
@@ -30,12 +29,16 @@ import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import type { FrontDoor } from "../http/front_door.ts";
-import type { Env } from "../http/request_context.ts";
+import type { AddressDeps } from "../http/own_address.ts";
+import type { Env, RequestContext } from "../http/request_context.ts";
 import { createDashboard } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
+import type { Log } from "../base/log.ts";
+import type { Registry } from "../vendors/registry.ts";
 import type { Services } from "./application.ts";
+import type { Config } from "./config.ts";
 
-/** The web application: middleware in the order of interface.md §5, then the mounts. */
+/** The web application: middleware in order, then the routes. */
 export function createApp(
   services: Services,
   dashboard: DashboardDeps,
@@ -43,51 +46,35 @@ export function createApp(
 ): Hono<Env> {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
-  const errorDialect = errorDialectOf(services);
-  const onFault = faultLog(services);
-  const { bodies, heavy } = services;
-  const deps: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
-  const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["requestContext"]) => {
-    onFault(fault, scene.requestId);
-    return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
+  const errorDialect = createServiceErrorDialect(services.vendors.registry);
+  const onFault = createFaultLog(log);
+  const { bodies, heavy } = services.calls;
+  const binding: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
+  const answerFault = (fault: Fault, path: string, request: RequestContext) => {
+    onFault(fault, request.requestId);
+    return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
-  const { trustProxy } = config;
+  const { trustProxy, metricsToken } = config;
+  const loadHooks = createLoadHooks(services);
   app.use(
-    createRequestContext({ clock, newRequestId: services.newId, trustProxy, ...loadOf(services) }),
+    createRequestContext({ clock, newRequestId: services.newId, trustProxy, ...loadHooks }),
   );
   app.use(secure(errorDialect));
   app.use(accessLog({ clock, log, metrics }));
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
-  operationRoutes(app, {
-    ...deps,
-    ready: services.ready,
-    metrics,
-    metricsToken: config.metricsToken,
-  });
-  const address = { baseUrl: config.baseUrl, host: config.host, secure: config.tls !== undefined };
-  referenceRoutes(app, { ...deps, ...address });
-  signedMediaRoutes(app, { ...deps, ...services });
+  operationRoutes(app, { ...binding, ready: services.ready, metrics, metricsToken });
+  publicRoutes(app, binding, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
   app.route("/", createDashboard(dashboard));
+  const { keyCache } = services.keys;
   const failures = createFailureLimit(clock, failedKeys);
-  const { knows } = frontDoor;
-  app.use(authenticate({ keyCache: services.keyCache, failures, errorDialect, onFault, knows }));
+  app.use(authenticate({ keyCache, failures, errorDialect, onFault, knows: frontDoor.knows }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
-  statusRoutes(app, { ...deps, clock, version: services.version });
-  modelRoutes(app, { ...deps, ...services });
-  healthRoutes(app, { ...deps, ...services });
-  deletionRoutes(app, { ...deps, ...services });
-  exportRoutes(app, { ...deps, ...services });
-  mediaRoutes(app, { ...deps, ...services });
-  cohortRoutes(app, { ...deps, ...services });
-  evalRoutes(app, { ...deps, ...services });
-  proxyRoutes(app, { ...deps, ...services });
-  operationCallRoutes(app, { ...deps, ...services });
-  mediaCallRoutes(app, { ...deps, ...services, ...address });
-  storedResponseRoutes(app, { ...deps, ...services });
+  dataRoutes(app, binding, services);
+  callRoutes(app, binding, services);
 
   app.notFound((context) =>
     answerFault(
@@ -104,22 +91,69 @@ export function createApp(
   return app;
 }
 
-/** What an address may bring of wrong keys: enough for a fleet that was given an old one. */
+/** What needs no key. */
+function publicRoutes(app: Hono<Env>, binding: BindDeps, { config, records }: Services): void {
+  const { media, mediaSigner, recorder } = records;
+  referenceRoutes(app, { ...binding, ...addressOf(config) });
+  signedMediaRoutes(app, { ...binding, media, mediaSigner, recorder });
+}
+
+/** Models, and what is recorded of calls. */
+function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, log, newId, version, cohorts, exports, idempotency } = services;
+  const { registry, catalogue, prices } = services.vendors;
+  const { deletions } = services.erasure;
+  const { evals, graderProblem, evalRunner } = services.evals;
+  const { flushRecords, media, mediaSigner, recorder } = services.records;
+  const { storedKeys } = services.keys;
+  statusRoutes(app, { ...binding, clock, version });
+  modelRoutes(app, { ...binding, registry, catalogue, log });
+  healthRoutes(app, { ...binding, registry, catalogue, clock });
+  deletionRoutes(app, { ...binding, deletions, idempotency, clock });
+  exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
+  mediaRoutes(app, { ...binding, media, mediaSigner, recorder });
+  cohortRoutes(app, { ...binding, cohorts, recorder, idempotency });
+  evalRoutes(app, {
+    ...{ ...binding, clock, log, newId, registry, catalogue, prices, storedKeys, recorder },
+    ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
+  });
+}
+
+/** Calls to vendors. */
+function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { config, dialects, idempotency } = services;
+  const { registry } = services.vendors;
+  const { relay, operations, drawImages, speakText, countTokens } = services.calls;
+  const { background } = services.background;
+  const { mediaSigner } = services.records;
+  proxyRoutes(app, { ...binding, registry, relay, background, idempotency, countTokens, dialects });
+  operationCallRoutes(app, { ...binding, registry, operations, idempotency, config });
+  const address = addressOf(config);
+  mediaCallRoutes(app, {
+    ...{ ...binding, ...address, drawImages, speakText, mediaSigner, idempotency, registry },
+  });
+  storedResponseRoutes(app, { ...binding, registry, background });
+}
+
+function addressOf({ baseUrl, host, tls }: Config): AddressDeps {
+  return { baseUrl, host, secure: tls !== undefined };
+}
+
+/** Wrong keys that one address may send: enough for a fleet that was given an old one. */
 const failedKeys = { burst: 400, perSecond: 5 };
 
-/** What the process has to do is known by what requests say of themselves. */
-function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
-  type Scene = Env["Variables"]["requestContext"];
+/** Requests report where their work begins and where they wait. */
+function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
   return {
-    working: (requestContext: Scene) => loopWatch.begins(requestContext),
-    waits: ({ incoming }: Scene) => {
+    working: (request: RequestContext) => loopWatch.begins(request),
+    waits: ({ incoming }: RequestContext) => {
       if (incoming) admission.turned(incoming);
     },
   };
 }
 
 /** The dialect of a path's errors, before its route is known. */
-export function errorDialectOf({ registry }: Pick<Services, "registry">) {
+export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
 }
 
@@ -132,7 +166,7 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 }
 
 /** Only failures of our own are logged as errors; what callers did wrong is an ordinary answer. */
-function faultLog(services: Pick<Services, "log">): BindDeps["onFault"] {
+function createFaultLog(log: Log): BindDeps["onFault"] {
   return (fault, requestId) => {
     const { status } = errors[fault.code];
     if (status < 500) return;
@@ -144,12 +178,12 @@ function faultLog(services: Pick<Services, "log">): BindDeps["onFault"] {
     };
     if (fault.code === "internal_error") {
       const stack = fault.cause instanceof Error ? fault.cause.stack?.split("\n").slice(1, 6) : [];
-      services.log.error("a request failed", {
+      log.error("a request failed", {
         ...fields,
         at: stack?.map((line) => line.trim()).join(" | "),
       });
     } else {
-      services.log.warn("a request failed", fields);
+      log.warn("a request failed", fields);
     }
   };
 }

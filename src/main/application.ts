@@ -1,60 +1,61 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogLines, stdoutLines } from "../base/log.ts";
-import { type Config, ConfigError } from "./config.ts";
-import { chat } from "../dialects/text/chat/mod.ts";
-import { generate } from "../dialects/text/generate/mod.ts";
-import { messages } from "../dialects/text/messages/mod.ts";
-import { operations } from "../media/operation_kinds.ts";
-import { responses } from "../dialects/text/responses/mod.ts";
-import type { AccountStore } from "../keys/account.ts";
-import type { ApiKeyStore } from "../keys/api_key.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import { createLog, type Log, type LogLines } from "../base/log.ts";
+import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import { beatMs } from "../rate_limits/rate_limit.ts";
-import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { createKeyCache, type KeyCache } from "../keys/key_cache.ts";
-import type { Metrics } from "../shared/metrics.ts";
-import { createVendorKeyCache, type VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
-import { wireWorkers, type Workers } from "./wiring/background.ts";
 import { createCohorts } from "../cohorts/store/cohorts.ts";
-import { fairAnalytics } from "./wiring/fair_stores.ts";
-import type { VendorKeyStore } from "../keys/vendor_key.ts";
-import type { MasterKeyHolder } from "../keys/store/master_key.ts";
-import { createVendorKeys } from "../keys/store/vendor_keys.ts";
-import { every } from "../shared/every.ts";
-import { createRecordServices, type RecordServices } from "./wiring/records.ts";
-import { createAccounts } from "../keys/store/accounts.ts";
-import { createApiKeys, usableHashes } from "../keys/store/api_keys.ts";
-import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
+import { sweepKeyCharges } from "../credit/store/spend.ts";
+import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
-import type { Journal } from "../records/journal/journal.ts";
-import { createPricingServices, type PricingServices } from "./wiring/pricing.ts";
-import type { PriceCommands } from "../admin/price_commands_deps.ts";
-import type { JournalStatus } from "../records/journal/status.ts";
-import { createServiceMetrics, journalStatusOf, watchJournal } from "./wiring/journal_watch.ts";
-import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
-import { bundledPrices, createPrices, type Prices } from "../pricing/table/prices.ts";
-import { parsePricesFile } from "../pricing/table/prices_file.ts";
-import { createLearnedEndpoints } from "../vendors/learned_endpoints.ts";
-import { createRegistry, type Registry } from "../vendors/registry.ts";
-import { createUpstream, type Upstream } from "../vendors/upstream.ts";
-import { parseVendorsFile } from "../vendors/vendors_file.ts";
+import { runBackfills } from "../database/backfill.ts";
+import { refreshStatistics } from "../database/table_statistics.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
+import type { Ledger } from "../credit/ledger.ts";
+import { dialects } from "../dialects/text/mod.ts";
+import type { ApiKeyStore } from "../keys/api_key.ts";
+import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
-import { admissionOf, type Load, watchLoad } from "./wiring/load.ts";
-import { type Calls, createCalls } from "./wiring/calls.ts";
-import { createRecording, type Recording } from "./wiring/recording.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
+import { createRetentionJob } from "../erasure/retention_job.ts";
+import { createRetention } from "../erasure/store/retention.ts";
+import { createErasureServices, type ErasureServices } from "../erasure/wire.ts";
+import { createEvalServices, type EvalServices } from "../evals/wire.ts";
+import type { Exports } from "../exports/exports.ts";
+import { createExportService } from "../exports/wire.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import { createIdempotencyServices } from "../idempotency/wire.ts";
+import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
+import { operations } from "../media/operation_kinds.ts";
+import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
+import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
+import type { JournalStatus } from "../records/journal/status.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
+import { createAnalyticsStore } from "../records/store/analytics_store.ts";
+import { createFairAnalytics, createRecordServices, type RecordServices } from "../records/wire.ts";
+import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
+import {
+  createStoredResponseCache,
+  type StoredResponseCache,
+} from "../relay/conversation/stored_response_cache.ts";
+import { createPriceArchive } from "../repricing/price_archive.ts";
+import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
+import type { Metrics } from "../shared/metrics.ts";
+import { createBackgroundJobs } from "./background_jobs.ts";
+import { type Calls, createCalls } from "./calls.ts";
+import type { Config } from "./config.ts";
+import type { LoopWatch } from "../base/loop_watch.ts";
+import { type Admission, createAdmission } from "../overload/admission.ts";
+import { type LoopWork, watchLoad } from "./load.ts";
+import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
+import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_metrics.ts";
+import type { OpenedStores } from "./open_stores.ts";
+import { createVendors, type Vendors } from "./vendors.ts";
 
-/** Everything that is built once and passed on; a function takes the fields it uses. */
-export interface Services
-  extends
-    Omit<PricingServices, "stopArchiving">,
-    Omit<Recording, "stopJobs">,
-    RecordServices,
-    Load,
-    Calls,
-    Omit<Workers, "startWorkers" | "closeWorkers"> {
+/** Everything that a server is built of, by subject; whoever uses some of it takes it by name. */
+export interface Services {
   config: Config;
   version: string;
   clock: Clock;
@@ -62,261 +63,316 @@ export interface Services
   metrics: Metrics;
   newId: () => string;
   database: Database;
-  accounts: AccountStore;
-  apiKeys: ApiKeyStore;
-  cohorts: CohortStore;
-  keyCache: KeyCache;
-  vendorKeys: VendorKeyStore;
-  /** Stored vendor keys in memory. */
-  storedKeys: VendorKeyCache;
-  registry: Registry;
-  prices: Prices;
-  upstream: Upstream;
-  catalogue: Catalogue;
+  /** Where interactions, payloads and media stand; `database` unless it is configured. */
+  analytics: Database;
+  /** The interactions in it. */
+  analyticsStore: AnalyticsStore;
+  dialects: Readonly<Record<DialectName, Dialect>>;
+  stores: OperatorStores;
+  vendors: Vendors;
+  keys: KeyCaches;
+  credit: CreditServices;
   rateLimiter: RateLimiter;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  records: RecordServices;
+  storedResponses: StoredResponseCache;
+  idempotency: Idempotency;
+  erasure: ErasureServices;
+  exports: Exports;
+  cohorts: CohortStore;
+  evals: EvalServices;
+  background: BackgroundServices;
+  calls: Calls;
+  /** Which requests are let in when there are many. */
+  admission: Admission;
+  /** Knows what blocks the event loop. */
+  loopWatch: LoopWatch<LoopWork>;
+  /** Stores the prices behind the versions that records name. */
+  archivePrices: () => Promise<void>;
   journalStatus: () => Promise<JournalStatus>;
   /** Resolves when calls can be taken. */
   ready: () => Promise<void>;
-  /** Ends the background jobs, writes what waits and closes the store. */
-  close: () => Promise<void>;
+  /** Takes in what an earlier run of this process left, then starts the background jobs. */
+  start: () => Promise<void>;
 }
 
-/** A revocation is refused everywhere within a second; this leaves room for a slow database. */
-const keyWatchMs = 250;
-/** Whole answers are capped by the relay; this is what the client itself tolerates. */
-const maxAnswerBytes = 512 * 1024 * 1024;
-
-/** What the process owns and the parts are built on; `Services.close` closes it. */
-export interface Opened {
-  /** Migrated. */
-  database: Database;
-  /** Migrated; the same one unless it is configured. */
-  analytics: Database;
-  masterKey: MasterKeyHolder;
-  journal: Journal;
-  /** Names this process's leases over restarts. */
-  processId: string;
-}
-
-/** Wires the parts together. */
+/**
+ * The composition root: builds every subject out of those before it. What has to end is registered
+ * on `stack`, which ends it in reverse order.
+ */
 export function createServices(
   config: Config,
-  opened: Opened,
+  opened: OpenedStores,
   version: string,
-  lines: LogLines = stdoutLines(),
+  lines: LogLines,
+  stack: AsyncDisposableStack,
 ): Services {
-  const { database, journal } = opened;
+  const { database, analytics, masterKey, journal } = opened;
   const clock = systemClock;
+  const log = createServiceLog(lines, clock);
+  const erasureIndex = createErasureIndex(clock);
+  const analyticsStore = createAnalyticsStore(
+    analytics,
+    database,
+    (transactionIds) => erasureIndex.dropped(transactionIds),
+  );
+  const core: Core = {
+    ...{ ...opened, analyticsStore, erasureIndex },
+    ...{ config, clock, log, newId: createUuidv7(clock) },
+  };
+  const vendors = createVendors(config, clock);
+  const stores = createOperatorStores({
+    database,
+    clock,
+    masterKey: () => Promise.resolve(masterKey),
+  });
+  const access = createAccess(core, stores, vendors.registry);
+  const { sweepReplays, ...recording } = createRecording(core, dialects);
+  const { records, storedResponses, exports, erasure } = recording;
+  const calls = createCalls(config, {
+    ...{ dialects, storedResponses, journal, clock, log, newId: core.newId },
+    ...{ ...vendors, ...access.keys, ...access.credit, ...records },
+  });
+  const work = createWork(core, {
+    ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
+    ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
+  });
+  const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
+  const metrics = createServiceMetrics({
+    ...{ admission, records, exports, journal, clock, lines },
+    gauges: [erasure.deletionGauges, work.background.backgroundGauges],
+  });
+  const loopWatch = watchLoad({ admission, clock, log, metrics });
+  watchJournal(journal, { log, metrics });
+  const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
+  const jobs = createJobRunner(
+    createBackgroundJobs({
+      ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
+      ...createHousekeeping(core),
+    }),
+    { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
+  );
+  const services: Services = {
+    ...{ config, version, clock, log, metrics, newId: core.newId },
+    ...{ database, analytics, analyticsStore, dialects },
+    ...{
+      stores,
+      vendors,
+      ...access,
+      ...recording,
+      calls,
+      ...work,
+      admission,
+      loopWatch,
+      archivePrices,
+    },
+    cohorts: createCohorts(database, createFairAnalytics(records.reads)),
+    journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
+    ready: async () => {
+      records.recorder.admit();
+      await database.ping();
+    },
+    start: () => start(core, { stores, ...access, ...recording, ...work, archivePrices }, jobs),
+  };
+  closeInOrder(stack, services, jobs);
+  return services;
+}
+
+/** What every subject is built on. */
+interface Core extends OpenedStores {
+  analyticsStore: AnalyticsStore;
+  /**
+   * Whoever writes or keeps something of a call asks it whether the call was erased; what erases
+   * fills it.
+   */
+  erasureIndex: ErasureIndex;
+  config: Config;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+}
+
+/** Who may call, how often and for how much. */
+function createAccess(
+  { config, database, processId, clock, log, newId }: Core,
+  { apiKeys, vendorKeys, ledger }: OperatorStores,
+  registry: Registry,
+): Pick<Services, "keys" | "credit" | "rateLimiter"> {
+  const { leaseSeconds } = config;
+  const store = createRateBuckets(database);
+  return {
+    keys: createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }),
+    credit: createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }),
+    rateLimiter: createRateLimiter({ store, clock, newId, pause, leaseMs: leaseSeconds * 1000 }),
+  };
+}
+
+/** What records calls, repeats them, exports them and erases them. */
+function createRecording(
+  core: Core,
+  dialects: Services["dialects"],
+):
+  & Pick<Services, "records" | "storedResponses" | "idempotency" | "exports" | "erasure">
+  & { sweepReplays: () => Promise<void> } {
+  const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
+  const { clock, log, newId } = core;
+  const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;
+  const isErased = (call: SelectableCall) => erasureIndex.covers(call);
+  const records = createRecordServices({
+    ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
+    masterKey: core.masterKey,
+    recordedForms: [...Object.values(dialects), ...Object.values(operations)],
+    ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
+  });
+  const { flushRecords, reads } = records;
+  const storedResponses = createStoredResponseCache({
+    ...{ store: createStoredResponses(database), clock, isErased },
+  });
+  const { idempotency, sweepReplays } = createIdempotencyServices({
+    ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
+  });
+  const exports = createExportService({
+    ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },
+  });
+  const erasure = createErasureServices({
+    ...{ database, analytics: core.analytics, analyticsStore },
+    ...{ dataDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
+    ...{ storedResponses, idempotency, exports },
+  });
+  return { records, storedResponses, idempotency, sweepReplays, exports, erasure };
+}
+
+/** What makes calls for callers who don't wait for them. */
+function createWork(
+  { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
+  { dialects, calls, records, storedResponses, rateLimiter, registry, apiKeys }:
+    & Pick<Services, "dialects" | "calls" | "records" | "storedResponses" | "rateLimiter">
+    & { registry: Registry; apiKeys: ApiKeyStore },
+): Pick<Services, "evals" | "background"> {
+  const { payloadMaxBytes, mediaInlineBytes } = config;
+  const { relay, heavy } = calls;
+  const { recorder, media, reads } = records;
+  return {
+    evals: createEvalServices({
+      ...{ database, analyticsStore, fairAnalytics: createFairAnalytics(reads) },
+      ...{ clock, log, newId },
+      ...{ relay, rateLimiter, apiKeys, dialects, media },
+    }),
+    background: createBackgroundServices({
+      ...{
+        database,
+        processId,
+        journal,
+        clock,
+        log,
+        newId,
+        pause,
+        payloadMaxBytes,
+        mediaInlineBytes,
+      },
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder, kept: storedResponses },
+      timeoutMs: config.backgroundTimeoutMs,
+      perAccount: config.backgroundPerAccountMax,
+    }),
+  };
+}
+
+/** Jobs that are made for the clock alone. */
+function createHousekeeping({ config, database, analytics, analyticsStore, clock, log }: Core) {
+  const { retentionPayloadDays, retentionUsageDays } = config;
+  return {
+    sweepKeyCharges: async () => void await sweepKeyCharges(database, clock.now()),
+    eraseOldRecords: createRetentionJob({
+      store: createRetention(database, analyticsStore),
+      ...{ retentionPayloadDays, retentionUsageDays, clock, log },
+    }),
+    refreshStatistics: () => refreshStatistics(analytics),
+    runBackfills: async () => {
+      for (const each of new Set([database, analytics])) await runBackfills(each, log);
+    },
+    isEmbedded: database.kind === "embedded",
+    isAnalyticsEmbedded: analytics.kind === "embedded",
+  };
+}
+
+function createServiceLog(lines: LogLines, clock: Clock): Log {
   const log = createLog((line) => lines.write(line), clock.now);
   lines.watch?.((dropped) =>
     log.warn("nobody read the log for a while: lines were dropped", { lines: dropped })
   );
-  const newId = createUuidv7(clock);
-  const vendors = vendorParts(config, clock);
-  const apiKeys = createApiKeys(database);
-  const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
-  const dialects = { chat, responses, messages, generate };
-  const { stopUpkeep, ...records } = createRecordServices({ config, ...opened, clock, log });
-  const recordedForms = [...Object.values(dialects), ...Object.values(operations)];
-  const { stopJobs, ...recording } = createRecording(
-    { config, ...opened, ...records, recordedForms, clock, log, newId, pause },
-  );
-  const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
-  const relayed = createCalls(config, calls, newId);
-  const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
-  const workParts = { ...calls, ...callParts, pause };
-  const { startWorkers, closeWorkers, ...workers } = wireWorkers(config, opened, workParts);
-  const admission = admissionOf(config, clock);
-  const shown = { ...recording, ...workers };
-  const metrics = createServiceMetrics({ ...shown, journal, clock, lines, admission });
-  const loopWatch = watchLoad({ admission, clock, log, metrics });
-  watchJournal(journal, { log, metrics });
-  const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
-  const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
-  const stopWatching = watchChanges(database, keys, log);
-  const stopLoop = () => loopWatch.stop();
-  const jobs = [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, stopLoop];
-  const owned = { rateLimiter, upstream: vendors.upstream, closeWorkers };
-  return {
-    config,
-    version,
-    clock,
-    log,
-    metrics,
-    admission,
-    loopWatch,
-    newId,
-    database,
-    accounts: createAccounts(database),
-    apiKeys,
-    ...recording,
-    cohorts: createCohorts(database, fairAnalytics(records.reads)),
-    ...workers,
-    recover: () => recording.recover().then(startWorkers),
-    ...records,
-    ...keys,
-    ...vendors,
-    ...pricing,
-    rateLimiter,
-    ...relayed,
-    dialects,
-    journalStatus: () => journalStatusOf({ config, journal, recorder: recording.recorder }),
-    ready: async () => {
-      recording.recorder.admit();
-      await database.ping();
-    },
-    close: () => closeAll({ log, lines, ...opened, ...recording, ...owned }, jobs),
-  };
+  return log;
 }
 
-/** Service keys and stored vendor keys, as stored and in memory. */
-function keyParts(
-  { database, masterKey }: Opened,
-  { apiKeys, registry, clock, log }: {
-    apiKeys: ApiKeyStore;
-    registry: Registry;
-    clock: Clock;
-    log: Log;
-  },
-): Pick<Services, "keyCache" | "vendorKeys" | "storedKeys"> {
-  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
-  return {
-    keyCache: createKeyCache({
-      store: apiKeys,
-      clock,
-      usableHashes: () => usableHashes(database),
-    }),
-    vendorKeys,
-    storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
-  };
-}
-
-function rateLimiterOf(
-  { leaseSeconds }: Config,
-  database: Database,
-  clock: Clock,
-  newId: () => string,
-): RateLimiter {
-  const store = createRateBuckets(database);
-  return createRateLimiter({ store, clock, newId, leaseMs: leaseSeconds * 1000, pause });
-}
-
-/** Ends the jobs, writes what waits and closes what was opened, in that order. */
-async function closeAll(
-  deps:
-    & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "reservations">
-    & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions" | "closeExports">
-    & Pick<Opened, "journal" | "analytics">
-    & Pick<Workers, "closeWorkers">
-    & { lines: LogLines },
-  jobs: readonly (() => void)[],
+/** Takes in what an earlier run of this process left, then starts what works by itself. */
+async function start(
+  core: Core,
+  { stores, records, erasure, evals, keys, archivePrices }: Pick<
+    Services,
+    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices"
+  >,
+  jobs: JobRunner,
 ): Promise<void> {
-  const { log, recorder } = deps;
-  for (const stop of jobs) stop();
-  await deps.closeWorkers();
-  await deps.closeDeletions();
-  await deps.closeExports();
-  await deps.idempotency.drain();
-  await recorder.drain().catch((thrown) =>
-    log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
-      waiting: recorder.waiting,
-      reason: messageOf(thrown),
-    })
-  );
-  await deps.reservations.close();
-  await deps.rateLimiter.close();
-  recorder.close();
-  await deps.journal.close();
-  deps.upstream.close();
-  await deps.database.close();
-  if (deps.analytics !== deps.database) await deps.analytics.close();
-  await deps.lines.flush();
+  // First, so that nothing erased comes back out of the journal.
+  await erasure.restoreTombstones();
+  await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  evals.evalRunner.wake();
+  jobs.start();
+  await keys.storedKeys.refresh();
+  // A version stands for its prices before the first record names it.
+  await archivePrices();
 }
 
-/** Other processes' changes of keys are looked for; the result ends that. */
-function watchChanges(
-  database: Database,
-  rings: { keyCache: KeyCache; storedKeys: VendorKeyCache },
-  log: Log,
-): () => void {
-  // The embedded database belongs to this process alone: who changes a key tells the rings.
-  if (database.kind === "embedded") return () => {};
-  const watches = [
-    every(keyWatchMs, () => rings.keyCache.refresh(), log, "watch keys"),
-    every(keyWatchMs, () => rings.storedKeys.refresh(), log, "watch vendor keys"),
-  ];
-  return () => watches.forEach((stop) => stop());
+/** Charges first: what a lease still holds after them is what calls did not use. */
+async function recover(
+  { journal, processId, log }: Core,
+  { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
+): Promise<void> {
+  const found = await journal.replay(async (interactions) => {
+    for (const interaction of interactions) recorder.record(interaction);
+    await recorder.drain();
+  });
+  const { leases } = await ledger.takeBack(processId);
+  if (found.ended + found.interrupted + leases === 0) return;
+  log.info("took in what the last run left", { ...found, leases });
 }
 
-function pricingParts(config: Config, opened: Opened, prices: Prices, log: Log): PricingServices {
-  return createPricingServices({
-    ...opened,
+/** The last line is the first to end: jobs, then work, then what waits to be written, then leases. */
+function closeInOrder(
+  stack: AsyncDisposableStack,
+  {
+    vendors,
+    records,
+    rateLimiter,
+    credit,
+    idempotency,
+    exports,
+    erasure,
+    evals,
+    background,
+    loopWatch,
     log,
-    prices,
-    openPrices: () => openPriceCommands(config),
-  });
-}
-
-/** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
-export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {
-  const { upstream, ...commands } = vendorParts(config, systemClock);
-  return { ...commands, close: () => upstream.close() };
-}
-
-/** What the vendors' floor is made of. */
-function vendorParts(config: Config, clock: Clock) {
-  const registry = registryOf(config);
-  const prices = pricesOf(config, registry);
-  const upstream = createUpstream({
-    clock,
-    timeouts: {
-      connectMs: config.connectTimeoutMs,
-      firstByteMs: config.firstByteTimeoutMs,
-      idleMs: config.idleTimeoutMs,
-    },
-    maxAnswerBytes,
-    maxConnectionsPerHost: config.callsInFlightMax,
-  });
-  const catalogue = createCatalogue({ clock, upstream, prices });
-  return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints() };
-}
-
-function pricesOf(config: Config, registry: Registry): Prices {
-  const path = config.pricesFile;
-  try {
-    const overrides = path === undefined ? [] : parsePricesFile(Deno.readTextFileSync(path));
-    return createPrices({
-      bundled: bundledPrices(),
-      overrides,
-      familyOf: (name) => {
-        const vendor = registry.find(name);
-        return vendor && {
-          label: vendor.label,
-          ...(vendor.sharesWith === vendor.label ? {} : { priceLabel: vendor.sharesWith }),
-        };
-      },
-    });
-  } catch (thrown) {
-    throw new ConfigError(`PRICES_FILE=${path} is not valid: ${oneLine(thrown)}`);
-  }
-}
-
-/** The vendors as the environment and `VENDORS_FILE` say. Throws `ConfigError`. */
-export function registryOf(config: Config): Registry {
-  const path = config.vendorsFile;
-  if (path === undefined) return createRegistry(config.vendors, []);
-  try {
-    const custom = parseVendorsFile(Deno.readTextFileSync(path), config.secretFrom);
-    return createRegistry(config.vendors, custom);
-  } catch (thrown) {
-    throw new ConfigError(`VENDORS_FILE=${path} is not valid: ${oneLine(thrown)}`);
-  }
-}
-
-function oneLine(thrown: unknown): string {
-  return messageOf(thrown).split("\n")[0]!;
+  }: Services,
+  jobs: JobRunner,
+): void {
+  const { recorder } = records;
+  stack.defer(() => vendors.upstream.close());
+  stack.defer(() => recorder.close());
+  stack.defer(() => rateLimiter.close());
+  stack.defer(() => credit.reservations.close());
+  stack.defer(() =>
+    recorder.drain().catch((thrown) =>
+      log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
+        waiting: recorder.waiting,
+        reason: messageOf(thrown),
+      })
+    )
+  );
+  stack.defer(() => idempotency.drain());
+  stack.defer(() => exports.close());
+  stack.defer(() => erasure.deletions.close());
+  stack.defer(() => evals.evalRunner.close());
+  stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => loopWatch.stop());
+  stack.defer(() => jobs.stop());
 }
 
 function pause(ms: number): Promise<void> {

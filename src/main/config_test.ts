@@ -317,7 +317,7 @@ Deno.test("only addresses of this machine are loopback", () => {
 });
 
 Deno.test("a compiled program keeps its data beside itself, another one below the directory it runs in", () => {
-  assert.equal(defaultDataDir(true, () => "/opt/llm-gateway/llm-gateway"), "/opt/llm-gateway/data");
+  assert.equal(defaultDataDir(true, () => "/opt/demeter/demeter"), "/opt/demeter/data");
   assert.equal(defaultDataDir(false), "./data");
 });
 

@@ -11,14 +11,14 @@ import { ensureFirstAccount } from "../people/store/first_start.ts";
 export async function firstStart(
   services: Pick<Services, "config" | "database" | "clock">,
 ): Promise<Secret | undefined> {
-  const minted = mintKey(services.clock);
+  const firstKey = mintKey(services.clock);
   const { created } = await ensureFirstAccount(services.database, {
     account: { name: "default", tier: "enterprise", ...operatorLimits },
     key: {
-      id: minted.id,
+      id: firstKey.id,
       name: "first key",
-      prefix: minted.prefix,
-      hash: minted.hash,
+      prefix: firstKey.prefix,
+      hash: firstKey.hash,
       scopes: [],
       models: [],
       onDisconnect: "cancel",
@@ -29,5 +29,5 @@ export async function firstStart(
     },
     creditNanos: services.config.startingCreditNanos,
   });
-  return created ? minted.value : undefined;
+  return created ? firstKey.value : undefined;
 }

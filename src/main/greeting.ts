@@ -1,16 +1,19 @@
 import type { Secret } from "../base/secret.ts";
-import type { Services } from "./application.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { Config } from "./config.ts";
 import { defaultModels } from "../pricing/table/price_table.ts";
 
 /** The lines that a start prints: the address always, the key and a first call only once. */
 export function greeting(
-  services: Pick<Services, "config" | "registry" | "version" | "prices" | "clock">,
+  deps: ModelDeps & { config: Config; version: string },
   address: string,
   firstKey: Secret | undefined,
   claimLink?: string,
 ): string[] {
-  const base = services.config.baseUrl ?? address;
-  const lines = [`llm-gateway ${services.version} listens on ${address}`];
+  const base = deps.config.baseUrl ?? address;
+  const lines = [`demeter ${deps.version} listens on ${address}`];
   if (claimLink !== undefined) {
     lines.push(
       "",
@@ -22,7 +25,7 @@ export function greeting(
   }
   if (!firstKey) return lines;
   const key = firstKey.reveal();
-  const model = firstModel(services);
+  const model = firstModel(deps);
   lines.push(
     "",
     "First start. This API key is shown only now, keep it:",
@@ -45,19 +48,25 @@ export function greeting(
   return lines;
 }
 
+interface ModelDeps {
+  registry: Registry;
+  prices: Prices;
+  clock: Pick<Clock, "now">;
+}
+
 /** A priced model of the first vendor that has a key and takes chat calls. */
 export function firstModel(
-  services: Pick<Services, "registry" | "prices" | "clock">,
+  { registry, prices, clock }: ModelDeps,
 ): string | undefined {
   // vendor-b first: it is the one that the next line names.
-  const vendors = [...services.registry.all].sort((a, b) =>
+  const vendors = [...registry.all].sort((a, b) =>
     Number(b.label === firstVendor) - Number(a.label === firstVendor)
   );
   for (const vendor of vendors) {
     if (!vendor.apiKey || !vendor.dialects.includes("chat")) continue;
-    const now = services.clock.now();
+    const now = clock.now();
     const model = defaultModels[vendor.label] ??
-      services.prices.listed(vendor.label, now)[0]?.model;
+      prices.listed(vendor.label, now)[0]?.model;
     if (model !== undefined) return `${vendor.label}/${model}`;
   }
   return undefined;

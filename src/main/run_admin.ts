@@ -12,27 +12,26 @@ import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
 import { type Config, readConfig } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
-import { exportsOf } from "./wiring/exports.ts";
 import { runHealth } from "./run_health.ts";
-import { scrubHere } from "../admin/scrub_here.ts";
+import { vacuumHere } from "../admin/vacuum_here.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
-import { createAuditLog } from "../audit/store/audit.ts";
-import { createApiKeys } from "../keys/store/api_keys.ts";
-import { createLedger } from "../credit/store/ledger.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { createVendorKeys } from "../keys/store/vendor_keys.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
-import { openPriceCommands, registryOf } from "./application.ts";
-import { createPeople } from "../people/store/people.ts";
-import { createPriceVersions } from "../repricing/store/price_versions.ts";
+import type { AdminDeps } from "../admin/commands.ts";
+import { createExportService } from "../exports/wire.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
+import { openDatabases, type OpenedDatabases } from "./open_stores.ts";
+import { createOperatorStores } from "./operator_stores.ts";
+import { createConfiguredRegistry, openPriceCommands } from "./vendors.ts";
+import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /**
- * Runs one of the operator's commands (interface.md §1) to the end of the process: prints what it
+ * Runs one of the operator's commands to the end of the process: prints what it
  * says, as one JSON value with `--json`, and exits 0 done, 1 failed, 2 wrong usage.
  */
 export async function runAdmin(argv: readonly string[]): Promise<never> {
@@ -71,31 +70,34 @@ async function exportRows(
       ? undefined
       : await callExport(config.dataDir, words, withTotal);
     if (answered) return yield* answered;
-    const claim = config.databaseUrl ? undefined : await claimDataDir(config.dataDir);
-    const database = await openDatabase(config.databaseUrl, config.dataDir);
-    try {
-      const analytics = await openAnalytics(config, database);
-      try {
-        yield* runExport(exportPartsOf(config, database, analytics), words, withTotal);
-      } finally {
-        if (analytics !== database) await analytics.close();
-      }
-    } finally {
-      await database.close();
-      await claim?.release();
-    }
+    await using stack = new AsyncDisposableStack();
+    if (!config.databaseUrl) await claimHere(config, stack);
+    yield* runExport(exportDepsOf(config, await openDatabases(config, stack)), words, withTotal);
   });
 }
 
-function exportPartsOf(config: Config, database: Database, analytics: Database): ExportDeps {
+function exportDepsOf(config: Config, { database, analytics }: OpenedDatabases): ExportDeps {
   const clock = systemClock;
   const log = createLog((line) => console.error(line), clock.now);
+  const { dataDir, exportBucket } = config;
   return {
     accounts: createAccounts(database),
-    exports: exportsOf({ config, database, analytics, clock, log, newId: createUuidv7(clock) }),
-    // Nothing is recorded here.
-    flushRecords: () => Promise.resolve(),
+    exports: createExportService({
+      ...{ dataDir, exportBucket, database, clock, log, newId: createUuidv7(clock) },
+      analyticsStore: createAnalyticsStore(analytics, database),
+      // A command has nobody to take turns with.
+      reads: createFairReads(analytics),
+    }),
+    flushRecords: nothingToFlush,
   };
+}
+
+/** Commands record no calls. */
+const nothingToFlush: FlushRecords = () => Promise.resolve();
+
+async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
+  const claim = await claimDataDir(dataDir);
+  stack.defer(() => claim.release());
 }
 
 /** What standard input holds, for a command that takes a secret from there. */
@@ -119,13 +121,15 @@ async function run(
   const isServers = !config.databaseUrl || words[0] === "scrub";
   const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
   if (answered) return answered;
-  if (config.databaseUrl) return await runHere(config, words, input);
-  const claim = await claimDataDir(config.dataDir);
-  try {
-    return await runHere(config, words, input);
-  } finally {
-    await claim.release();
+  await using stack = new AsyncDisposableStack();
+  if (!config.databaseUrl) await claimHere(config, stack);
+  const database = await openDatabase(config.databaseUrl, config.dataDir);
+  stack.defer(() => database.close());
+  // Opening has applied what was missing.
+  if (words[0] === "migrate") {
+    return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
   }
+  return await runCommand(createAdminDeps(config, database), words, input);
 }
 
 /** The journal is in the data directory whatever the store is, and is seen while that is away. */
@@ -142,45 +146,24 @@ function journalStatus(config: Config): Promise<JournalStatus> {
   });
 }
 
-async function runHere(
-  config: Config,
-  words: readonly string[],
-  input: string,
-): Promise<CommandResult> {
-  const database = await openDatabase(config.databaseUrl, config.dataDir);
-  try {
-    if (words[0] === "migrate") {
-      // Opening has applied what was missing.
-      return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
-    }
-    return await runCommand(
-      adminDepsOf({
-        accounts: createAccounts(database),
-        apiKeys: createApiKeys(database),
-        audit: createAuditLog(database, systemClock.now),
-        vendorKeys: createVendorKeys(
-          database,
-          () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
-        ),
-        scrub: () => scrubHere(config, database),
-        registry: registryOf(config),
-        ledger: createLedger(database),
-        openPrices: () => openPrices(config, database),
-        priceVersions: createPriceVersions(database),
-        clock: systemClock,
-        journalStatus: () => journalStatus(config),
-        people: createPeople(database),
-        newId: createUuidv7(systemClock),
-        dashboardBase: config.baseUrl ??
-          `${config.tls ? "https" : "http"}://${config.host}:${config.port}`,
-        hasSignIn: config.oauth !== undefined,
-      }),
-      words,
-      input,
-    );
-  } finally {
-    await database.close();
-  }
+function createAdminDeps(config: Config, database: Database): AdminDeps {
+  const { dataDir, tls, host, port } = config;
+  const clock = systemClock;
+  const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
+  return adminDepsOf({
+    ...createOperatorStores({ database, masterKey, clock }),
+    scrub: () => vacuumHere(config, database),
+    registry: createConfiguredRegistry(config),
+    openPrices: () => openPrices(config, database),
+    flushRecords: nothingToFlush,
+    // A server stores the prices that it has learned; a command has learned none.
+    archivePrices: () => Promise.resolve(),
+    clock,
+    journalStatus: () => journalStatus(config),
+    newId: createUuidv7(clock),
+    dashboardBase: config.baseUrl ?? `${tls ? "https" : "http"}://${host}:${port}`,
+    hasSignIn: config.oauth !== undefined,
+  });
 }
 
 /** The calls may stand in a database of their own, which only these commands open. */

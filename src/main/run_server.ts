@@ -14,7 +14,7 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     server = await startServer(readConfig(), (line) => lines.print(line), lines);
   } catch (thrown) {
     await lines.flush();
-    console.error(`error: ${messageOf(thrown).split("\n")[0]}`);
+    console.error(`error: ${messageOf(firstError(thrown)).split("\n")[0]}`);
     Deno.exit(1);
   }
   let stopping = false;
@@ -23,10 +23,17 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     if (stopping) Deno.exit(1);
     stopping = true;
     server.stop().then(() => Deno.exit(0), (thrown) => {
-      console.error(`error: the stop was not clean: ${messageOf(thrown)}`);
+      console.error(`error: the stop was not clean: ${messageOf(firstError(thrown))}`);
       Deno.exit(1);
     });
   };
   Deno.addSignalListener("SIGTERM", stop);
   Deno.addSignalListener("SIGINT", stop);
+}
+
+/** What went wrong first, where ending what was begun went wrong after it. */
+function firstError(thrown: unknown): unknown {
+  let first = thrown;
+  while (first instanceof SuppressedError) first = first.suppressed;
+  return first;
 }

@@ -5,7 +5,7 @@ import { messageOf } from "../shared/fault.ts";
 export interface Supervisor {
   /** Calls can be taken. */
   ready: () => void;
-  /** The event loop turns and the port takes connections; said at most every few seconds. */
+  /** The event loop turns and the port takes connections; sent at most every few seconds. */
   alive: () => void;
   /** No more calls are taken; those under way end. */
   stopping: () => void;
@@ -17,7 +17,7 @@ const everyMs = 5_000;
 
 /**
  * Tells the supervisor at `socket` how the service is, from a socket of our own at `from`. Does
- * nothing where there is none. What can't be said is said once in the log: a supervisor that waits
+ * nothing where there is none. A failure to send is logged once: a supervisor that waits
  * for it will restart the service, and its operator has to know why.
  */
 export function openSupervisor(
@@ -34,9 +34,9 @@ export function openSupervisor(
   }
   let own: Deno.DatagramConn | undefined;
   let isWarned = false;
-  let saidMs = -Infinity;
+  let sentMs = -Infinity;
   let beating: ReturnType<typeof setInterval> | undefined;
-  const say = async (state: string) => {
+  const send = async (state: string) => {
     try {
       own ??= bind(from);
       await own.send(new TextEncoder().encode(state), { transport: "unixpacket", path: socket });
@@ -47,15 +47,15 @@ export function openSupervisor(
   };
   const beat = () => {
     const nowMs = clock.monotonicMs();
-    if (nowMs - saidMs < everyMs) return;
-    saidMs = nowMs;
-    void say("WATCHDOG=1");
+    if (nowMs - sentMs < everyMs) return;
+    sentMs = nowMs;
+    void send("WATCHDOG=1");
   };
   return {
-    ready: () => void say("READY=1"),
+    ready: () => void send("READY=1"),
     alive: beat,
     stopping() {
-      void say("STOPPING=1");
+      void send("STOPPING=1");
       // The port is closed, and calls may take half a minute to end.
       beating ??= setInterval(beat, everyMs);
     },

@@ -14,23 +14,22 @@ import { Fault } from "../shared/fault.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
-import { parseAnswer } from "../relay/deliver.ts";
-import { costOfCall } from "./media_cost.ts";
+import { parseAnswer } from "../relay/text_answer.ts";
+import { costOfCall } from "./operations.ts";
 import type { OperationContext } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** Of one answer, kept for its record. */
-const maxKeptBytes = 32 * 1024 * 1024;
+/** Of one answer, for its record. */
+const maxRecordedBytes = 32 * 1024 * 1024;
 
 /**
  * The sound of one answer as it comes: as bytes, as events or as JSON that hold base64, as samples
  * that want a header. What it hears it keeps for the record.
  */
 export class Sound {
-  readonly #desk: OperationContext;
+  readonly #ctx: OperationContext;
   readonly #speaking: Speaking;
   readonly #splitter: SseSplitter | undefined;
   #pieces: Uint8Array[] = [];
@@ -41,7 +40,7 @@ export class Sound {
 
   /** `contentType` is the vendor's. */
   constructor(ctx: OperationContext, speaking: Speaking, contentType: string) {
-    this.#desk = ctx;
+    this.#ctx = ctx;
     this.#speaking = speaking;
     const sampleRate = speaking.encoded.sampleRate ?? 24_000;
     this.#samples = { sampleRate, channels: 1 };
@@ -97,7 +96,7 @@ export class Sound {
   settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
     if (this.#length === 0) return {};
     this.#tell(isComplete);
-    const isTruncated = this.#length > maxKeptBytes;
+    const isTruncated = this.#length > maxRecordedBytes;
     return { recordText: this.#json(isTruncated ? undefined : this.#file()), isTruncated };
   }
 
@@ -113,7 +112,7 @@ export class Sound {
 
   #read(piece: SpeechPiece): Uint8Array[] {
     if (piece.error !== undefined) {
-      throw vendorFault(readVendorError(piece.error, undefined), this.#desk.vendorWords);
+      throw this.#ctx.vendorCall.fault(readVendorError(piece.error, undefined));
     }
     if (piece.refusal !== undefined && this.#length === 0) {
       throw new Fault("content_policy_violation", {
@@ -132,7 +131,7 @@ export class Sound {
   #keep(pieces: readonly Uint8Array[]): void {
     for (const piece of pieces) {
       this.#length += piece.length;
-      if (this.#length > maxKeptBytes) this.#pieces = [];
+      if (this.#length > maxRecordedBytes) this.#pieces = [];
       else this.#pieces.push(piece);
     }
   }
@@ -144,16 +143,16 @@ export class Sound {
 
   #tell(isComplete: boolean): void {
     const { usage, basis } = this.#bill(isComplete);
-    this.#desk.meter.report(usage, basis, isComplete ? "stop" : undefined);
+    this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
   }
 
   #bill(isComplete: boolean): { usage: BillableUsage; basis: BillingBasis } {
     const { ask } = this.#speaking;
-    const { price } = this.#desk;
-    const said = characters(ask.text);
+    const { price } = this.#ctx.vendorCall;
+    const count = characters(ask.text);
     const seconds = this.#seconds();
     const timed = price?.rates.perMinute === undefined ? {} : { seconds };
-    const counted = { characters: said, ...timed };
+    const counted = { characters: count, ...timed };
     if (this.#usage && isComplete) {
       return { usage: { ...this.#usage, ...counted }, basis: "reported" };
     }
@@ -171,15 +170,15 @@ export class Sound {
     if (wire.givesSamples || encoded.format === "pcm") {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
-    const heard = this.#length > maxKeptBytes ? undefined : audioSeconds(this.#file());
+    const heard = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
     // Latin text is read at about 14 characters a second.
     return heard ?? characters(ask.text) / 14 / (ask.speed ?? 1);
   }
 
   #json(file: Uint8Array | undefined): string {
     const { encoded, ask } = this.#speaking;
-    const { target } = this.#desk;
-    const costNanos = costOfCall(this.#desk);
+    const { target } = this.#ctx.vendorCall;
+    const costNanos = costOfCall(this.#ctx);
     const rate = encoded.sampleRate === undefined ? undefined : this.#samples.sampleRate;
     return JSON.stringify({
       provider: target.vendor.label,

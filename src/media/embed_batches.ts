@@ -1,23 +1,27 @@
-import { batchRequest, maxBatch, readBatch } from "../dialects/text/generate/embeddings.ts";
-import { batchEmbedPath } from "../dialects/text/generate/path.ts";
+import {
+  batchRequest,
+  maxBatch,
+  readBatch,
+} from "../dialects/text/generate/operations/embeddings.ts";
+import { batchEmbedPath } from "../dialects/text/generate/models.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { parseAnswer } from "../relay/deliver.ts";
+import { parseAnswer } from "../relay/text_answer.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**
  * Embeddings of a vendor that speaks generate, by its own batch method, in the shape that chat-style
  * clients read. More texts than it takes at once go in several requests, one after the other. Where
- * it counts no tokens they are estimated. `losses` are paths of what it can't be told.
+ * it counts no tokens they are estimated. `losses` are paths of what it can't be sent.
  */
 export async function embedInBatches(
   ctx: OperationContext,
   { fields }: OperationRequest,
   losses: readonly string[],
 ): Promise<OperationAnswer> {
-  const { model } = ctx.target;
+  const { model } = ctx.vendorCall.target;
   const texts = textInputs(fields.input);
   const dimensions = typeof fields.dimensions === "number" ? fields.dimensions : undefined;
   const vectors: number[][] = [];
@@ -47,7 +51,7 @@ async function embedBatch(
   texts: readonly string[],
   dimensions: number | undefined,
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {
-  const { model } = ctx.target;
+  const { model } = ctx.vendorCall.target;
   const answer = await ctx.ask({
     path: batchEmbedPath(model),
     contentType: "application/json",

@@ -11,10 +11,8 @@ import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Drawing } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import { costOfCall } from "./media_cost.ts";
-import type { OperationContext } from "./operations.ts";
-import type { StreamAnswer, StreamListener } from "./operation_stream.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
+import { costOfCall } from "./operations.ts";
+import type { OperationContext, OperationListener, StreamedOperationAnswer } from "./operations.ts";
 import { errorEvent } from "../relay/error_event.ts";
 
 /** An event larger than this ends the stream. */
@@ -28,7 +26,7 @@ export function imageStream(
   drawing: Drawing,
   reader: ImageStreamReader,
   answer: UpstreamAnswer,
-): StreamAnswer {
+): StreamedOperationAnswer {
   const { losses } = drawing;
   return {
     status: answer.status,
@@ -41,8 +39,8 @@ export function imageStream(
   };
 }
 
-class ImageListener implements StreamListener {
-  readonly #desk: OperationContext;
+class ImageListener implements OperationListener {
+  readonly #ctx: OperationContext;
   readonly #drawing: Drawing;
   readonly #reader: ImageStreamReader;
   readonly #splitter = new SseSplitter({ maxEventBytes });
@@ -51,7 +49,7 @@ class ImageListener implements StreamListener {
   #unfinished = 0;
 
   constructor(ctx: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
-    this.#desk = ctx;
+    this.#ctx = ctx;
     this.#drawing = drawing;
     this.#reader = reader;
   }
@@ -73,7 +71,7 @@ class ImageListener implements StreamListener {
 
   settle(): { recordText?: string } {
     const { request, ask, encoded } = this.#drawing;
-    const { meter, price, target } = this.#desk;
+    const { meter, vendorCall: { price, target } } = this.#ctx;
     if (this.#images.length === 0 && this.#unfinished === 0) return {};
     if (this.#images.length === 0) {
       const output = this.#unfinished * partialImageTokens;
@@ -90,7 +88,7 @@ class ImageListener implements StreamListener {
       images: this.#images,
       missing: Math.max(0, ask.count - this.#images.length),
       usage,
-      costNanos: costOfCall(this.#desk),
+      costNanos: costOfCall(this.#ctx),
       addressOf: undefined,
     });
     return { recordText };
@@ -106,7 +104,7 @@ class ImageListener implements StreamListener {
       if (!event) continue;
       const { image, usage, error } = this.#reader.read(event);
       if (error !== undefined) {
-        throw vendorFault(readVendorError(error, undefined), this.#desk.vendorWords);
+        throw this.#ctx.vendorCall.fault(readVendorError(error, undefined));
       }
       if (image) this.#images.push(image);
       else this.#unfinished++;

@@ -5,7 +5,7 @@ import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
-/** What the answers that brought pictures came to, and whether the vendor said so. */
+/** The usage of the answers that brought pictures, and whether the vendor reported it. */
 export function imageUsage(
   answers: readonly ImageAnswer[],
   { ask, encoded, price }: {

@@ -21,24 +21,23 @@ import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/ask_vendor.ts";
-import type { Caller } from "../relay/call_context.ts";
-import { parseAnswer } from "../relay/deliver.ts";
+import type { CallContext } from "../relay/call_context.ts";
+import { parseAnswer } from "../relay/text_answer.ts";
 import { fetchDrawn } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import { askMedia } from "./ask_media.ts";
-import { costOfCall } from "./media_cost.ts";
+import { askMedia } from "./operations.ts";
+import { costOfCall } from "./operations.ts";
 import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
 import { inlineReferences } from "./inline_reference_images.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
 
 /** One request for pictures, validated by its contract. */
 export interface ImagesRequest {
-  caller: Caller;
+  caller: CallContext;
   body: ImageBody;
   bodyText: string;
   /** Where a file of the caller's account can be read without a key, by its hash. */
@@ -154,7 +153,7 @@ function requestOf(
   const fields = body.parts.map((part) =>
     "text" in part ? part : { ...part, content: Buffer.from(part.data, "base64") }
   );
-  const boundary = `${ctx.transactionId.replaceAll("-", "")}${index}`;
+  const boundary = `${ctx.vendorCall.transactionId.replaceAll("-", "")}${index}`;
   const { contentType, pieces } = formBody(fields, boundary);
   return { path, contentType, accept, body: pieces, sameDialect: false };
 }
@@ -170,9 +169,9 @@ async function readAnswer(
     return { images: [{ data: bytes.toBase64() }] };
   }
   const json = parseAnswer(new TextDecoder().decode(bytes));
-  // Some hosts and aggregators tell an error in an answer with a good status.
+  // Some hosts and aggregators send an error with a good status.
   if (isRecord(json) && carriesError(json)) {
-    throw vendorFault(readVendorError(json, undefined), ctx.vendorWords);
+    throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
   return wire.decode(json);
 }
@@ -184,19 +183,19 @@ async function wholeAnswer(
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
-  const given: DrawnImage[] = answers.flatMap((answer) => answer.images);
-  if (given.length === 0) throw nothingDrawn(answers);
+  const drawn: DrawnImage[] = answers.flatMap((answer) => answer.images);
+  if (drawn.length === 0) throw nothingDrawn(answers);
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);
-  const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.price });
+  const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
   // They were drawn, whether or not they can be fetched where they are.
   ctx.meter.report(usage, basis);
-  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
+  const images = await fetchDrawn(drawn, { fetch, signal, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
-    provider: ctx.target.vendor.label,
-    model: ctx.target.model,
+    provider: ctx.vendorCall.target.vendor.label,
+    model: ctx.vendorCall.target.model,
     images,
     missing: Math.max(0, ask.count - images.length),
     usage,

@@ -1,4 +1,3 @@
-import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import {
@@ -50,22 +49,8 @@ export class OperationMeter implements CallMeter {
     return this.#reported;
   }
 
-  /** Nothing is folded: the record is told the answer's text. */
-  answer(): CanonicalAnswer {
-    return noAnswer;
-  }
-
   bill(terms: BillTerms): Bill {
     if (!this.#reported) return nothingBilled;
     return billOf(this.#reported.usage, this.#reported.basis, terms);
   }
 }
-
-const noAnswer: CanonicalAnswer = {
-  id: undefined,
-  model: undefined,
-  created: undefined,
-  choices: [],
-  usage: undefined,
-  truncated: false,
-};

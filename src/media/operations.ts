@@ -1,51 +1,36 @@
-import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { MemoryPermit } from "../base/byte_room.ts";
-import type { Secret } from "../base/secret.ts";
 import { optionalField } from "../dialects/kernel/optional_field.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
-import type { Mode } from "../shared/interaction.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
-import { estimateTokens } from "../shared/token_estimate.ts";
-import { Fault } from "../shared/fault.ts";
+import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
+import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/ask_vendor.ts";
+import type { Call } from "../relay/call.ts";
+import type { CallContext } from "../relay/call_context.ts";
+import type { RecordedForm } from "../relay/call_facts.ts";
 import {
-  type BillableUsage,
-  type BoundInput,
-  type PriceRow,
-  upperBoundNanos,
-} from "../pricing/pricing.ts";
+  type CallAnswer,
+  type PipelineDeps,
+  type PlannedCall,
+  runCall,
+} from "../relay/pipeline.ts";
+import { refuseState } from "../relay/plan/hosted_work.ts";
+import type { Reply } from "../relay/reply.ts";
+import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Media } from "../shared/media.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
-import type { Catalogue } from "../vendors/catalogue.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
-import type { Registry } from "../vendors/registry.ts";
-import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import {
-  askVendor,
-  type AskVendorDeps,
-  type VendorCallContext,
-  type VendorRequest,
-} from "../relay/ask_vendor.ts";
-import type { Call } from "../relay/call.ts";
-import type { CallDeps, Ending, RecordedForm } from "../relay/call_facts.ts";
-import type { Caller } from "../relay/call_context.ts";
-import { resolveVendorKey } from "../relay/resolve_vendor_key.ts";
-import { endingOf } from "../relay/deliver.ts";
-import { type AuthorizeDeps, nothingHeld, setAside } from "../relay/authorize.ts";
-import { backpressuredReply } from "../relay/backpressured_body.ts";
-import { refuseState } from "../relay/plan/hosted_work.ts";
+  isAbort,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamBody,
+} from "../vendors/upstream.ts";
+import { AnswerRoom } from "./answer_room.ts";
 import { OperationMeter } from "./operation_meter.ts";
-import { forwardOperation, type StreamAnswer } from "./operation_stream.ts";
-import { begin, permitModel, requirePrice } from "../relay/relay.ts";
-import type { Reply } from "../relay/reply.ts";
-import { StreamFailure } from "../relay/stream_forwarder.ts";
-import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
-import { readLarge } from "../relay/bounded_answer.ts";
 
-/**
- * Calls that are none of the chat dialects, such as pictures and speech. They take the same way as
- * those: admitted, priced, covered by credit and caps, journalled, and settled exactly once.
- */
+/** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
   /**
    * Makes one call: `work` asks the vendor, once or several times, and says what the caller gets
@@ -59,7 +44,7 @@ export interface Operations {
 
 /** A call that has passed its contract and whose vendor is known. */
 export interface OperationCall {
-  caller: Caller;
+  caller: CallContext;
   /** How the record names it, and where its payloads hold media. */
   form: RecordedForm;
   target: ResolvedModel;
@@ -82,26 +67,21 @@ export interface OperationCall {
 
 /** What the work of one call is done with. */
 export interface OperationContext {
-  readonly transactionId: string;
-  readonly target: ResolvedModel;
-  /** Undefined with a vendor key of the caller's own and no price known. */
-  readonly price: PriceRow | undefined;
+  readonly vendorCall: VendorCallContext;
   /** What it can cost at most; null with a vendor key of the caller's own. */
   readonly setAsideNanos: bigint | null;
-  /** Told what the call came to, also while it runs: what is known when it is cut is billed. */
+  /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
   readonly meter: OperationMeter;
-  /** Its vendor's answer with a good status; any other is thrown as a fault (retries included). */
+  /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;
-  /** What `vendorFault` must know to tell an error that came inside of a good answer. */
-  readonly vendorWords: { mode: Mode; address: string; key: Secret };
   /** The whole body; large ones a few at a time, so that memory stays flat. */
   read(answer: UpstreamAnswer): Promise<Uint8Array>;
 }
 
 /** What the caller gets. */
-export type OperationAnswer = WholeAnswer | StreamAnswer;
+export type OperationAnswer = WholeOperationAnswer | StreamedOperationAnswer;
 
-export interface WholeAnswer {
+export interface WholeOperationAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array;
@@ -110,143 +90,170 @@ export interface WholeAnswer {
   isTruncated?: boolean;
 }
 
-export interface OperationDeps extends CallDeps, AuthorizeDeps {
-  clock: Clock;
-  newTransactionId: () => string;
-  registry: Registry;
-  catalogue: Catalogue;
+export interface StreamedOperationAnswer {
+  status: number;
+  headers: Record<string, string>;
+  /** The vendor's body, unread. */
+  body: UpstreamBody;
+  listener: OperationListener;
+}
+
+/** Sees an operation's stream go by, piece by piece; see `StreamListener`. */
+export interface OperationListener {
+  /** What the caller gets for a piece; `isLast`: the vendor's closing is not waited for. */
+  take(piece: Uint8Array): { bytes?: Uint8Array | undefined; isLast?: boolean };
+  end(): Uint8Array | undefined;
+  fail(fault: Fault): Uint8Array | undefined;
+  settle(isComplete: boolean): StreamRecord;
+}
+
+export interface OperationDeps extends PipelineDeps {
   upstream: Upstream;
-  storedKeys: VendorKeyCache;
   /** Lets in answers of many bytes a few at a time. */
   answers: ByteGate;
 }
 
 export function createOperations(deps: OperationDeps): Operations {
   return {
-    async run(asked, work) {
-      deps.recorder.admit();
-      const { caller, target } = asked;
-      permitModel(caller.principal.key, target, deps.registry);
-      const { key, mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
-      if (mode === "managed") refuseState(asked.state ?? []);
-      const price = mode === "managed"
-        ? await requirePrice(deps, target, caller.arrivedAt)
-        : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
-      const transactionId = deps.newTransactionId();
-      const errand = { transactionId, caller, target, key, mode };
-      const call = await open(deps, asked, errand, mode === "managed" ? price : undefined);
-      const room = new AnswerRoom(deps.answers, caller);
-      const ask: AskVendorDeps = { ...deps, now: () => deps.clock.now() };
-      let bytes = 0;
-      const unread = (thrown: unknown) => {
-        deps.tries.note("bill", transactionId, thrown);
-        if (!call.meter.hasReport) call.meter.report(askedFor(asked), "estimated");
-      };
-      const failed = (thrown: unknown) => {
-        if (bytes > 0 && isUnreadable(thrown)) unread(thrown);
-      };
-      return await deliver(deps, { ...errand, unread, failed }, call, room, () =>
-        work({
-          transactionId,
-          target,
-          price,
-          setAsideNanos: call.setAsideNanos,
-          meter: call.meter,
-          ask: (request) => askVendor(ask, errand, request),
-          vendorWords: { mode, address: target.vendor.baseUrl, key },
-          read: (answer) => readLarge(answer, room.open(answer), (more) => bytes += more),
-        }));
-    },
+    run: (asked, work) =>
+      runCall(deps, {
+        caller: asked.caller,
+        read: () => ({
+          target: asked.target,
+          plan: (vendorCall) => planOperation(deps, asked, vendorCall, work),
+        }),
+      }),
   };
 }
 
-/** Sets aside what the call can cost, and notes that it begins. */
-async function open(
+function planOperation(
   deps: OperationDeps,
-  given: OperationCall,
-  { transactionId, caller, mode }: VendorCallContext,
-  price: PriceRow | undefined,
-): Promise<Call<OperationMeter>> {
-  const { principal, arrivedAt: at } = caller;
-  const authorization = price
-    ? await setAside(deps, {
-      principal,
-      transactionId,
-      at,
-      boundNanos: upperBoundNanos(price, given.bound),
-    })
-    : nothingHeld;
-  const { requestText } = given;
-  const meter = new OperationMeter(() => deps.clock.monotonicMs());
-  return begin(deps, {
-    transactionId,
-    caller,
-    dialect: given.form,
-    facts: {
-      model: given.requestedModel,
-      stream: given.stream,
-      endUser: given.endUser,
-      tags: given.tags ?? {},
+  asked: OperationCall,
+  vendorCall: VendorCallContext,
+  work: (ctx: OperationContext) => Promise<OperationAnswer>,
+): PlannedCall<OperationMeter> {
+  if (vendorCall.isManaged) refuseState(asked.state ?? []);
+  const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
+  return {
+    recorded: {
+      dialect: form,
+      facts: { model, stream, endUser, tags },
+      plan: { losses: asked.losses ?? [] },
+      bodyText: asked.requestText,
+      bodyMedia: asked.requestMedia ?? [],
     },
-    target: given.target,
-    mode,
-    plan: { losses: given.losses ?? [], retainedReasoning: () => [], encodeFolded: () => null },
-    body: undefined,
-    bodyText: requestText,
-    bodyMedia: given.requestMedia ?? [],
-    kept: undefined,
-    authorization,
-    price,
-  }, meter);
+    meter: new OperationMeter(() => deps.clock.monotonicMs()),
+    upperBound: (price) => upperBoundNanos(price, asked.bound),
+    execute: (call) => executeOperation(deps, asked, { vendorCall, call }, work),
+  };
 }
 
-/** The caller's reply; however the work ends, the call is settled exactly once. */
-async function deliver(
+async function executeOperation(
   deps: OperationDeps,
-  vendorCall: VendorCallContext & Record<"unread" | "failed", (thrown: unknown) => void>,
-  call: Call<OperationMeter>,
-  room: AnswerRoom,
-  work: () => Promise<OperationAnswer>,
-): Promise<Reply> {
-  const { signal } = vendorCall.caller;
-  let ending: Ending | undefined;
+  asked: OperationCall,
+  { vendorCall, call }: { vendorCall: VendorCallContext; call: Call<OperationMeter> },
+  work: (ctx: OperationContext) => Promise<OperationAnswer>,
+): Promise<CallAnswer> {
+  const { meter } = call;
+  const room = new AnswerRoom(deps.answers, vendorCall.caller);
+  const asking = { upstream: deps.upstream, log: deps.log, now: () => deps.clock.now() };
+  /** The answer can't be read: unless more is known, the call came to what was asked for. */
+  const unreadable = (thrown: unknown) => {
+    call.stepFailed("bill", thrown);
+    if (!meter.hasReport) meter.report(usageAskedFor(asked), "estimated");
+  };
   try {
-    const answer = await work();
+    const answer = await work({
+      vendorCall,
+      setAsideNanos: call.setAsideNanos,
+      meter,
+      ask: (request) => askVendor(asking, vendorCall, request),
+      read: (answer) => room.read(answer),
+    });
     if ("listener" in answer) {
-      return await forwardOperation({ ...vendorCall, call, answer, nowMs: deps.clock.monotonicMs });
+      return { ...answer, listener: streamListener(answer.listener, meter, unreadable) };
     }
-    const { status, headers, body, recordText, isTruncated = false } = answer;
-    ending = {
-      status: signal.aborted ? "cancelled" : "completed",
-      httpStatus: signal.aborted ? null : status,
-      responseText: recordText,
-      isTruncated,
-    };
-    return backpressuredReply({ status, headers, body }, room.keep());
+    return { ...answer, ...room.handOver(answer.body, answer.headers) };
   } catch (thrown) {
-    vendorCall.failed(thrown);
-    ending = endingOf(thrown, signal.aborted);
-    // Nobody is there to read it; the status is for the log.
-    if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
-    throw thrown instanceof StreamFailure ? thrown.fault : thrown;
+    if (room.bytes > 0 && isUnreadable(thrown)) unreadable(thrown);
+    throw thrown;
   } finally {
-    // A stream that was handed over settles itself when it ends.
-    if (ending) await call.settle(ending);
     room.leave();
   }
 }
 
-/** What was cut, or what we failed at, was made all the same; an answer that is none was not. */
+/**
+ * The vendor's answer with a good status. A prompt that an aggregator holds back with 403, since it
+ * was flagged, is refused like one that the vendor itself refuses.
+ */
+export async function askMedia(
+  ctx: OperationContext,
+  request: VendorRequest,
+): Promise<UpstreamAnswer> {
+  try {
+    return await ctx.ask(request);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code !== "upstream_forbidden") throw thrown;
+    if (!/moderat|flagged|content policy|safety/i.test(thrown.message)) throw thrown;
+    throw new Fault("content_policy_violation", { message: thrown.message, cause: thrown });
+  }
+}
+
+/** What a call has cost so far, in nano-dollars; null when no price is known. */
+export function costOfCall(ctx: OperationContext): bigint | null {
+  return ctx.meter.bill({
+    status: "completed",
+    mode: ctx.vendorCall.mode,
+    setAsideNanos: ctx.setAsideNanos,
+    price: ctx.vendorCall.price,
+    priceOf: () => undefined,
+    vendorCostBelieved: ctx.vendorCall.target.vendor.reportsCost,
+    promptTokens: () => 0,
+  }).costNanos;
+}
+
+/** The pipeline's view of an operation's listener. */
+function streamListener(
+  listener: OperationListener,
+  meter: OperationMeter,
+  unreadable: (thrown: unknown) => void,
+): StreamListener {
+  return {
+    take(piece, output) {
+      const { bytes, isLast = false } = listener.take(piece);
+      meter.began();
+      output.begin();
+      if (isLast) output.complete();
+      if (bytes) output.send(bytes);
+    },
+    end(output) {
+      const rest = listener.end();
+      if (output.hasBegun || rest !== undefined) return rest;
+      throw new Fault("upstream_invalid_response", { note: "an answer without a byte" });
+    },
+    fail: (fault) => listener.fail(fault),
+    settle(isComplete) {
+      try {
+        return listener.settle(isComplete);
+      } catch (thrown) {
+        unreadable(thrown);
+        return { isTruncated: true };
+      }
+    },
+  };
+}
+
+/** An answer that was cut, or that we failed at, was made all the same; an invalid one was not. */
 function isUnreadable(thrown: unknown): boolean {
-  if (isAbort(thrown) || thrown instanceof StreamFailure) return false;
+  if (isAbort(thrown)) return false;
   return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
 }
 
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-/** What an answer came to of which nobody can tell more than what was asked for. */
-function askedFor({ bound, requestText }: OperationCall): BillableUsage {
+/** The usage of an answer of which no more is known than what was asked for. */
+function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const { images, characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));
   if (images) {
@@ -259,41 +266,4 @@ function askedFor({ bound, requestText }: OperationCall): BillableUsage {
   const seconds = characters / charactersPerSecond;
   const output = Math.min(maxOutputTokens, speechTokens(seconds));
   return { input, output, audioOutput: output, characters, seconds };
-}
-
-/** The room that one call's answers take up, until its caller has them. */
-class AnswerRoom {
-  readonly #gate: ByteGate;
-  readonly #caller: Caller;
-  /** One for all answers: a call must not wait for room that it holds itself. */
-  #room: MemoryPermit | undefined;
-  #isKept = false;
-
-  constructor(gate: ByteGate, caller: Caller) {
-    this.#gate = gate;
-    this.#caller = caller;
-  }
-
-  open({ headers }: UpstreamAnswer): MemoryPermit {
-    const { principal: { account, key }, signal } = this.#caller;
-    const said = Number(headers["content-length"] ?? "");
-    return this.#room ??= this.#gate.open({
-      key: String(account.id),
-      bytes: said > 0 ? said : undefined,
-      signal: key.onDisconnect === "cancel" ? signal : undefined,
-    });
-  }
-
-  /** From now on the room is the reply's; the function gives it back. */
-  keep(): (() => void) | undefined {
-    const room = this.#room;
-    room?.complete();
-    if (!room || room.isEmpty) return undefined;
-    this.#isKept = true;
-    return () => room.release();
-  }
-
-  leave(): void {
-    if (!this.#isKept) this.#room?.release();
-  }
 }

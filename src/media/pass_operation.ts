@@ -1,6 +1,6 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { pathOf as methodPath } from "../dialects/text/generate/path.ts";
+import { pathOf as methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
 import {
@@ -23,20 +23,23 @@ import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
-import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
-import type { StreamListener } from "./operation_stream.ts";
+import type {
+  OperationAnswer,
+  OperationContext,
+  OperationListener,
+  Operations,
+} from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
 import { errorEvent } from "../relay/error_event.ts";
 
 /** A request on a vendor's own path, which has passed its contract. */
 export interface PassedRequest {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
@@ -60,10 +63,10 @@ export function passOperation(
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
   const target = resolveTarget(deps.registry, vendor, request.model);
-  const way = target.vendor.operations[operation.kind];
-  if (!way) throw lacking(deps.registry, operation, target);
+  const mapping = target.vendor.operations[operation.kind];
+  if (!mapping) throw lacking(deps.registry, operation, target);
   // What is wrong with a request is no interaction: it is looked for before the call begins.
-  const path = pathOf(way, target.model);
+  const path = pathOf(mapping, target.model);
   const losses = path === undefined ? batchLosses(caller, request) : [];
   if (path !== undefined) forVendor(request, target.model, operation);
   return deps.operations.run(
@@ -88,9 +91,9 @@ export function passOperation(
 }
 
 /** Below the base address; undefined where the vendor is asked in a form of its own. */
-function pathOf(way: EndpointMapping, model: string): string | undefined {
-  if ("path" in way) return way.path;
-  return "method" in way ? methodPath(model, way.method) : undefined;
+function pathOf(mapping: EndpointMapping, model: string): string | undefined {
+  if ("path" in mapping) return mapping.path;
+  return "method" in mapping ? methodPath(model, mapping.method) : undefined;
 }
 
 function recorded(request: OperationRequest, inlineBytes: number) {
@@ -105,13 +108,13 @@ function recorded(request: OperationRequest, inlineBytes: number) {
 }
 
 /** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
-function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
+function batchLosses(caller: CallContext, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
   return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
 }
 
 interface Passing {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   request: OperationRequest;
   path: string;
@@ -124,7 +127,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
     path,
     contentType: "form" in sent ? sent.form.contentType : "application/json",
     accept: caller.header("accept") ?? "*/*",
-    body: forVendor(request, ctx.target.model, operation),
+    body: forVendor(request, ctx.vendorCall.target.model, operation),
     sameDialect: true,
   });
   const reader = operation.reader(request);
@@ -152,8 +155,8 @@ async function wholeAnswer(
 ): Promise<OperationAnswer> {
   const body = await ctx.read(answer);
   const text = new TextDecoder().decode(body);
-  const error = saidError(text, headers["content-type"] ?? "application/json");
-  if (error) throw vendorFault(error, ctx.vendorWords);
+  const error = errorIn(text, headers["content-type"] ?? "application/json");
+  if (error) throw ctx.vendorCall.fault(error);
   try {
     reader.whole(text, headers["content-type"] ?? "application/json");
   } catch (thrown) {
@@ -168,8 +171,8 @@ async function wholeAnswer(
 /** An error is no longer than this. */
 const maxErrorUnits = 64 * 1024;
 
-/** Some hosts and aggregators tell an error in an answer with a good status. */
-function saidError(text: string, contentType: string): VendorError | undefined {
+/** Some hosts and aggregators send an error with a good status. */
+function errorIn(text: string, contentType: string): VendorError | undefined {
   if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
   const answer = parsedRecord(text);
   return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
@@ -181,7 +184,7 @@ function tell(
   reader: AnswerReader,
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
-  const outcome = reader.outcome({ isComplete, price: ctx.price });
+  const outcome = reader.outcome({ isComplete, price: ctx.vendorCall.price });
   if (!outcome) return {};
   const { usage, basis, finish, recordText, isTruncated } = outcome;
   ctx.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
@@ -191,8 +194,12 @@ function tell(
   };
 }
 
-/** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
-function byteListener(ctx: OperationContext, reader: AnswerReader, type: string): StreamListener {
+/** Audio as it comes; it can't carry an error, so the connection of what is cut is broken off. */
+function byteListener(
+  ctx: OperationContext,
+  reader: AnswerReader,
+  type: string,
+): OperationListener {
   return {
     take(piece) {
       reader.bytes(piece, type);
@@ -207,19 +214,19 @@ function byteListener(ctx: OperationContext, reader: AnswerReader, type: string)
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
 
-/** Events go on as they are; a failure among them is told in the service's words. */
+/** Events go on as they are; a failure among them becomes an error of ours. */
 function eventListener(
   ctx: OperationContext,
-  caller: Caller,
+  caller: CallContext,
   reader: AnswerReader,
-): StreamListener {
+): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });
   let isEnded = false;
   let isEnough = false;
   const hear = (events: readonly SseEvent[]) => {
     for (const event of events) {
       const { error, ...news } = reader.event(event);
-      if (error) throw vendorFault(error, ctx.vendorWords);
+      if (error) throw ctx.vendorCall.fault(error);
       isEnded ||= news.isLast === true;
       isEnough ||= news.isEnough === true;
     }

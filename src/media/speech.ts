@@ -5,19 +5,23 @@ import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/s
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { askMedia } from "./ask_media.ts";
-import type { Caller } from "../relay/call_context.ts";
+import { askMedia } from "./operations.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
-import type { StreamListener } from "./operation_stream.ts";
+import type {
+  OperationAnswer,
+  OperationContext,
+  OperationListener,
+  Operations,
+} from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { Sound } from "./audio.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for speech, validated by its contract. */
 export interface SpeechRequest {
-  caller: Caller;
+  caller: CallContext;
   body: SpeechBody;
   bodyText: string;
   /** The caller wants the file, not JSON. */
@@ -35,17 +39,17 @@ export interface Speaking {
 
 /** `POST /tts/v1/generate`: speech of any vendor that speaks. */
 export async function createSpeech(
-  parts: { registry: Registry; operations: Operations },
+  deps: { registry: Registry; operations: Operations },
   request: SpeechRequest,
 ): Promise<Reply> {
   const { caller, body, bodyText } = request;
-  const { target, wire, requestedModel } = resolveMedia(parts.registry, body, "speech");
-  const options = optionsFor(parts.registry, target.vendor, body.provider_options);
+  const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "speech");
+  const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const ask = readSpeechRequest(body, { model: target.model, options });
   const encoded = wire.encode(ask);
   const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
   const speaking = { request, wire, ask, encoded, losses };
-  return await parts.operations.run({
+  return await deps.operations.run({
     caller,
     form: spoken,
     target,
@@ -65,13 +69,13 @@ const leastTokens = 600;
 const mostSecondsPerCharacter = 0.3;
 
 function boundOf(ask: SpeechAsk) {
-  const said = characters(ask.text);
+  const count = characters(ask.text);
   const slower = Math.max(1, 1 / (ask.speed ?? 1));
   return {
     inputTokens: inputTokenBound(`${ask.text} ${ask.instructions ?? ""}`),
-    maxOutputTokens: Math.ceil(said * mostTokensPerCharacter * slower) + leastTokens,
-    characters: said,
-    seconds: said * mostSecondsPerCharacter * slower + 5,
+    maxOutputTokens: Math.ceil(count * mostTokensPerCharacter * slower) + leastTokens,
+    characters: count,
+    seconds: count * mostSecondsPerCharacter * slower + 5,
   };
 }
 
@@ -98,8 +102,8 @@ async function work(ctx: OperationContext, speaking: Speaking): Promise<Operatio
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 
-/** What is cut can't be told in a sound, so its connection is broken off. */
-function listenerOf(sound: Sound): StreamListener {
+/** Audio can't carry an error, so the connection of what is cut is broken off. */
+function listenerOf(sound: Sound): OperationListener {
   return {
     take: (piece) => sound.hear(piece),
     end() {
@@ -112,7 +116,7 @@ function listenerOf(sound: Sound): StreamListener {
 }
 
 function headersOf(
-  { target }: OperationContext,
+  { vendorCall: { target } }: OperationContext,
   { ask, losses }: Speaking,
   contentType: string,
 ): Record<string, string> {

@@ -55,10 +55,10 @@ export class Pace {
     const sinceMs = nowMs - this.#seenMs;
     if (sinceMs <= 0) return;
     this.#seenMs = nowMs;
-    const kept = Math.exp(-sinceMs / memoryMs);
-    this.#turns *= kept;
-    this.#ended *= kept;
-    this.#waitedMs *= kept;
-    if (this.#isWaitedFor) this.#waitedMs += memoryMs * (1 - kept);
+    const retainedShare = Math.exp(-sinceMs / memoryMs);
+    this.#turns *= retainedShare;
+    this.#ended *= retainedShare;
+    this.#waitedMs *= retainedShare;
+    if (this.#isWaitedFor) this.#waitedMs += memoryMs * (1 - retainedShare);
   }
 }

@@ -62,7 +62,7 @@ export interface SignInStore {
       newPersonId: string;
       allowedDomains: readonly string[];
       hasAgreed: boolean;
-      joined?: (place: { accountId: number; personId: string }) => AuditNote;
+      joined?: (membership: { accountId: number; personId: string }) => AuditNote;
     },
   ): Promise<Admission>;
   /** Keeps the hash of a claim link's token while the first account has no owner; else false. */

@@ -10,10 +10,10 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** A conversation that a person has with a model, with what was asked of the model. */
-export interface PersonRequest {
+export interface PlaygroundRequest {
   /** As in the unified list. */
   model: string;
   system: string;
@@ -27,26 +27,26 @@ export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "ma
 export type Effort = typeof efforts[number];
 
 /** What comes of a call while it runs; `end` is the last, also after an error. */
-export type PersonEvent =
+export type PlaygroundEvent =
   | { kind: "text"; text: string }
   | { kind: "reasoning"; text: string }
   | { kind: "error"; message: string }
   | { kind: "end"; record: Interaction | undefined };
 
-export interface PersonCall {
+export interface PlaygroundCall {
   account: Account;
   personId: string;
-  request: PersonRequest;
+  request: PlaygroundRequest;
   /** Aborted when the person leaves or stops the answer. */
   signal: AbortSignal;
 }
 
 /** Calls that people make in the dashboard: counted, limited, charged and recorded as any other. */
-export interface PersonCalls {
+export interface PlaygroundCalls {
   /** Streams an answer; failures are events. Ending the iteration early stops the call. */
-  send(call: PersonCall): AsyncGenerator<PersonEvent>;
+  send(call: PlaygroundCall): AsyncGenerator<PlaygroundEvent>;
   /** The request's body as an API client would send it. */
-  bodyOf(request: PersonRequest): Record<string, unknown>;
+  bodyOf(request: PlaygroundRequest): Record<string, unknown>;
 }
 
 export interface PlaygroundCallDeps {
@@ -54,21 +54,24 @@ export interface PlaygroundCallDeps {
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
   /** In which the calls are made. */
-  dialect: FullDialect;
+  dialect: Dialect;
   newId: () => string;
 }
 
 /** In place of a key's id in the records of people's calls, and the app that they are tagged with. */
 export const playgroundKeyId = "playground";
 
-export function createPersonCalls(deps: PlaygroundCallDeps): PersonCalls {
+export function createPlaygroundCalls(deps: PlaygroundCallDeps): PlaygroundCalls {
   return {
     send: (call) => send(deps, call),
     bodyOf: (request) => bodyOf(deps.dialect, request, false),
   };
 }
 
-async function* send(deps: PlaygroundCallDeps, call: PersonCall): AsyncGenerator<PersonEvent> {
+async function* send(
+  deps: PlaygroundCallDeps,
+  call: PlaygroundCall,
+): AsyncGenerator<PlaygroundEvent> {
   const { clock, dialect } = deps;
   const caller = jobCaller(clock, {
     principal: principalOf(call.account, clock.now()),
@@ -113,7 +116,7 @@ async function takeToken({ rateLimiter }: PlaygroundCallDeps, account: Account):
 }
 
 /** The tag stands first, so that it is the one that counts. */
-function tagged(request: PersonRequest): PersonRequest {
+function tagged(request: PlaygroundRequest): PlaygroundRequest {
   const tag = `/// APP ${playgroundKeyId}\n`;
   if (request.system !== "") return { ...request, system: tag + request.system };
   const [first, ...rest] = request.turns;
@@ -121,12 +124,12 @@ function tagged(request: PersonRequest): PersonRequest {
 }
 
 function bodyOf(
-  dialect: FullDialect,
-  { model, system, turns, temperature, maxOutputTokens, effort }: PersonRequest,
+  dialect: Dialect,
+  { model, system, turns, temperature, maxOutputTokens, effort }: PlaygroundRequest,
   stream: boolean,
 ): Record<string, unknown> {
   const request: CanonicalRequest = {
-    ...{ model, stream, tools: [], foreign: [], paths: {} },
+    ...{ model, stream, tools: [], unsupported: [], paths: {} },
     system: system === "" ? [] : [{ text: system, path: "" }],
     turns: turns.map(({ role, text }) => ({
       role,
@@ -141,14 +144,14 @@ function bodyOf(
 }
 
 /** The answer's events, whether it comes as a stream or whole. */
-async function* eventsOf(dialect: FullDialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
+async function* eventsOf(dialect: Dialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
   if (!(reply.body instanceof ReadableStream)) {
     const text = await new Response(reply.body as BodyInit | null).text();
     yield* dialect.decodeAnswer(JSON.parse(text), {});
     return;
   }
   const splitter = new SseSplitter({ maxEventBytes });
-  const decoder = dialect.streamDecoder({});
+  const decoder = dialect.createStreamDecoder({});
   for await (const chunk of reply.body) {
     for (const event of splitter.push(chunk)) yield* decoder.decode(event).events;
   }
@@ -158,7 +161,7 @@ async function* eventsOf(dialect: FullDialect, reply: Reply): AsyncGenerator<Can
 
 const maxEventBytes = 32 * 1024 * 1024;
 
-async function* spoken(events: AsyncIterable<CanonicalEvent>): AsyncGenerator<PersonEvent> {
+async function* spoken(events: AsyncIterable<CanonicalEvent>): AsyncGenerator<PlaygroundEvent> {
   const reasoning = new Set<number>();
   for await (const event of events) {
     if (event.type === "block-start" && event.content.kind === "reasoning") {

@@ -4,7 +4,7 @@ import { roundPicoToNano } from "../base/money.ts";
 
 /**
  * The cost of one call in which other models may have taken part (`usage.otherModels`): what they
- * did is taken out of the whole and costs what their own rows say (translation.md §9), each with
+ * did is taken out of the whole and costs what their own rows say, each with
  * the context tier of its own prompt. A model without a row of its own costs what the asked one
  * does. The sum is rounded once.
  */

@@ -9,7 +9,7 @@ export interface Reported {
   chargedNanos: bigint;
 }
 
-/** A report that could be true is at most so many times what was set aside (interface.md §5). */
+/** A report that could be true is at most so many times what was set aside. */
 const believedTimes = 10n;
 
 /** A thousand million dollars: no balance has more, and the store's numbers hold it. */

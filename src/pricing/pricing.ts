@@ -97,7 +97,7 @@ export interface Cost {
 }
 
 /**
- * The cost of one call after protocols/pricing.md §3. The context tier follows from the whole
+ * The cost of one call by the table of docs/configuration.md. The context tier follows from the whole
  * prompt, the factor from the service tier that the vendor reported. Never negative; the lines are
  * disjoint and sum to `pico`. Rounding down to a pico-dollar before rounding half up to a
  * nano-dollar gives the same as rounding the exact value once.
@@ -188,7 +188,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   return roundPicoToNano(pico);
 }
 
-/** Output tokens that a bound counts when nobody gives a limit (interface.md §7). */
+/** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
 export const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
@@ -200,9 +200,9 @@ const mostOutputTokens = 1_000_000;
  */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
   const context = row.contextTokens ?? mostOutputTokens;
-  const known = row.maxOutputTokens ?? listed;
-  if (requested !== undefined && requested > 0) return Math.min(requested, known ?? context);
-  return known ?? Math.min(defaultMaxOutputTokens, context);
+  const maxOutput = row.maxOutputTokens ?? listed;
+  if (requested !== undefined && requested > 0) return Math.min(requested, maxOutput ?? context);
+  return maxOutput ?? Math.min(defaultMaxOutputTokens, context);
 }
 
 /** Whether the row's prices hold at this time. */
@@ -322,7 +322,7 @@ function dearest(reachable: readonly Rates[], dimensions: readonly Dimension[]):
   }));
 }
 
-/** What a dimension without a price of its own costs (pricing.md §1). */
+/** What a dimension without a price of its own costs. */
 const stands: Partial<Record<Dimension, Dimension>> = {
   cacheRead: "input",
   cacheWrite: "input",

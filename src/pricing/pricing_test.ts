@@ -59,13 +59,13 @@ const flash = row(rates(0.30, 2.5, { cacheRead: 0.03, audioInput: 1, cachedAudio
 
 const vectors: [string, BillableUsage, PriceRow, string][] = [
   [
-    "§4.1: written cache tokens are not charged as input too (pitfall 108)",
+    "written cache tokens are not charged as input too",
     { input: 12307, cacheRead: 0, cacheWrite: 12304, output: 550 },
     row(rates(3, 15, { cacheWrite: 3.75 })),
     "0.054399000",
   ],
   [
-    "§4.2: additive reasoning is output (pitfall 111)",
+    "additive reasoning is output",
     { input: 36, output: 700, reasoning: 690 },
     row(rates(1.25, 2.5)),
     "0.001795000",
@@ -102,13 +102,13 @@ const vectors: [string, BillableUsage, PriceRow, string][] = [
   ],
   ["one below an inclusive threshold", { input: 199_999, output: 0 }, grok, "0.399998000"],
   [
-    "cached tokens cost the same whether they came by stream or whole (pitfall 110)",
+    "cached tokens cost the same whether they came by stream or whole",
     { input: 1000, cacheRead: 800, output: 0 },
     sol,
     "0.000560000",
   ],
   [
-    "reasoning beyond the output is no more than the output (pitfall 112)",
+    "reasoning beyond the output is no more than the output",
     { input: 0, output: 10, reasoning: 25 },
     sol,
     "0.000100000",

@@ -49,15 +49,15 @@ export interface Part {
 /**
  * Usage as disjoint parts, each ≥ 0, empty ones left out. The input parts sum to `usage.input` and
  * the output parts to `usage.output`; where a vendor reports parts that exceed their total, the
- * parts are taken as they are and the plain rest is 0 (pricing.md §3), except that reasoning is
- * cut to the output (translation.md §9).
+ * parts are taken as they are and the plain rest is 0, except that reasoning is
+ * cut to the output.
  */
 export function partsOf(usage: Usage): Part[] {
-  const parts: Part[] = [...inputParts(usage), ...outputParts(usage)];
+  const parts: Part[] = [...inputQuantities(usage), ...outputQuantities(usage)];
   return parts.filter((part) => part.count > 0);
 }
 
-function inputParts(usage: Usage): Part[] {
+function inputQuantities(usage: Usage): Part[] {
   const read = tokens(usage.cacheRead);
   const write = tokens(usage.cacheWrite);
   const writeLong = tokens(usage.cacheWriteLong);
@@ -86,7 +86,7 @@ function inputParts(usage: Usage): Part[] {
   ];
 }
 
-function outputParts(usage: Usage): Part[] {
+function outputQuantities(usage: Usage): Part[] {
   const total = tokens(usage.output);
   const audio = tokens(usage.audioOutput);
   const image = tokens(usage.imageOutput);

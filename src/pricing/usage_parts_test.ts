@@ -7,7 +7,7 @@ Deno.test("usage splits into disjoint parts", () => {
     ["plain", { input: 10, output: 5 }, { input: 10, output: 5 }],
     ["nothing", { input: 0, output: 0 }, {}],
     [
-      "cache numbers are inside the input (pitfall 108)",
+      "cache numbers are inside the input",
       { input: 12307, cacheRead: 0, cacheWrite: 12304, output: 550 },
       { input: 3, cacheWrite: 12304, output: 550 },
     ],
@@ -42,11 +42,11 @@ Deno.test("usage splits into disjoint parts", () => {
       { cacheWrite: 950, imageInput: 30, audioInput: 20 },
     ],
     [
-      "reasoning beyond the output leaves no plain output (pitfall 112)",
+      "reasoning beyond the output leaves no plain output",
       { input: 1, output: 10, reasoning: 25 },
       { input: 1, reasoning: 10 },
     ],
-    ["cached beyond the prompt leaves no plain input (pitfall 111)", {
+    ["cached beyond the prompt leaves no plain input", {
       input: 36,
       cacheRead: 100,
       output: 0,

@@ -28,11 +28,11 @@ export interface LeaseOwner {
   leaseId: string;
   /** Units held at its last report. */
   held: number;
-  /** Units that it may have made since, while nobody heard of it. */
-  minted: number;
-  /** Units per millisecond that it makes while nobody hears of it. */
+  /** Upper bound of units it may have issued itself since its last report. */
+  selfIssued: number;
+  /** Units per millisecond that it issues itself while it has no contact to the database. */
   share: number;
-  /** Units up to which it makes them. */
+  /** It stops issuing at this many units. */
   ceiling: number;
   /** Tokens spent under this lease by its last report. */
   spent: number;
@@ -40,7 +40,7 @@ export interface LeaseOwner {
   expiresAtMs: number;
 }
 
-/** When the database last heard of each process. */
+/** Last heartbeat per process id (database time, ms). */
 export type Heartbeat = Readonly<Record<string, number>>;
 
 /** A bucket that nobody has used yet. */
@@ -49,20 +49,20 @@ export function fullBucket(limits: RateLimits, nowMs: number): Bucket {
 }
 
 /**
- * One process reports and leases. Nobody gets a stock of more than a small part of what is left, so
- * near the end leases are single tokens and none lie idle elsewhere.
+ * One process reports and leases. A grant is a small fraction of what is left, so leases shrink to
+ * single tokens as the bucket empties and none sit idle in another process.
  */
 export function leaseFrom(
   before: Bucket,
   request: LeaseRequest,
   limits: RateLimits,
   nowMs: number,
-  heard: Heartbeat,
+  heartbeats: Heartbeat,
 ): { bucket: Bucket; answer: LeaseAnswer } {
-  const bucket = settle(before, limits, nowMs, heard);
+  const bucket = settle(before, limits, nowMs, heartbeats);
   const others = bucket.holders.filter(({ leaseId }) => leaseId !== request.leaseId);
-  const known = bucket.holders.find(({ leaseId }) => leaseId === request.leaseId);
-  const mine = known ? unspent(known, request.spent, request.has) : 0;
+  const existing = bucket.holders.find(({ leaseId }) => leaseId === request.leaseId);
+  const mine = existing ? unspent(existing, request.spent, request.has) : 0;
   const burst = limits.burst * unitsPerToken;
   // What others hold counts as part of a full bucket, and what they spent before does not.
   const pool = bucket.fill ? Math.max(mine, burst - sum(others, outstanding)) : bucket.level + mine;
@@ -70,9 +70,9 @@ export function leaseFrom(
   const usable = Math.floor(Math.min(pool, room) / unitsPerToken);
   const processes = others.length + 1;
   const stock = Math.floor(usable / (4 * processes));
-  const kept = Math.min(request.kept, Math.floor(mine / unitsPerToken));
+  const withheld = Math.min(request.withheld, Math.floor(mine / unitsPerToken));
   const tokens = request.leave ? 0 : Math.max(
-    kept,
+    withheld,
     Math.min(usable, Math.max(request.needed, Math.min(request.wanted, stock))),
   );
   const free = pool - tokens * unitsPerToken;
@@ -91,11 +91,11 @@ export function leaseFrom(
     process: request.process,
     leaseId: request.leaseId,
     held: tokens * unitsPerToken,
-    minted: 0,
+    selfIssued: 0,
     share,
     ceiling: ceiling < unitsPerToken ? 0 : ceiling,
     spent: request.spent,
-    sinceMs: known?.sinceMs ?? bucket.settledAtMs,
+    sinceMs: existing?.sinceMs ?? bucket.settledAtMs,
     expiresAtMs: bucket.settledAtMs + request.leaseMs,
   };
   return {
@@ -118,12 +118,12 @@ export function leaseFrom(
 }
 
 /** Counts the refill up to now. What a holder that is silent makes itself is not made here. */
-function settle(before: Bucket, limits: RateLimits, nowMs: number, heard: Heartbeat): Bucket {
+function settle(before: Bucket, limits: RateLimits, nowMs: number, heartbeats: Heartbeat): Bucket {
   let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
   const silentFrom = (one: LeaseOwner) => {
-    const heardMs = heard[one.process] ?? 0;
+    const lastHeartbeatMs = heartbeats[one.process] ?? 0;
     // Heard in the future means that the clock was set back since: it may be silent for long.
-    return heardMs > nowMs ? -Infinity : Math.max(heardMs, one.sinceMs) + graceMs;
+    return lastHeartbeatMs > nowMs ? -Infinity : Math.max(lastHeartbeatMs, one.sinceMs) + graceMs;
   };
   const steps = bucket.holders
     .flatMap((one) => [silentFrom(one), one.expiresAtMs])
@@ -156,7 +156,9 @@ function flow(
     // What a dead process held is not given out again, since it may have been spent: the refill
     // brings it back.
     holders: live.filter((one) => one.expiresAtMs > atMs).map((one) =>
-      isSilent(one) ? { ...one, minted: one.minted + one.share * (atMs - settledAtMs) } : one
+      isSilent(one)
+        ? { ...one, selfIssued: one.selfIssued + one.share * (atMs - settledAtMs) }
+        : one
     ),
   };
 }
@@ -168,14 +170,14 @@ function reserve(one: LeaseOwner): number {
 
 /** What a holder may have, as far as is known. */
 function outstanding(one: LeaseOwner): number {
-  return one.minted > 0 ? reserve(one) : one.held;
+  return one.selfIssued > 0 ? reserve(one) : one.held;
 }
 
 /** What a holder has left when it has spent so many tokens. */
 function unspent(one: LeaseOwner, spent: number, has: number): number {
-  const left = Math.max(0, one.held + one.minted - (spent - one.spent) * unitsPerToken);
-  // What it could have made beyond its ceiling it has not made; only it knows how much that is.
-  return one.minted > 0 ? Math.min(left, reserve(one), has) : left;
+  const left = Math.max(0, one.held + one.selfIssued - (spent - one.spent) * unitsPerToken);
+  // It can't have issued beyond its ceiling; only the owner knows the exact amount.
+  return one.selfIssued > 0 ? Math.min(left, reserve(one), has) : left;
 }
 
 /**
@@ -191,7 +193,7 @@ function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
     settledAtMs: nowMs,
     holders: bucket.holders.map((one) => ({
       ...one,
-      minted: Math.max(one.minted, reserve(one) - one.held),
+      minted: Math.max(one.selfIssued, reserve(one) - one.held),
       sinceMs: one.sinceMs + byMs,
       expiresAtMs: one.expiresAtMs + byMs,
     })),

@@ -14,7 +14,7 @@ export class RateLease {
   #share = 0;
   #ceiling = 0;
   #mintFromMs = Infinity;
-  #mintedToMs = 0;
+  #issuedToMs = 0;
   #expiresAtMs = -Infinity;
   #isFrozen = false;
   /** Name under which the database knows its process. */
@@ -56,7 +56,7 @@ export class RateLease {
     this.#units = Math.min(this.#units, tokens * unitsPerToken);
   }
 
-  /** Takes over what the database answered to a report of `spentBefore`, */
+  /** Applies the store's answer to the report `asked`: tokens granted, minus those spent since it was sent. */
   accept(
     answer: LeaseAnswer,
     asked: { atMs: number; spent: number; process: string },
@@ -69,25 +69,25 @@ export class RateLease {
     this.reported = asked.spent;
     this.#share = answer.share;
     this.#ceiling = answer.ceiling;
-    this.#mintedToMs = nowMs;
+    this.#issuedToMs = nowMs;
     // Ends a little earlier here: two clocks never run quite alike.
     this.#expiresAtMs = asked.atMs + leaseMs * 0.9;
   }
 
-  /** The last report may have changed what this process may make: it makes nothing until it knows. */
-  distrust(): void {
+  /** The report's outcome is unknown and may have changed our share: stop self-issuing until the next answer. */
+  resetShare(): void {
     this.#share = 0;
   }
 
-  /** The database heard of this process, or may have, at this time at the latest. */
-  heard(nowMs: number): void {
+  /** A heartbeat reached the database, or may have, at this time (monotonic ms) at the latest. */
+  onHeartbeat(nowMs: number): void {
     this.#mint(nowMs);
     this.#mintFromMs = nowMs + graceMs;
     this.#isFrozen = false;
   }
 
   /** While it is on its way to be heard, nothing is made. */
-  freeze(nowMs: number): void {
+  pause(nowMs: number): void {
     this.#mint(nowMs);
     this.#isFrozen = true;
   }
@@ -102,9 +102,9 @@ export class RateLease {
   }
 
   #mint(nowMs: number): void {
-    const fromMs = Math.max(this.#mintedToMs, this.#mintFromMs);
+    const fromMs = Math.max(this.#issuedToMs, this.#mintFromMs);
     if (this.#isFrozen || nowMs <= fromMs) return;
-    this.#mintedToMs = nowMs;
+    this.#issuedToMs = nowMs;
     const endMs = Math.min(nowMs, this.#expiresAtMs);
     if (this.#units >= this.#ceiling || endMs <= fromMs) return;
     const made = Math.floor(this.#share * (endMs - fromMs));

@@ -27,23 +27,23 @@ export const unitsPerToken = 60_000;
 export const maxRateNumber = 100_000_000;
 
 /**
- * A process that the database has not heard of for so long lives on its share of the rate, until it
- * is heard again or its lease ends. It says that it is there every `beatMs`.
+ * After this long without contact to the database a process issues tokens from its own share of the
+ * rate, until contact or the lease's end. It sends a heartbeat every `beatMs`.
  */
 export const graceMs = 1_500;
 export const beatMs = 500;
 
-/** What a process says when it turns to an account's bucket. */
+/** A process's report to an account's bucket, and its request for tokens. */
 export interface LeaseRequest {
-  /** Under which name the process says that it is there; another one after each silence. */
+  /** Process id of its heartbeats; a new one after each silence. */
   process: string;
   leaseId: string;
   /** Tokens spent under this lease, all told. */
   spent: number;
   /** Units in its hands now. */
   has: number;
-  /** Whole tokens of those that the process goes on spending until the answer comes: they stay with it. */
-  kept: number;
+  /** Tokens withheld from the report, to spend while the answer is pending. */
+  withheld: number;
   /** Tokens that callers wait for. */
   needed: number;
   /** Tokens that it would like to hold in stock where the bucket is full enough. */

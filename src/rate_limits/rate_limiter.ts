@@ -24,7 +24,7 @@ export interface RateLimiter {
   close(): Promise<void>;
 }
 
-interface RateLimiterParts {
+interface RateLimiterDeps {
   store: RateStore;
   clock: Clock;
   newId: () => string;
@@ -58,20 +58,20 @@ interface Entry {
   busy: Promise<void> | undefined;
 }
 
-export function createRateLimiter(deps: RateLimiterParts): RateLimiter {
+export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
   return new LeasingLimiter(deps);
 }
 
 class LeasingLimiter implements RateLimiter {
-  readonly #parts: RateLimiterParts;
+  readonly #deps: RateLimiterDeps;
   readonly #entries = new Map<number, Entry>();
   /** Name under which the database knows this process; another one after each silence. */
   #process: string;
-  #heardAtMs = -Infinity;
+  #lastAnswerMs = -Infinity;
   #isDown = false;
 
-  constructor(deps: RateLimiterParts) {
-    this.#parts = deps;
+  constructor(deps: RateLimiterDeps) {
+    this.#deps = deps;
     this.#process = deps.newId();
   }
 
@@ -96,7 +96,7 @@ class LeasingLimiter implements RateLimiter {
   async tick(): Promise<void> {
     if (this.#entries.size === 0) return;
     try {
-      await this.#parts.store.reach();
+      await this.#deps.store.reach();
     } catch (thrown) {
       this.#isDown = true;
       throw thrown;
@@ -117,7 +117,7 @@ class LeasingLimiter implements RateLimiter {
   }
 
   #nowMs(): number {
-    return this.#parts.clock.monotonicMs();
+    return this.#deps.clock.monotonicMs();
   }
 
   #entryOf(account: RateLimits & { id: number }): Entry {
@@ -126,7 +126,7 @@ class LeasingLimiter implements RateLimiter {
       const { requestsPerMinute, burst } = account;
       entry = {
         accountId: account.id,
-        lease: new RateLease(this.#parts.newId()),
+        lease: new RateLease(this.#deps.newId()),
         answer: undefined,
         answeredAtMs: 0,
         seen: { requestsPerMinute, burst },
@@ -165,7 +165,7 @@ class LeasingLimiter implements RateLimiter {
     // Just after the store went away nothing is made yet; callers are not refused for that.
     const isFresh = nowMs < entry.lease.makesFromMs;
     if (isFresh && waitMs <= maxWaitMs && entry.waiting <= maxPaused) {
-      await this.#parts.pause(waitMs);
+      await this.#deps.pause(waitMs);
     }
     return entry.lease.spend(this.#nowMs());
   }
@@ -199,11 +199,11 @@ class LeasingLimiter implements RateLimiter {
   }
 
   async #askNow(entry: Entry, needed: number, keepAtMost: number): Promise<void> {
-    const { store, leaseMs } = this.#parts;
+    const { store, leaseMs } = this.#deps;
     const process = this.#process;
     const askedMs = this.#nowMs();
     if (entry.answer && !entry.lease.isLive(askedMs)) {
-      entry.lease = new RateLease(this.#parts.newId());
+      entry.lease = new RateLease(this.#deps.newId());
     }
     const { lease } = entry;
     const has = lease.units(askedMs);
@@ -215,7 +215,7 @@ class LeasingLimiter implements RateLimiter {
         leaseId: lease.id,
         spent,
         has,
-        kept: lease.tokens(askedMs),
+        withheld: lease.tokens(askedMs),
         needed,
         wanted: keepAtMost === Infinity ? wantedStock(entry.answer?.limits ?? entry.seen) : 0,
         leaseMs,
@@ -231,7 +231,7 @@ class LeasingLimiter implements RateLimiter {
       this.#isDown = false;
     } catch (thrown) {
       this.#isDown = true;
-      if (thrown instanceof LeaseUncertain) lease.distrust();
+      if (thrown instanceof LeaseUncertain) lease.resetShare();
       throw asUnavailable(thrown);
     }
   }
@@ -241,18 +241,18 @@ class LeasingLimiter implements RateLimiter {
    * leased before stays leased to a silent process until it is reported.
    */
   async #beat(): Promise<void> {
-    const { store, newId } = this.#parts;
+    const { store, newId } = this.#deps;
     const startMs = this.#nowMs();
-    if (startMs - this.#heardAtMs >= graceMs) this.#process = newId();
-    const known = () =>
+    if (startMs - this.#lastAnswerMs >= graceMs) this.#process = newId();
+    const current = () =>
       [...this.#entries.values()].filter(({ lease }) => lease.process === this.#process);
-    for (const { lease } of known()) lease.freeze(startMs);
+    for (const { lease } of current()) lease.pause(startMs);
     try {
       await store.beat(this.#process);
-      this.#heardAtMs = this.#nowMs();
+      this.#lastAnswerMs = this.#nowMs();
       this.#isDown = false;
     } finally {
-      for (const { lease } of known()) lease.heard(this.#nowMs());
+      for (const { lease } of current()) lease.onHeartbeat(this.#nowMs());
     }
   }
 
@@ -260,8 +260,8 @@ class LeasingLimiter implements RateLimiter {
     const nowMs = this.#nowMs();
     const { lease } = entry;
     const idleForMs = nowMs - entry.usedAtMs;
-    if (idleForMs >= this.#parts.leaseMs) return await this.#leave(entry);
-    const isOld = nowMs - entry.answeredAtMs >= this.#parts.leaseMs / 5;
+    if (idleForMs >= this.#deps.leaseMs) return await this.#leave(entry);
+    const isOld = nowMs - entry.answeredAtMs >= this.#deps.leaseMs / 5;
     if (idleForMs >= idleMs && (isOld || lease.tokens(nowMs) > 0 || lease.spent > lease.reported)) {
       return await this.#ask(entry, 0, { keepAtMost: 0 });
     }
@@ -275,21 +275,21 @@ class LeasingLimiter implements RateLimiter {
     if (this.#entries.get(entry.accountId) !== entry || entry.waiting > 0) return;
     this.#entries.delete(entry.accountId);
     if (!entry.lease.isLive(this.#nowMs())) return;
-    await this.#parts.store.lease(entry.accountId, {
+    await this.#deps.store.lease(entry.accountId, {
       process: this.#process,
       leaseId: entry.lease.id,
       spent: entry.lease.spent,
       has: entry.lease.units(this.#nowMs()),
-      kept: 0,
+      withheld: 0,
       needed: 0,
       wanted: 0,
-      leaseMs: this.#parts.leaseMs,
+      leaseMs: this.#deps.leaseMs,
       leave: true,
     });
   }
 
   #decide(entry: Entry, admitted: boolean): RateDecision {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const nowMs = this.#nowMs();
     const limits = entry.answer?.limits ?? entry.seen;
     const burst = limits.burst * unitsPerToken;

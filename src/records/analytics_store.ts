@@ -6,6 +6,7 @@ import type {
   InteractionQuery,
   InteractionStore,
   Mode,
+  SettledCall,
 } from "../shared/interaction.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
@@ -23,6 +24,11 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
    * repeated.
    */
   readonly sharesMain: boolean;
+  /**
+   * Inserts rows as `prepare` gives them: in one transaction of the main database with what that
+   * writes, or, where the rows stand elsewhere, after it.
+   */
+  insertPrepared(rows: readonly SettledCall[], prepare: PrepareRows): Promise<void>;
   /** The store as part of a transaction of the main database; itself where it doesn't share that. */
   within(tx: Queryable): AnalyticsTransaction;
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */
@@ -32,7 +38,7 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   /** Forgets calls that were erased some days ago: nobody writes them any more. */
   sweepErased(): Promise<void>;
   /** Creates the partitions of this month and the two after it. */
-  openMonths(now: Date): Promise<void>;
+  ensurePartitions(now: Date): Promise<void>;
   /** Erases payloads of before `limit`; undefined when another process erases. */
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
   /** Erases rows of before `limit`; undefined when another process erases. */
@@ -40,6 +46,9 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   /** The disk space of each month, the latest first. No row is read. */
   partitionsInUse(): Promise<StoredMonth[]>;
 }
+
+/** Writes what belongs to rows in the main database; gives the rows as they are to be stored. */
+export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
 /** Reads of one account or of few rows; `FairReads` gives each account its own. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
@@ -177,7 +186,7 @@ export interface PricedCall {
   transactionId: string;
   createdAt: Date;
   /** `createdAt` in full precision, in the store's own words. */
-  place: string;
+  cursor: string;
   accountId: number;
   /** Dialect of the caller, which decides in which one the vendor was called. */
   dialect: string;

@@ -5,7 +5,7 @@ import {
 } from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
-import type { Interaction, InteractionSummary, VendorAttempt } from "../shared/interaction.ts";
+import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
 
 /** A value as an export writes it: times, amounts and JSON are text already. */
 export type Cell = string | number | boolean | null;
@@ -13,22 +13,22 @@ export type Cell = string | number | boolean | null;
 /** A column of the table `interactions`. */
 export interface StoredColumn {
   /** The field of the record that it holds. */
-  readonly field: keyof Interaction;
+  readonly field: keyof SettledCall;
   /** Its name in SQL where that is not the public name. */
   readonly sqlName?: string;
   readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
   /** Its value as JSON, as `json_to_recordset` reads it. */
-  readonly write: (row: Interaction) => unknown;
+  readonly write: (row: SettledCall) => unknown;
   /** Its value from what the driver gives; absent: the driver's value is the record's. */
   readonly read?: (value: unknown) => unknown;
   /** Its value in an export; absent: the record's value is the export's. */
-  readonly cell?: (row: Interaction) => Cell;
+  readonly cell?: (row: SettledCall) => Cell;
 }
 
 /** A column whose value stands in `interaction_payloads`: shown in exports, read for each apart. */
 interface PayloadColumn {
   readonly payload: "requestText" | "responseText";
-  readonly cell: (row: Interaction) => Cell;
+  readonly cell: (row: SettledCall) => Cell;
 }
 
 /**
@@ -171,7 +171,7 @@ const writers = columns.map(({ name, write }, at) => ({
  * A record as the JSON text of the object that is inserted. Written as text, since an object whose
  * members are set by name is several times as slow to make and to write.
  */
-export function writeRow(row: Interaction): string {
+export function writeRow(row: SettledCall): string {
   let text = "";
   for (const { start, write } of writers) {
     text += start + JSON.stringify(write(row) ?? null);
@@ -184,11 +184,11 @@ const cellReaders = Object.values<StoredColumn | PayloadColumn>(table).map((colu
 );
 
 /** The cells of an interaction, in the order of the public columns. */
-export function interactionCells(row: Interaction): Cell[] {
+export function interactionCells(row: SettledCall): Cell[] {
   return cellReaders.map((read) => read(row));
 }
 
-function valueOf(field: keyof Interaction): (row: Interaction) => Cell {
+function valueOf(field: keyof SettledCall): (row: SettledCall) => Cell {
   return (row) => row[field] as Cell;
 }
 
@@ -196,7 +196,7 @@ function valueOf(field: keyof Interaction): (row: Interaction) => Cell {
 export const timeFields = fieldsOf("timestamp") as readonly FieldOf<Date>[];
 export const amountFields = fieldsOf("usd") as readonly FieldOf<bigint | null>[];
 
-function fieldsOf(kind: ColumnKind): (keyof Interaction)[] {
+function fieldsOf(kind: ColumnKind): (keyof SettledCall)[] {
   return Object.entries<StoredColumn | PayloadColumn>(table).flatMap(([name, column]) =>
     "field" in column && columnKinds.interactions[name as InteractionColumn] === kind
       ? [column.field]
@@ -205,25 +205,25 @@ function fieldsOf(kind: ColumnKind): (keyof Interaction)[] {
 }
 
 type FieldOf<T> = {
-  [F in keyof Interaction]-?: Exclude<Interaction[F], undefined> extends T ? F : never;
-}[keyof Interaction];
+  [F in keyof SettledCall]-?: Exclude<SettledCall[F], undefined> extends T ? F : never;
+}[keyof SettledCall];
 
 /** Text of callers or vendors, which may hold what PostgreSQL's text can't. */
 function text<F extends FieldOf<string | null>>(field: F) {
   return {
     field,
     sqlType: "text",
-    write: (row: Interaction) => sanitizeText((row[field] ?? null) as string | null),
+    write: (row: SettledCall) => sanitizeText((row[field] ?? null) as string | null),
   } as const;
 }
 
 /** Text that we chose. */
 function word<F extends FieldOf<string | null>>(field: F) {
-  return { field, sqlType: "text", write: (row: Interaction) => row[field] } as const;
+  return { field, sqlType: "text", write: (row: SettledCall) => row[field] } as const;
 }
 
 function boolean<F extends FieldOf<boolean>>(field: F) {
-  return { field, sqlType: "boolean", write: (row: Interaction) => row[field] } as const;
+  return { field, sqlType: "boolean", write: (row: SettledCall) => row[field] } as const;
 }
 
 /** A whole number that a double holds; the driver gives `bigint` as a bigint. */
@@ -234,20 +234,20 @@ function integer<F extends FieldOf<number | null>>(
   return {
     field,
     sqlType,
-    write: (row: Interaction) => row[field],
+    write: (row: SettledCall) => row[field],
     read: (value: unknown) => value === null ? null : Number(value),
   } as const;
 }
 
 /** Nano-dollars, which exports show in dollars. */
 function amount<F extends FieldOf<bigint | null>, N extends string>(field: F, sqlName: N) {
-  const nanosOf = (row: Interaction) => row[field] as bigint | null;
+  const nanosOf = (row: SettledCall) => row[field] as bigint | null;
   return {
     field,
     sqlName,
     sqlType: "bigint",
-    write: (row: Interaction) => nanosOf(row)?.toString() ?? null,
-    cell: (row: Interaction) => {
+    write: (row: SettledCall) => nanosOf(row)?.toString() ?? null,
+    cell: (row: SettledCall) => {
       const nanos = nanosOf(row);
       return nanos === null ? null : nanosToUsd(nanos);
     },

@@ -1,27 +1,28 @@
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface FlushRecordsDeps {
-  recorder: Pick<Recorder, "drain">;
-  /** `setTimeout`; the function returned takes it back. */
-  later: (ms: number, run: () => void) => () => void;
-  /** How long a read may wait. */
-  limitMs?: number;
-}
-
 /**
- * Resolves when what this process has recorded so far is in the store, so that a read that begins
- * after an answer was received includes that call. Throws `store_unavailable` when the store is
- * away, or can't keep up.
+ * Resolves when every call that this process has answered so far is in the store, so that a read
+ * that begins now includes it. Throws `store_unavailable` when the store is away, or needs longer
+ * than `timeoutMs`: ten seconds when absent, `Infinity` for no limit.
  */
+export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
+
+const readTimeoutMs = 10_000;
+
 export function createFlushRecords(
-  { recorder, later, limitMs = 10_000 }: FlushRecordsDeps,
-): () => Promise<void> {
-  return async () => {
+  { recorder, setTimer = systemSetTimer }: {
+    recorder: Pick<Recorder, "drain">;
+    setTimer?: SetTimer;
+  },
+): FlushRecords {
+  return async ({ timeoutMs = readTimeoutMs } = {}) => {
+    if (timeoutMs === Infinity) return await recorder.drain();
     const late = Promise.withResolvers<never>();
-    const cancel = later(limitMs, () =>
+    const cancel = setTimer(timeoutMs, () =>
       late.reject(
-        new Fault("store_unavailable", { note: `records still wait after ${limitMs} ms` }),
+        new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
       ));
     try {
       await Promise.race([recorder.drain(), late.promise]);

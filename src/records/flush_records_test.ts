@@ -4,19 +4,19 @@ import { createFlushRecords } from "./flush_records.ts";
 
 function setup(drain: () => Promise<void>) {
   const timers: { run: () => void; ms: number; cancelled: boolean }[] = [];
-  const later = (ms: number, run: () => void) => {
+  const setTimer = (ms: number, run: () => void) => {
     const timer = { run, ms, cancelled: false };
     timers.push(timer);
     return () => void (timer.cancelled = true);
   };
-  return { timers, caughtUp: createFlushRecords({ recorder: { drain }, later, limitMs: 50 }) };
+  return { timers, flushRecords: createFlushRecords({ recorder: { drain }, setTimer }) };
 }
 
 Deno.test("a read waits for what is recorded, and leaves no timer", async () => {
   const written = Promise.withResolvers<void>();
-  const { caughtUp: flushRecords, timers } = setup(() => written.promise);
+  const { flushRecords, timers } = setup(() => written.promise);
   let done = false;
-  const read = flushRecords().then(() => done = true);
+  const read = flushRecords({ timeoutMs: 50 }).then(() => done = true);
   await Promise.resolve();
   assert.equal(done, false);
   written.resolve();
@@ -26,11 +26,19 @@ Deno.test("a read waits for what is recorded, and leaves no timer", async () => 
 
 Deno.test("a store that can't keep up, or is away, is store_unavailable", async () => {
   const slow = setup(() => new Promise(() => {}));
-  const waiting = slow.caughtUp();
+  const waiting = slow.flushRecords();
   slow.timers[0]!.run();
   const away = setup(() => Promise.reject(new Fault("store_unavailable")));
-  for (const read of [waiting, away.caughtUp()]) {
+  for (const read of [waiting, away.flushRecords()]) {
     await assert.rejects(read, (thrown: unknown) => (thrown as Fault).code === "store_unavailable");
   }
   assert.equal(away.timers[0]!.cancelled, true);
+});
+
+Deno.test("reads wait ten seconds unless they say otherwise; without a limit no timer is set", async () => {
+  const { flushRecords, timers } = setup(() => Promise.resolve());
+  await flushRecords();
+  assert.deepEqual(timers.map(({ ms }) => ms), [10_000]);
+  await flushRecords({ timeoutMs: Infinity });
+  assert.equal(timers.length, 1);
 });

@@ -1,9 +1,9 @@
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import { amountFields, timeFields } from "./columns.ts";
 
 /** A record whose media may stand elsewhere, as in the journal's files. */
-export type JsonInteraction = Omit<Interaction, "media"> & {
+export type JsonInteraction = Omit<SettledCall, "media"> & {
   media?: readonly (Omit<Media, "content"> & { content?: Uint8Array })[];
 };
 
@@ -34,7 +34,7 @@ export function interactionFromJson(text: string): JsonInteraction {
     const digits = json[field] as string | null;
     json[field] = digits === null ? null : BigInt(digits);
   }
-  const row = json as unknown as Omit<Interaction, "media">;
+  const row = json as unknown as Omit<SettledCall, "media">;
   return { ...row, ...(media ? { media: media.map(withBytes) } : {}) };
 }
 

@@ -1,4 +1,4 @@
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 
 /** Where records lie anyway and can be read back from; implemented in `src/records/journal/journal.ts`. */
 export interface SpillSpace {
@@ -9,7 +9,7 @@ export interface SpillSpace {
   /** Records that are kept so. */
   readonly spilled: number;
   /** The oldest of them, in their order; they are not kept so any more. */
-  readSpilled(): Promise<Interaction[]>;
+  readSpilled(): Promise<SettledCall[]>;
 }
 
 /** What waits in memory at most, if the rest can be kept elsewhere. */
@@ -28,7 +28,7 @@ const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
   readonly #limit: MemoryLimit;
-  #rows: Interaction[] = [];
+  #rows: SettledCall[] = [];
   #chars = 0;
   #isInOrder = true;
   #lastRemoved: Date | undefined;
@@ -54,7 +54,7 @@ export class RecordQueue {
     return row ? endOf(row) : this.waiting > 0 ? this.#lastRemoved : undefined;
   }
 
-  add(row: Interaction): void {
+  add(row: SettledCall): void {
     const { spilled = 0 } = this.#space ?? {};
     const isFull = this.#rows.length >= this.#limit.rows || this.#chars >= this.#limit.chars;
     if ((isFull || spilled > 0) && this.#space?.spill(row.transactionId)) return;
@@ -64,7 +64,7 @@ export class RecordQueue {
   }
 
   /** The oldest records, at most so many; they stay. */
-  async first(count: number): Promise<Interaction[]> {
+  async first(count: number): Promise<SettledCall[]> {
     if (this.#rows.length === 0 && this.#space) {
       const rows = await this.#space.readSpilled();
       // What was added meanwhile is younger.
@@ -85,11 +85,11 @@ export class RecordQueue {
   }
 }
 
-function endOf({ createdAt, latencyMs }: Interaction): Date {
+function endOf({ createdAt, latencyMs }: SettledCall): Date {
   return new Date(createdAt.getTime() + latencyMs);
 }
 
-function weigh(row: Interaction): number {
+function weigh(row: SettledCall): number {
   const { requestText, responseText, kept, media = [] } = row;
   const response = kept?.response;
   const keptChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);

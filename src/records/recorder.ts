@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
-import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
+import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
 import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.ts";
 
 export type { SpillSpace } from "./record_queue.ts";
@@ -10,7 +10,7 @@ export type { SpillSpace } from "./record_queue.ts";
  * batches as large as the store is slow. Nothing on the hot path waits for it.
  */
 export interface Recorder {
-  record(interaction: Interaction): void;
+  record(interaction: SettledCall): void;
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
    * includes it. Throws `store_unavailable`, at once while the store is known to be away.
@@ -40,7 +40,7 @@ export interface RecorderDeps {
   /** What waits in memory at most; 5,000 records and 16 Mi units of text when absent. */
   memory?: MemoryLimit;
   /** Keeps a record that the store refuses; it counts as stored once this resolves. */
-  reject?: (interaction: Interaction, reason: string) => Promise<void>;
+  reject?: (interaction: SettledCall, reason: string) => Promise<void>;
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
@@ -85,7 +85,7 @@ class QueueRecorder implements Recorder {
     return this.#rejected;
   }
 
-  record(interaction: Interaction): void {
+  record(interaction: SettledCall): void {
     this.#queue.add(interaction);
     if (this.#writing || this.#closed) return;
     this.#writing = true;
@@ -136,13 +136,13 @@ class QueueRecorder implements Recorder {
   }
 
   /** False when a row in the batch is refused. Throws when the store is away. */
-  async #write(batch: readonly Interaction[]): Promise<boolean> {
+  async #write(batch: readonly SettledCall[]): Promise<boolean> {
     try {
       await this.#parts.store.insert(batch);
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
-      const [row] = batch as [Interaction];
+      const [row] = batch as [SettledCall];
       const isKept = await this.#writeBare(row, thrown) ||
         await this.#reject(row, messageOf(thrown));
       if (!isKept) return true;
@@ -152,7 +152,7 @@ class QueueRecorder implements Recorder {
   }
 
   /** A payload that the store refuses takes no row with it. Throws when the store is away. */
-  async #writeBare(row: Interaction, refusal: unknown): Promise<boolean> {
+  async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
     try {
       await this.#parts.store.insert([bareInteraction(row)]);
     } catch (thrown) {
@@ -167,7 +167,7 @@ class QueueRecorder implements Recorder {
   }
 
   /** Whether the record is kept elsewhere now; if not, the journal's files still have it. */
-  async #reject(interaction: Interaction, reason: string): Promise<boolean> {
+  async #reject(interaction: SettledCall, reason: string): Promise<boolean> {
     this.#rejected++;
     const { log, reject } = this.#parts;
     const transaction = interaction.transactionId;

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { capPayload } from "./payload.ts";
 
 /** Of each payload that is stored although its account has no room left. */
@@ -9,7 +9,7 @@ const leastBytes = 4 * 1024;
 const refusedBytes = 64 * 1024;
 
 /** Calls with a key that the vendor doesn't take cost their caller nothing. */
-const refusals: ReadonlySet<Interaction["errorCode"]> = new Set<Interaction["errorCode"]>([
+const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["errorCode"]>([
   ...["invalid_vendor_api_key", "upstream_authentication_failed", "upstream_forbidden"] as const,
 ]);
 
@@ -17,14 +17,14 @@ const refusals: ReadonlySet<Interaction["errorCode"]> = new Set<Interaction["err
  * What is stored of calls that failed before there was an answer: their media isn't, nor the most
  * of a request that was refused.
  */
-export function worthStoring(row: Interaction): Interaction {
+export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
   const maxBytes = refusals.has(row.errorCode) ? refusedBytes : Infinity;
   return withoutMedia(row, maxBytes);
 }
 
 /** The row with at most so much of each payload, and no media; it says so where something went. */
-function withoutMedia({ media, ...row }: Interaction, maxBytes: number): Interaction {
+function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): SettledCall {
   const cap = (text: string | null) =>
     text === null || maxBytes === Infinity
       ? { text, truncated: false }
@@ -67,10 +67,10 @@ export class StoredBytes {
   }
 
   /** The rows as there is room for them; `stored` counts them once they are. */
-  fit(rows: readonly Interaction[]): { rows: Interaction[]; stored(): void } {
+  fit(rows: readonly SettledCall[]): { rows: SettledCall[]; stored(): void } {
     this.#turnDay();
     const taken = new Map<number, number>();
-    const over: Interaction[] = [];
+    const over: SettledCall[] = [];
     const fitting = rows.map((row) => {
       const { accountId } = row;
       const before = taken.get(accountId) ?? 0;
@@ -110,7 +110,7 @@ export class StoredBytes {
   }
 }
 
-function sizeOf({ requestText, responseText, media = [] }: Interaction): number {
+function sizeOf({ requestText, responseText, media = [] }: SettledCall): number {
   const texts = (requestText?.length ?? 0) + (responseText?.length ?? 0);
   return media.reduce((sum, { content }) => sum + content.length, texts);
 }

@@ -2,12 +2,12 @@ import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { StoredBytes, worthStoring } from "./stored_bytes.ts";
 
 const medium = { sha256: "0".repeat(64), mimeType: "image/png", content: new Uint8Array(500) };
 const long = "x".repeat(100_000);
-const row = (id: string, more: Partial<Interaction> = {}) =>
+const row = (id: string, more: Partial<SettledCall> = {}) =>
   interactionRow(id, { accountId: 1, status: "completed", requestText: "asked", ...more });
 
 Deno.test("a call that failed before an answer leaves no media, one that was answered does", () => {
@@ -23,7 +23,7 @@ Deno.test("a call that failed before an answer leaves no media, one that was ans
 
 Deno.test("of a request that the vendor's door refused the beginning stays", () => {
   const failed = { status: "failed", responseText: null, requestText: long } as const;
-  const lengthOf = (errorCode: Interaction["errorCode"]) =>
+  const lengthOf = (errorCode: SettledCall["errorCode"]) =>
     worthStoring(row("a", { ...failed, errorCode })).requestText?.length;
   assert.deepEqual(
     [
@@ -40,7 +40,7 @@ Deno.test("beyond an account's bytes of a day rows lose payloads, nothing else, 
   const clock = new FakeClock();
   const log = createLog((line) => lines.push(line), () => clock.now());
   const room = new StoredBytes({ perDay: 250_000, clock, log });
-  const store = (...rows: Interaction[]) => {
+  const store = (...rows: SettledCall[]) => {
     const fitted = room.fit(rows);
     fitted.stored();
     return fitted.rows;

@@ -4,7 +4,7 @@ import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.t
 import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../dialects/kernel/fold.ts";
 import { inlineStoredMedia } from "./inline_stored_media.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
 export interface Transcript {
@@ -56,7 +56,7 @@ export interface ShownSetting {
 
 /** Reads payloads as they are stored: cut ones as far as they go, media by its hash. Never throws. */
 export async function readTranscript(
-  dialect: FullDialect | undefined,
+  dialect: Dialect | undefined,
   payloads: { request: string | null; response: string | null },
 ): Promise<Transcript> {
   if (!dialect) return { request: undefined, answers: undefined };

@@ -4,7 +4,7 @@ import { generate } from "../dialects/text/generate/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
 import { responses } from "../dialects/text/responses/mod.ts";
 import { readTranscript } from "./transcript.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 const sha256 = "ab".repeat(32);
 const lifted = {
@@ -16,7 +16,7 @@ const lifted = {
 const pixel = "iVBORw0KGgo=";
 
 /** The same words in each dialect: a picture stored apart, and one that stands in the payload. */
-const requests: readonly (readonly [FullDialect, unknown])[] = [
+const requests: readonly (readonly [Dialect, unknown])[] = [
   [chat, {
     model: "m",
     temperature: 0.5,

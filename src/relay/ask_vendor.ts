@@ -1,34 +1,68 @@
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import { readVendorError } from "../dialects/kernel/vendor_error.ts";
-import { Fault } from "../shared/fault.ts";
+import { readVendorError, type VendorError } from "../dialects/kernel/vendor_error.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import type { RequestBytes } from "../vendors/upstream.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
-/** On whose behalf a vendor is asked, and with which key. */
-export interface VendorCallContext {
-  transactionId: string;
-  caller: Caller;
-  target: ResolvedModel;
-  key: Secret;
-  mode: Mode;
+/** On whose behalf a vendor is asked, with which key, and what its failures are to the caller. */
+export class VendorAccess {
+  readonly caller: CallContext;
+  readonly target: ResolvedModel;
+  readonly key: Secret;
+  readonly mode: Mode;
+
+  constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "mode">) {
+    this.caller = fields.caller;
+    this.target = fields.target;
+    this.key = fields.key;
+    this.mode = fields.mode;
+  }
+
+  /** The service's own vendor key is used, and the account is charged. */
+  get isManaged(): boolean {
+    return this.mode === "managed";
+  }
+
+  /** A vendor's error as our caller sees it. */
+  fault(error: VendorError, retryAfterSeconds?: number): Fault {
+    const { mode, key } = this;
+    const address = this.target.vendor.baseUrl;
+    return vendorFault(error, { mode, key, address, retryAfterSeconds });
+  }
 }
 
-/** One request to the vendor of an errand. */
+/** The same for a call that is recorded. */
+export class VendorCallContext extends VendorAccess {
+  readonly transactionId: string;
+  /** What the model costs; a call on the service's own key always has a price. */
+  readonly price: PriceRow | undefined;
+
+  constructor(access: VendorAccess, transactionId: string, price: PriceRow | undefined) {
+    super(access);
+    this.transactionId = transactionId;
+    this.price = price;
+  }
+}
+
+/** One request to a call's vendor. */
 export interface VendorRequest {
   /** Below the vendor's base address, with a leading slash. */
   path: string;
   contentType: string;
-  accept: string;
+  accept?: string;
   body: RequestBytes;
   /** The caller's request goes on as it was written, not translated. */
   sameDialect: boolean;
+  /** A failure is final; absent: the request is tried again where that can help. */
+  once?: boolean;
 }
 
 export interface AskVendorDeps {
@@ -51,7 +85,7 @@ export async function askVendor(
 /** The vendor's answer, whatever its status. */
 export function postToVendor(
   upstream: Upstream,
-  { caller, target, key, mode }: VendorCallContext,
+  { caller, target, key, isManaged }: VendorAccess,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   const cancel = caller.principal.key.onDisconnect === "cancel";
@@ -61,15 +95,15 @@ export function postToVendor(
     headers: {
       ...vendorHeaders(target.vendor, key, caller, {
         sameDialect: request.sameDialect,
-        isOwnKey: mode !== "managed",
+        isOwnKey: !isManaged,
       }),
       "content-type": request.contentType,
-      accept: request.accept,
+      ...(request.accept === undefined ? {} : { accept: request.accept }),
     },
     body: request.body,
-    // Who wants an answer drained stays with the vendor to its end.
+    // For a caller that wants its answer drained the vendor is heard to the end.
     signal: cancel ? caller.signal : new AbortController().signal,
-    retry: true,
+    ...(request.once ? {} : { retry: true }),
     ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
   });
 }
@@ -98,27 +132,25 @@ export async function readRefusal(
   }
 }
 
-/** A refusal as our caller is told of it. */
+/** A refusal as our caller sees it. */
 export function refusalFault(
   deps: Pick<AskVendorDeps, "log" | "now">,
-  vendorCall: VendorCallContext,
+  vendorCall: VendorAccess,
   answer: UpstreamAnswer,
   json: unknown,
 ): Fault {
   const retryMs = retryAfterMs(answer.headers, deps.now());
   const error = readVendorError(json, answer.status);
-  const fault = vendorFault({ ...error, status: answer.status }, {
-    mode: vendorCall.mode,
-    address: vendorCall.target.vendor.baseUrl,
-    key: vendorCall.key,
-    ...(retryMs === undefined ? {} : { retryAfterSeconds: Math.ceil(retryMs / 1000) }),
-  });
+  const fault = vendorCall.fault(
+    { ...error, status: answer.status },
+    retryMs === undefined ? undefined : Math.ceil(retryMs / 1000),
+  );
   fault.vendorRequestId = vendorRequestId(answer.headers);
   if (operatorsProblem.has(fault.code)) {
     deps.log.error("the service's own vendor key does not work", {
       vendor: vendorCall.target.vendor.label,
       status: answer.status,
-      transaction: vendorCall.transactionId,
+      ...(vendorCall instanceof VendorCallContext ? { transaction: vendorCall.transactionId } : {}),
     });
   }
   return fault;

@@ -6,7 +6,7 @@ import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { HostedBound } from "./plan/hosted_work.ts";
 
-/** What one call has set aside: credit of its account, and room under its key's caps. */
+/** What is held for one call: credit of its account, and room under its key's caps. */
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
@@ -25,10 +25,10 @@ export interface AuthorizeDeps {
 export const nothingHeld: Authorization = { leaseId: null, setAsideNanos: null, settle() {} };
 
 /**
- * Sets aside what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
- * `store_unavailable` when neither can be told.
+ * Holds what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
+ * `store_unavailable` where it can't be known whether either is reached.
  */
-export async function setAside(
+export async function authorize(
   deps: AuthorizeDeps,
   call: { principal: Principal; transactionId: string; at: Date; boundNanos: bigint },
 ): Promise<Authorization> {

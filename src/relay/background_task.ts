@@ -10,13 +10,13 @@ import type { Reply } from "./reply.ts";
 /** A call that goes on without its caller, on its way through the relay. */
 export interface BackgroundCall {
   readonly task: BackgroundTask;
-  /** What was set aside for it before; absent: that is yet to be done. */
+  /** What is held for it already; absent: nothing is yet. */
   readonly authorization?: Authorization;
-  /** Called in place of asking the vendor: the call is taken in, and asked for later. */
+  /** Called in place of the vendor: the call is accepted now and made later. */
   taken?(call: TakenCall): Promise<Reply>;
 }
 
-/** A call that may be made, and for which is paid. */
+/** A call that may be made and is paid for. */
 export interface TakenCall {
   call: Pick<Call, "begun" | "transactionId">;
   target: ResolvedModel;
@@ -27,7 +27,7 @@ export interface TakenCall {
 /** Why a call is stopped from here. */
 export type StopReason = "cancelled" | "timeout" | "given_up";
 
-/** One background call at work in this process, as its lane and its record know it. */
+/** One background call at work in this process, as its plan and its record see it. */
 export class BackgroundTask {
   /** Set before the vendor's connection is closed. */
   stopped: StopReason | undefined;
@@ -42,7 +42,7 @@ export class BackgroundTask {
       form: BackgroundForm;
       transactionId: string;
       responseId: string;
-      /** The response object as the caller was first told; JSON text. */
+      /** The response object as the caller first got it; JSON text. */
       queuedText: string;
     },
   ) {
@@ -73,7 +73,7 @@ export class BackgroundTask {
     return { status: "failed", httpStatus: 504, errorCode: fault.code, fault };
   }
 
-  /** How it ended for its caller. `answerText`: the answer that is kept. */
+  /** How it ended for its caller. `answerText`: the answer that is stored. */
   end(ending: Ending, answerText: string | undefined): BackgroundEnd {
     const responseId = this.#responseId;
     if (answerText !== undefined) {
@@ -89,5 +89,5 @@ export class BackgroundTask {
   }
 }
 
-/** An answer that ended well and is not kept is larger than any that is. */
+/** An answer that ended well and was not stored is too large to be. */
 const tooLarge = "upstream_invalid_response";

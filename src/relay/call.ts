@@ -1,12 +1,13 @@
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";
+import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
 import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import type { CallDeps, CallFacts, Ending } from "./call_facts.ts";
+import type { CallContext } from "./call_context.ts";
+import type { CallDeps, CallFacts, Ending, RecordedPlan } from "./call_facts.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
@@ -16,30 +17,32 @@ import { tokenColumns } from "./token_columns.ts";
 import type { SettlingStep } from "./settling_steps.ts";
 
 /** What doesn't change while a call runs. */
-type Identity = Omit<Interaction, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
+type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
 type Ended =
   | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
   | "kept";
 type Payload = Pick<
-  Interaction,
+  SettledCall,
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
 /**
- * One call to a vendor, from the moment it begins. Whatever way it ends, `settle` turns it into
- * exactly one record and one charge; later calls of `settle` only wait for the first.
+ * One interaction, from the moment it begins, however many vendor requests it takes. Whatever way
+ * it ends, `settle` turns it into exactly one record and one charge; later calls of `settle` only
+ * wait for the first.
  */
 export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
   readonly meter: M;
-  readonly #parts: CallDeps;
+  readonly #deps: CallDeps;
   readonly #facts: CallFacts;
+  readonly #caller: CallContext;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   readonly #attempts: VendorAttempt[] = [];
-  #lane: CallFacts["plan"];
+  #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
@@ -48,14 +51,15 @@ export class Call<M extends CallMeter = Meter> {
    * `rate_limit_exceeded` when its account has too many streams under way.
    */
   constructor(deps: CallDeps, facts: CallFacts, meter: M) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#facts = facts;
-    this.#lane = facts.plan;
-    this.transactionId = facts.transactionId;
+    this.#caller = facts.vendorCall.caller;
+    this.#plan = facts.plan;
+    this.transactionId = facts.vendorCall.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
     this.#asBegun = this.#identity();
-    const { account } = facts.caller.principal;
+    const { trace, principal: { account } } = this.#caller;
     this.#leaveStreams = facts.facts.stream ? deps.streams.enter(account) : () => {};
     try {
       if (!facts.task) deps.journal.begin(this.begun());
@@ -63,8 +67,8 @@ export class Call<M extends CallMeter = Meter> {
       this.#leaveStreams();
       throw thrown;
     }
-    facts.caller.trace.transactionId = this.transactionId;
-    facts.caller.trace.waits?.(1);
+    trace.transactionId = this.transactionId;
+    trace.waits?.(1);
   }
 
   get setAsideNanos(): bigint | null {
@@ -72,7 +76,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   get streams(): OpenStreams {
-    return this.#parts.streams;
+    return this.#deps.streams;
   }
 
   /**
@@ -88,14 +92,19 @@ export class Call<M extends CallMeter = Meter> {
     this.#attempts.push(attempt);
   }
 
-  /** The vendor is asked once more, in another dialect. */
-  reroute(lane: CallFacts["plan"]): void {
-    this.#lane = lane;
+  /** The request goes to a vendor in another form. */
+  reroute(plan: RecordedPlan): void {
+    this.#plan = plan;
+  }
+
+  /** A step of turning the answer into its record failed elsewhere. */
+  stepFailed(step: SettlingStep, thrown: unknown): void {
+    this.#deps.tries.note(step, this.transactionId, thrown);
   }
 
   /** Work for the call begins; see `CallTrace`. */
   working(): void {
-    this.#facts.caller.trace.working?.();
+    this.#caller.trace.working?.();
   }
 
   /** The vendor's answer is there: the rest is ours. */
@@ -103,19 +112,19 @@ export class Call<M extends CallMeter = Meter> {
     this.working();
     if (this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#facts.caller.trace.waits?.(-1);
+    this.#caller.trace.waits?.(-1);
   }
 
   /**
-   * In layers: the record is made out of what is known, whatever of it fails, and each of those who
-   * are told of it is told whatever became of the others.
+   * In layers: the record is made of what is known, whatever of it fails, and journal, recorder,
+   * response cache and observers each get it, whatever became of the others.
    */
   async #settle(ending: Ending): Promise<void> {
-    const { kept, recorder } = this.#parts;
+    const { kept, recorder } = this.#deps;
     const { task } = this.#facts;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
-    // Given back: another process asks for it anew.
+    // Given back: another process makes the call again.
     if (ended === undefined) return this.#leave(0n);
     const interaction = this.#interaction(ended);
     const noted = this.#note(interaction);
@@ -125,7 +134,7 @@ export class Call<M extends CallMeter = Meter> {
       () => this.#recordBare(interaction),
     );
     if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
-    this.#try("tell", () => this.#tell(interaction), undefined);
+    this.#try("tell", () => this.#notify(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
     this.#leave(interaction.chargedNanos);
@@ -136,21 +145,21 @@ export class Call<M extends CallMeter = Meter> {
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
-  #recordBare(interaction: Interaction): void {
+  #recordBare(interaction: SettledCall): void {
     try {
-      this.#parts.recorder.record(bareInteraction(interaction));
+      this.#deps.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
       // The journal has it, for the next start.
-      this.#parts.tries.note("record", this.transactionId, thrown);
+      this.#deps.tries.note("record", this.transactionId, thrown);
     }
   }
 
   /** Resolves when the journal has the call's end, or has refused it. */
-  async #note(interaction: Interaction): Promise<void> {
-    const { journal, tries, log } = this.#parts;
+  async #note(interaction: SettledCall): Promise<void> {
+    const { journal, tries, log } = this.#deps;
     try {
       await this.#attempt("journal", () => journal.end(interaction), () => {
-        // Whatever of it can't be told.
+        // Without what could not be written.
         return journal.end(bareInteraction(interaction));
       });
     } catch (thrown) {
@@ -168,12 +177,12 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #attempt<T>(step: SettlingStep, act: () => T, otherwise: () => T): T {
-    return this.#parts.tries.attempt(step, this.transactionId, act, otherwise);
+    return this.#deps.tries.attempt(step, this.transactionId, act, otherwise);
   }
 
   /** The operator is to look into it: by the log, and by the measure of the same name. */
-  #dispute({ vendor, model, chargedNanos }: Interaction): void {
-    this.#parts.log.warn("a vendor's report was not believed", {
+  #dispute({ vendor, model, chargedNanos }: SettledCall): void {
+    this.#deps.log.warn("a vendor's report was not believed", {
       transaction: this.transactionId,
       vendor,
       model: model.slice(0, 120),
@@ -181,15 +190,15 @@ export class Call<M extends CallMeter = Meter> {
     });
   }
 
-  #tell(interaction: Interaction): void {
-    const { trace } = this.#facts.caller;
+  #notify(interaction: SettledCall): void {
+    const { trace } = this.#caller;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
     trace.onSettled?.(interaction);
   }
 
   /** What is known of the call as it begins; stands for it should the process die. */
-  begun(): Interaction {
+  begun(): SettledCall {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
       listCostNanos: null,
@@ -208,15 +217,14 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
-  #interaction(ending: Ending): Interaction {
-    const { caller } = this.#facts;
+  #interaction(ending: Ending): SettledCall {
     const answer = this.#answerOf(ending);
     const payload = this.#try(
       "payload",
       () => this.#payload(answer.text, answer.isCut),
       this.#payloadOf(undefined, true),
     );
-    const since = (ms: number) => storableCount(Math.round(ms - caller.arrivedMs));
+    const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));
     const { firstTokenMs } = this.meter;
     return {
       ...this.#try("identity", () => this.#identity(), this.#asBegun),
@@ -225,21 +233,22 @@ export class Call<M extends CallMeter = Meter> {
       errorCode: ending.errorCode ?? answer.errorCode ?? null,
       finishReason: this.meter.finishReason ?? null,
       ...tokenColumns(this.#bill(ending), (act, otherwise) => this.#try("usage", act, otherwise)),
-      latencyMs: since(this.#parts.clock.monotonicMs()),
+      latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
-        () => this.#kept(ending, answer.isCut ? undefined : answer.text),
-        () => this.#plainKept(ending),
+        () => this.#retained(ending, answer.isCut ? undefined : answer.text),
+        () => this.#endOnly(ending),
       ),
     };
   }
 
   #bill(ending: Ending): Bill {
-    const { target, mode, authorization, promptTokens, body } = this.#facts;
-    const price = this.#try("price", () => this.#price(), this.#facts.price);
+    const { vendorCall, authorization, promptTokens, body } = this.#facts;
+    const { target, mode } = vendorCall;
+    const price = this.#try("price", () => this.#price(), vendorCall.price);
     const terms = {
       status: ending.status,
       mode,
@@ -247,7 +256,7 @@ export class Call<M extends CallMeter = Meter> {
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
-      unreportedSearches: unreportedSearches(this.#lane.hosted),
+      unreportedSearches: unreportedSearches(this.#plan.hosted),
       promptTokens: () =>
         promptTokens ?? this.#attempt(
           "prompt",
@@ -264,21 +273,25 @@ export class Call<M extends CallMeter = Meter> {
 
   #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
     if (text !== undefined) return { text, isCut };
+    const { meter } = this;
+    const plan = this.#plan;
+    if (!meter.answer || !plan.encodeFolded) return { isCut: false };
     return recordedAnswer(
-      () => this.meter.answer(),
-      this.#lane.encodeFolded,
+      () => meter.answer!(),
+      (answer) => plan.encodeFolded!(answer),
       (act, otherwise) => this.#attempt("answer", act, otherwise),
     );
   }
 
-  #price(model = this.#facts.target.model): PriceRow | undefined {
-    const { caller, target } = this.#facts;
-    return this.#parts.prices.find(target.vendor.label, model, caller.arrivedAt);
+  #price(model = this.#facts.vendorCall.target.model): PriceRow | undefined {
+    const { vendor } = this.#facts.vendorCall.target;
+    return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }
 
   /** What doesn't change while the call runs. */
   #identity(): Identity {
-    const { caller, dialect, facts, target, mode, authorization } = this.#facts;
+    const { dialect, facts, vendorCall: { target, mode }, authorization } = this.#facts;
+    const caller = this.#caller;
     return {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
@@ -298,7 +311,7 @@ export class Call<M extends CallMeter = Meter> {
       mode,
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
-      translationLoss: [...this.#lane.losses],
+      translationLoss: [...this.#plan.losses],
       ...(authorization.leaseId === null ? {} : { leaseId: authorization.leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
@@ -306,17 +319,18 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Nothing, but for how a background call ended. */
-  #plainKept(ending: Ending): { kept?: Retained } {
+  #endOnly(ending: Ending): { kept?: Retained } {
     const { task } = this.#facts;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #kept(ending: Ending, responseText: string | undefined): { kept?: Retained } {
+  #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
     const { task } = this.#facts;
-    if (ending.status !== "completed") return this.#plainKept(ending);
-    const reasoning = this.#lane.retainedReasoning(this.meter.answer());
-    const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
+    if (ending.status !== "completed") return this.#endOnly(ending);
+    const { meter } = this;
+    const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
+    const response = responseText === undefined ? undefined : this.#facts.retain?.(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};
     return {
@@ -340,6 +354,6 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    return boundPayload(text, payloadLimits(this.#parts, this.#facts.dialect));
+    return boundPayload(text, payloadLimits(this.#deps, this.#facts.dialect));
   }
 }

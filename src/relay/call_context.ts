@@ -1,10 +1,10 @@
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 
-/** Who calls, and what the request said beside its body. */
-export interface Caller {
+/** Who calls, and what came with the request beside its body. */
+export interface CallContext {
   readonly principal: Principal;
   /** The second half of the dual-key form. */
   readonly vendorKey: Secret | undefined;
@@ -26,32 +26,32 @@ export interface Caller {
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
   readonly trace: CallTrace;
-  /** Does what is to be done with the body; absent: at once. */
+  /** Runs the work on the body; absent: at once. */
   readonly step?: Step;
-  /** Called once the request's text for the vendor is made, and no value of the body is held. */
+  /** Called once the request's text for the vendor is made and the body's values are released. */
   readonly onEncoded?: () => void;
-  /** Does work on a large answer, in turns with what others do; absent: at once. */
+  /** Runs the work on a large answer, in turns with other calls; absent: at once. */
   readonly heavyStep?: Step;
-  /** A streamed answer is read to its end and kept, should the caller leave. */
+  /** A streamed answer is read to its end and stored, should the caller leave. */
   readonly goesOn?: boolean;
   /** How long the vendor may be silent, in ms; absent: as configured. */
   readonly silenceMs?: number;
-  /** Interactions whose words a call of our own says again: it is not written once they are erased. */
+  /** Interactions whose words a call of our own repeats: it is not written once they are erased. */
   readonly repeats?: readonly string[];
 }
 
-/** What the floors above want to know of a call while it runs. */
+/** What a request's observers (log, response headers, idempotency) see of its call. */
 export interface CallTrace {
-  /** Set once a vendor call was begun; sent as `X-Transaction-ID`. */
+  /** Set once the call has begun; sent as `X-Transaction-ID`. */
   transactionId?: string;
-  /** Set before where the request may be repeated: the attempt that this one is. */
+  /** Set beforehand where the request may be repeated: which of its in-flight requests this is. */
   repeat?: { key: string; claimId: string };
-  /** The call was taken in and goes on without its caller, who has the whole answer. */
+  /** The call was accepted and goes on without its caller, who has the whole reply. */
   isLeft?: boolean;
   /** Set once the call has been settled. */
-  settled?: Interaction;
+  settled?: SettledCall;
   /** Called when a call is settled. */
-  onSettled?: (interaction: Interaction) => void;
+  onSettled?: (interaction: SettledCall) => void;
   /** Called where work for the call begins, so that it is known who holds the event loop. */
   working?: () => void;
   /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */

@@ -1,20 +1,20 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Fault } from "../shared/fault.ts";
-import type { Interaction, InteractionStatus, Mode } from "../shared/interaction.ts";
+import type { InteractionStatus, SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
-import type { PriceRow } from "../pricing/pricing.ts";
-import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { BackgroundTask } from "./background_task.ts";
-import type { Caller } from "./call_context.ts";
-import type { Keeper } from "./conversation/conversation.ts";
+import type { VendorCallContext } from "./ask_vendor.ts";
+import type { Retainer } from "./conversation/conversation.ts";
 import type { Authorization } from "./authorize.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
-import type { CallPlan } from "./plan/call_plan.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import type { BoundPayload } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -26,11 +26,11 @@ export interface Ending {
   /** What the caller received; null when it left before an answer began. */
   httpStatus: number | null;
   errorCode?: ErrorCode;
-  /** What the caller was told, or would have been. */
+  /** What the caller got as an error, or would have. */
   fault?: Fault;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
-  /** Of `responseText`: more was said than it holds. */
+  /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
 }
 
@@ -40,31 +40,40 @@ export interface RecordedForm {
   readonly mediaFields: readonly MediaField[];
 }
 
-/** What a call is made of, before it begins. */
-export interface CallFacts {
-  transactionId: string;
-  caller: Caller;
+/** What a call's record holds of its request, and how it holds the answer. */
+export interface RecordedRequest {
   dialect: RecordedForm;
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
-  target: ResolvedModel;
-  mode: Mode;
-  plan:
-    & Pick<CallPlan, "losses" | "encodeFolded" | "retainedReasoning">
-    & Partial<Pick<CallPlan, "hosted">>;
-  body: unknown;
+  plan: RecordedPlan;
+  /** Its words are counted where the vendor doesn't count them; absent where no words are billed. */
+  body?: unknown;
   /** Tokens of its words, where they were counted before the body was let go. */
   promptTokens?: number | undefined;
   /** JSON text for the record; as the caller sent it where it sent JSON. */
   bodyText: string;
-  /** The same as it is recorded, where that is known. */
+  /** The same as it is recorded, where it has been made already. */
   payload?: BoundPayload;
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
-  /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
-  kept: Keeper | undefined;
+  /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
+  retain?: Retainer | undefined;
+}
+
+/** What a record says of how the request went to its vendor, and of a streamed answer. */
+export interface RecordedPlan {
+  /** Paths of what could not be carried, in the caller's words. */
+  readonly losses: readonly string[];
+  readonly hosted?: HostedWork;
+  /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
+  encodeFolded?(answer: CanonicalAnswer): unknown;
+  /** What the next turn's vendor will need back of the answer. */
+  retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
+}
+
+/** What a call is made of when it begins. */
+export interface CallFacts extends RecordedRequest {
+  vendorCall: VendorCallContext;
   authorization: Authorization;
-  /** What it was admitted at, for where no newer price can be found. */
-  price?: PriceRow | undefined;
   /**
    * The call goes on without its caller: where it is stored stands for it until it ends, in place
    * of a beginning in the journal, and it is found there, by whatever process.
@@ -75,9 +84,9 @@ export interface CallFacts {
 /** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
 export interface CallJournal {
   /** Throws `overloaded` when no more is taken. */
-  begin(interaction: Interaction): void;
+  begin(interaction: SettledCall): void;
   /** Resolves when the end survives a crash. */
-  end(interaction: Interaction): Promise<void>;
+  end(interaction: SettledCall): Promise<void>;
 }
 
 /** What every call uses. */

@@ -1,37 +1,42 @@
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
-import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
-import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import { vendorRequestId } from "../vendors/vendor_headers.ts";
+import { type AccessDeps, accessVendor } from "./admit.ts";
+import { postToVendor, readRefusal, refusalFault } from "./ask_vendor.ts";
+import { parseAnswer } from "./text_answer.ts";
+import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { readEndpointRefusal } from "./plan/choose_dialects.ts";
-import { resolveVendorKey } from "./resolve_vendor_key.ts";
 import type { PlanDeps } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
-import { vendorFault } from "./vendor_fault.ts";
-import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
-  caller: Caller;
-  dialect: FullDialect;
+  caller: CallContext;
+  dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
   /** The caller's body, with `model` in it. */
   body: Readonly<Record<string, unknown>>;
 }
 
+export interface CountDeps extends PlanDeps, AccessDeps {
+  upstream: Upstream;
+  log: Log;
+}
+
 /**
  * Counts the tokens of a request: the vendor's own count where it has one, else an estimate that
- * says so in `X-Token-Count`. Costs nothing and is no interaction (interface.md §4, §5).
+ * says so in `X-Token-Count`. It costs nothing and leaves no record.
  */
 export async function countTokens(
-  deps: PlanDeps & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyCache },
+  deps: CountDeps,
   { caller, dialect, vendor, body }: CountRequest,
 ): Promise<Reply> {
   const model = String(body.model);
@@ -48,62 +53,42 @@ export async function countTokens(
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
   }).body;
-  const { key, mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
-  if (mode === "managed") {
+  const access = await accessVendor(deps, caller, target);
+  if (access.isManaged) {
     refuseState(dialect.hostedWork(counted).state);
     refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
-  const answer = await deps.upstream.call({
-    url: target.vendor.baseUrl + upstream.counting.path(target.model),
-    method: "POST",
-    headers: {
-      ...vendorHeaders(target.vendor, key, caller, {
-        sameDialect: same,
-        isOwnKey: mode !== "managed",
-      }),
-      "content-type": "application/json",
-    },
+  const answer = await postToVendor(deps.upstream, access, {
+    path: upstream.counting.path(target.model),
+    contentType: "application/json",
     body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),
-    signal: caller.signal,
+    sameDialect: same,
+    once: true,
   });
-  const text = new TextDecoder().decode(await answer.body.readAll(1024 * 1024));
-  const json = parse(text);
   if (answer.status !== 200) {
-    const refusal = readEndpointRefusal({ status: answer.status, json, text }, target.model);
+    const refusal = await readRefusal(answer);
+    const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
     // The dialect's own endpoint for it isn't everywhere where the dialect is.
-    if (refusal === "missing") return estimate(dialect, plain);
-    const error = readVendorError(json, answer.status);
-    const fault = vendorFault({ ...error, status: answer.status }, {
-      mode,
-      address: target.vendor.baseUrl,
-      key,
-    });
-    fault.vendorRequestId = vendorRequestId(answer.headers);
-    throw fault;
+    if (kind === "missing") return estimate(dialect, plain);
+    const asking = { log: deps.log, now: () => deps.clock.now() };
+    throw refusalFault(asking, access, answer, refusal.json);
   }
+  const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
   const tokens = upstream.counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);
   return reply(dialect, tokens, id === undefined ? {} : { "x-vendor-request-id": id });
 }
 
-function estimate(dialect: FullDialect, body: unknown): Reply {
+function estimate(dialect: Dialect, body: unknown): Reply {
   return reply(dialect, estimateTokens(promptText(body)), { "x-token-count": "estimated" });
 }
 
-function reply(dialect: FullDialect, tokens: number, headers: Record<string, string>): Reply {
+function reply(dialect: Dialect, tokens: number, headers: Record<string, string>): Reply {
   return {
     status: 200,
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(dialect.counting!.write(tokens)),
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

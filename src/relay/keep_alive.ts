@@ -1,3 +1,4 @@
+// Apart from the forwarder so that its timing is tested without a stream.
 import type { Clock } from "../base/clock.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
@@ -15,12 +16,12 @@ export interface KeepAliveDeps {
  * the caller and us takes the connection for dead. One timer at most, none once stopped.
  */
 export class KeepAlive {
-  readonly #parts: KeepAliveDeps;
+  readonly #deps: KeepAliveDeps;
   readonly #watch: Deadline;
   #stopped = false;
 
   constructor(deps: KeepAliveDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#watch = new Deadline(deps.clock, deps.later ?? systemSetTimer, () => {
       deps.say();
       this.heard();
@@ -29,7 +30,7 @@ export class KeepAlive {
 
   /** Something has just been sent, or the answer begins: the silence is counted from here. */
   heard(): void {
-    if (!this.#stopped && this.#parts.afterMs > 0) this.#watch.limit(this.#parts.afterMs);
+    if (!this.#stopped && this.#deps.afterMs > 0) this.#watch.limit(this.#deps.afterMs);
   }
 
   stop(): void {

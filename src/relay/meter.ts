@@ -14,7 +14,7 @@ export interface Bill {
   basis: BillingBasis;
   /** Null when no price is known. */
   costNanos: bigint | null;
-  /** For a cost that the vendor told: what its price list says; null when it says nothing. */
+  /** For a cost that the vendor reported: what its price list says; null when it says nothing. */
   listCostNanos: bigint | null;
   chargedNanos: bigint;
 }
@@ -42,11 +42,11 @@ export interface CallMeter {
   bill(terms: BillTerms): Bill;
   /** What a plainer bill goes by; undefined where nothing was heard. Never throws. */
   counted(promptTokens: () => number): Counted | undefined;
-  /** The folded answer; without choices where the record is told the answer's text. */
-  answer(): CanonicalAnswer;
+  /** The folded answer; absent where the answer comes with its text for the record. */
+  answer?(): CanonicalAnswer;
 }
 
-/** Usage as it was told or counted. */
+/** Usage as it was reported or counted. */
 export interface Counted {
   usage: BillableUsage;
   basis: BillingBasis;
@@ -65,8 +65,8 @@ export const nothingBilled: Bill = {
 const maxMediaChars = 32 * 1024 * 1024;
 
 /**
- * Listens to the canonical events of one answer, whichever lane it takes: usage as the vendor last
- * reported it, when the first words came, how it ended, and the folded answer for the record.
+ * Listens to the canonical events of one answer, passed through or translated: usage as the vendor
+ * last reported it, when the first words came, how it ended, and the folded answer for the record.
  */
 export class Meter implements CallMeter {
   readonly #fold: Fold;
@@ -99,13 +99,13 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * A whole answer came that can't be read: what its vendor told of usage, else so many characters
-   * of words, count for it.
+   * A whole answer came that can't be read: the usage that its vendor reported counts, else so many
+   * characters of words.
    */
-  unread(told: Usage | undefined, chars: number): void {
-    if (told === undefined && chars === 0) return;
+  unread(reported: Usage | undefined, chars: number): void {
+    if (reported === undefined && chars === 0) return;
     this.#isUnread = true;
-    this.#usage = told ?? this.#usage;
+    this.#usage = reported ?? this.#usage;
     this.#firstTokenMs ??= this.#nowMs();
     this.#outputChars += chars;
   }
@@ -117,7 +117,7 @@ export class Meter implements CallMeter {
     } else if (event.type === "block-start") {
       this.#firstTokenMs ??= this.#nowMs();
     } else if (event.type === "usage") {
-      // The last report wins; reports are never added (field.md 3).
+      // Reports are cumulative: the last one wins, and they are never added.
       this.#usage = event.usage;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
@@ -154,7 +154,7 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * What the call costs (pricing.md §3): the vendor's own numbers for an answer that ended; what
+   * What the call costs: the vendor's own numbers for an answer that ended; what
    * was produced, counted, where they are missing; nothing where nothing was produced.
    */
   bill(ending: BillTerms): Bill {
@@ -169,9 +169,9 @@ export class Meter implements CallMeter {
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
-    // A whole answer that can't be read tells its usage as one that can.
-    const isTold = this.#finish !== undefined || this.#isUnread;
-    if (this.#usage && isTold) return { usage: this.#usage, basis: "reported" };
+    // A whole answer that can't be read reports its usage as one that can.
+    const isReported = this.#finish !== undefined || this.#isUnread;
+    if (this.#usage && isReported) return { usage: this.#usage, basis: "reported" };
     // A report in the middle of a stream may lag behind what was sent: the larger count holds.
     const written = this.#writtenTokens();
     const input = this.#usage?.input || promptTokens();
@@ -207,7 +207,7 @@ function atMost(bill: Bill, nanos: bigint | null): Bill {
 
 /**
  * A bill by the plainest means, for a call whose own could not be made: the counts alone, at the
- * row's prices; what was set aside where not even that can be told. Never throws.
+ * row's prices; what was held where not even that can be computed. Never throws.
  */
 export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill {
   if (!counted) return nothingBilled;
@@ -234,21 +234,21 @@ function numbersOf(usage: BillableUsage): BillableUsage {
 }
 
 /**
- * What a usage costs: as the vendor told, where it is believed, else by the price row; no more than
+ * What a usage costs: as the vendor reported, where it is believed, else by the price row; no more than
  * can be true.
  */
 export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
-  // A cost told before the end lags behind as a count does.
+  // A cost reported before the end lags behind as a count does.
   const believed = terms.vendorCostBelieved && basis === "reported";
-  const told = believed ? vendorCostNanos(usage) : undefined;
+  const vendorReported = believed ? vendorCostNanos(usage) : undefined;
   const nanos = terms.price ? callCost(usage, terms.price, terms.priceOf).nanos : null;
-  const costNanos = told ?? nanos;
+  const costNanos = vendorReported ?? nanos;
   return plausible({
     usage,
-    basis: told === undefined ? basis : "vendor_cost",
+    basis: vendorReported === undefined ? basis : "vendor_cost",
     costNanos,
     // A fallback price is a guess, nothing to compare with.
-    listCostNanos: told === undefined || terms.price?.fallback === true ? null : nanos,
+    listCostNanos: vendorReported === undefined || terms.price?.fallback === true ? null : nanos,
     chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
   }, terms.setAsideNanos);
 }

@@ -4,7 +4,7 @@ import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** What is kept of streams that nobody reads, for each account and for each of them. */
+/** How many streams an account may have, and how long one may go unread. */
 export interface StreamLimits {
   /** Streams that an account may have under way; the free tier a tenth. */
   perAccount: number;

@@ -7,7 +7,7 @@ import { isRecord } from "../dialects/kernel/json.ts";
 /** A streamed answer's text for the record. */
 export interface RecordedAnswer {
   text?: string;
-  /** More was said than the text holds. */
+  /** The text is not the whole answer. */
   isCut: boolean;
   /** It has no form in its caller's dialect as it was. */
   errorCode?: ErrorCode;

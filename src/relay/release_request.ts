@@ -1,3 +1,4 @@
+// Apart from the relay for its test, which needs no relay.
 import { isRecord } from "../dialects/kernel/json.ts";
 
 /**

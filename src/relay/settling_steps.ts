@@ -32,11 +32,11 @@ export interface SettlingDeps {
  * is logged without what it was about, counted, and done in a plainer way.
  */
 export class Tries {
-  readonly #parts: SettlingDeps;
+  readonly #deps: SettlingDeps;
   #failed = 0;
 
   constructor(deps: SettlingDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   /** Steps that failed so far. */
@@ -47,7 +47,7 @@ export class Tries {
   /** `otherwise` must be what can't throw; should it all the same, that is the caller's to bear. */
   attempt<T>(step: SettlingStep, transactionId: string, act: () => T, otherwise: () => T): T {
     try {
-      this.#parts.before?.(step);
+      this.#deps.before?.(step);
       return act();
     } catch (thrown) {
       this.note(step, transactionId, thrown);
@@ -60,7 +60,7 @@ export class Tries {
     this.#failed++;
     try {
       const reason = kindOf(thrown);
-      this.#parts.log.error("a step of settling a call failed", { transaction, step, ...reason });
+      this.#deps.log.error("a step of settling a call failed", { transaction, step, ...reason });
     } catch {
       // A log that can't be written to takes no call with it.
     }

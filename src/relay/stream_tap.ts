@@ -1,7 +1,7 @@
 /** Who wants to know what a stream says and how it ends. */
 export interface StreamTap {
   piece(bytes: Uint8Array): void;
-  /** True when everything has been said already, though the reader has not taken all of it. */
+  /** True when the whole answer has come, though the reader has not taken all of it. */
   isComplete(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
@@ -11,7 +11,7 @@ export interface StreamTap {
 
 /**
  * The same stream, piece by piece and no faster than it is read, with a watcher beside it. `signal`
- * is aborted when the reader's side is gone, which a stream that was never read is not told.
+ * is aborted when the reader's side is gone, which a stream that was never read does not notice.
  */
 export function tapStream(
   source: ReadableStream<Uint8Array>,

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 
 /** What a background job says of a call that it makes for an account. */
 export interface JobCall {
@@ -21,7 +21,7 @@ export interface JobCall {
  * A caller without a request of its own: no headers, no vendor key beside the stored ones. It never
  * leaves an answer to be read to its end: when it leaves, the process ends.
  */
-export function jobCaller(clock: Clock, call: JobCall): Caller {
+export function jobCaller(clock: Clock, call: JobCall): CallContext {
   const { account, key } = call.principal;
   return {
     principal: { account, key: { ...key, onDisconnect: "cancel" } },

@@ -1,5 +1,5 @@
 import { nanosToUsd } from "../base/money.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import { pricedUsageText } from "../repricing/repricing.ts";
 import type { Bill } from "./meter.ts";
@@ -9,7 +9,7 @@ type Try = <T>(act: () => T, otherwise: T) => T;
 
 type TokenColumns =
   & Pick<
-    Interaction,
+    SettledCall,
     | "inputTokens"
     | "cacheReadTokens"
     | "cacheWriteTokens"
@@ -21,12 +21,12 @@ type TokenColumns =
     | "billingBasis"
     | "usageRawText"
   >
-  & Pick<Interaction, "pricedUsageText" | "listCostUsd">;
+  & Pick<SettledCall, "pricedUsageText" | "listCostUsd">;
 
 /** A bill as columns of the record. `attempt` guards what a vendor's own object can break. */
 export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
   const { usage } = bill;
-  const count = (given: number | undefined) => given === undefined ? null : storableCount(given);
+  const count = (tokens: number | undefined) => tokens === undefined ? null : storableCount(tokens);
   const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
     ? undefined
     : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);

@@ -1,7 +1,7 @@
 import { pushAll } from "../base/lists.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
-import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
+import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
 import type { RecordedForm } from "./call_facts.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
@@ -49,7 +49,7 @@ export function storePayloads(
   } = {},
 ): Pick<InteractionStore, "insert"> {
   // A payload that can't be brought into its form takes no row with it, least of all others'.
-  const formOf = (row: Interaction) =>
+  const formOf = (row: SettledCall) =>
     tries
       ? tries.attempt(
         "stored form",
@@ -58,7 +58,7 @@ export function storePayloads(
         () => bareInteraction(row),
       )
       : storedForm(row, rules);
-  const insert = async (portion: readonly Interaction[]) => {
+  const insert = async (portion: readonly SettledCall[]) => {
     const { rows, stored } = room.fit(portion);
     await store.insert(rows);
     stored();
@@ -66,7 +66,7 @@ export function storePayloads(
   };
   return {
     async insert(rows) {
-      let portion: Interaction[] = [];
+      let portion: SettledCall[] = [];
       let units = 0;
       for (const row of rows) {
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
@@ -88,13 +88,13 @@ const unbounded: Pick<StoredBytes, "fit"> = {
   fit: (rows) => ({ rows: [...rows], stored() {} }),
 };
 
-function mediaBytes(rows: readonly Interaction[]): number {
+function mediaBytes(rows: readonly SettledCall[]): number {
   return rows.flatMap(({ media }) => media ?? [])
     .reduce((sum, { content }) => sum + content.length, 0);
 }
 
 /** The row as it is stored; doing it twice changes nothing. */
-export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
+export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {
   const options = {
     inlineBytes: rules.mediaInlineBytes,
     fields: rules.mediaFields[row.dialect] ?? [],

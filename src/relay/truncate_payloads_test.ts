@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { chat } from "../dialects/text/chat/mod.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { storedForm, storePayloads } from "./truncate_payloads.ts";
 
 const rules = {
@@ -41,7 +41,7 @@ Deno.test("rows of a dialect without media fields are cut all the same", () => {
 });
 
 Deno.test("a batch goes in one piece, and large payloads a portion at a time", async () => {
-  const pieces: (readonly Interaction[])[] = [];
+  const pieces: (readonly SettledCall[])[] = [];
   const store = storePayloads({
     insert: (rows) => Promise.resolve(void pieces.push(rows)),
   }, rules);

@@ -11,32 +11,32 @@ import { readRawUsage } from "../repricing/raw_usage.ts";
 const mostRead = 1024 * 1024;
 
 /**
- * Lets the meter know of a whole answer that came and can't be given to the caller: cut, of odd
- * form, or too much. The vendor's usage counts where it is told, else what can be read of the words;
- * of a text that is none of an answer nothing does. Never throws.
+ * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The vendor's
+ * usage counts where it is reported, else what can be read of the words; a text that is no answer
+ * costs nothing. Never throws.
  */
 export function meterUnread(
   meter: Meter,
   text: string,
   { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
 ): void {
-  // A page of a proxy is nobody's work.
+  // An error page of a proxy costs nothing.
   if (!/^\s{0,64}[{[]/.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
   if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
-  let told: Usage | undefined;
+  let reported: Usage | undefined;
   let words: CanonicalEvent[] = [];
   attempt(() => {
     for (const value of mendJson(text)) {
-      told ??= isRecord(value) ? read(value[field]) : undefined;
+      reported ??= isRecord(value) ? read(value[field]) : undefined;
       const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
       words = events.filter(({ type }) => type !== "error" && type !== "finish");
       if (words.some(({ type }) => type === "block-start")) break;
     }
   });
   meter.listen(words);
-  meter.unread(told, 0);
+  meter.unread(reported, 0);
 }
 
 /** The last object that stands behind this name, which is no text in a string: that is escaped. */

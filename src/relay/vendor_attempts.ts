@@ -2,7 +2,6 @@ import { Fault } from "../shared/fault.ts";
 import type { VendorAttempt } from "../shared/interaction.ts";
 import type { AttemptLogEntry, UpstreamAnswer } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
-import { vendorFault } from "./vendor_fault.ts";
 
 /** The tries of one request that was answered, for the record; its last one is the answer. */
 export function attemptsOf(
@@ -38,7 +37,7 @@ function of(
 }
 
 /** By the status alone: the body of a try that is repeated isn't read. */
-function codeOf({ mode, target, key }: VendorCallContext, { status }: AttemptLogEntry) {
+function codeOf(vendorCall: VendorCallContext, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;
   const nothing = {
@@ -48,6 +47,5 @@ function codeOf({ mode, target, key }: VendorCallContext, { status }: AttemptLog
     param: undefined,
     retryAfterSeconds: undefined,
   };
-  const context = { mode, address: target.vendor.baseUrl, key };
-  return vendorFault({ status, ...nothing }, context).code;
+  return vendorCall.fault({ status, ...nothing }).code;
 }

@@ -18,14 +18,15 @@ import type { CallPlan } from "./plan/call_plan.ts";
 import type { PlanAgain } from "./plan/plan_again.ts";
 import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
 
-/** A call that is about to be sent. */
-export interface VendorCallRequest extends VendorCallContext {
-  facts: RequestFacts;
+/** A text call that is about to be sent. */
+export interface TextExchange {
+  readonly vendorCall: VendorCallContext;
+  readonly facts: RequestFacts;
   /** That of the last request, once the vendor has answered. */
   plan: CallPlan;
-  call: Call;
+  readonly call: Call;
   /** Undefined where no other dialect could be asked. */
-  layAgain: PlanAgain | undefined;
+  readonly planAgain: PlanAgain | undefined;
 }
 
 export interface VendorCallDeps {
@@ -49,41 +50,41 @@ interface Refused {
  */
 export async function callVendor(
   deps: VendorCallDeps,
-  vendorRequest: VendorCallRequest,
+  exchange: TextExchange,
 ): Promise<UpstreamAnswer> {
   const { learned } = deps;
-  const { label } = vendorRequest.target.vendor;
-  /** What each dialect that was tried has shown; it holds once another one has answered. */
+  const { label } = exchange.vendorCall.target.vendor;
+  /** What each dialect that was tried has shown; remembered once another one has answered. */
   const lessons: (() => void)[] = [];
   const tried: DialectName[] = [];
   for (;;) {
-    const asked = await askOnce(deps, vendorRequest);
-    const name = vendorRequest.plan.upstream.name;
+    const asked = await askOnce(deps, exchange);
+    const name = exchange.plan.upstream.name;
     if (!("text" in asked)) {
       learned.learnProven(label, name);
       for (const learn of lessons) learn();
       return asked.answer;
     }
     tried.push(name);
-    const fault = refusalFault(asksOf(deps), vendorRequest, asked.answer, asked.json);
+    const fault = refusalFault(asksOf(deps), exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
-    const refusal = readEndpointRefusal({ ...asked, status }, vendorRequest.target.model);
-    const next = refusal && nextDialect(learned, vendorRequest, refusal, tried);
-    const plan = next && await layOther(vendorRequest, next);
+    const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
+    const next = refusal && nextDialect(learned, exchange, refusal, tried);
+    const plan = next && await planOther(exchange, next);
     if (!plan) throw fault;
-    lessons.push(lessonOf(learned, vendorRequest, refusal!));
-    vendorRequest.plan = plan;
-    vendorRequest.call.reroute(plan);
+    lessons.push(lessonOf(learned, exchange, refusal!));
+    exchange.plan = plan;
+    exchange.call.reroute(plan);
   }
 }
 
 function nextDialect(
   learned: LearnedEndpoints,
-  { target: { vendor }, plan, layAgain }: VendorCallRequest,
+  { vendorCall: { target: { vendor } }, plan, planAgain }: TextExchange,
   refusal: EndpointRefusal,
   tried: readonly DialectName[],
 ): DialectName | undefined {
-  if (!layAgain) return undefined;
+  if (!planAgain) return undefined;
   const isOpen = (name: DialectName) =>
     !tried.includes(name) && !learned.isMissing(vendor.label, name);
   if (refusal === "points-to-responses" && plan.upstream.name === "chat") {
@@ -93,12 +94,12 @@ function nextDialect(
 }
 
 /** What the other dialect can't carry isn't sent: the vendor's own refusal says why it came to that. */
-async function layOther(
-  vendorRequest: VendorCallRequest,
+async function planOther(
+  exchange: TextExchange,
   next: DialectName,
 ): Promise<CallPlan | undefined> {
   try {
-    return await vendorRequest.layAgain!(next);
+    return await exchange.planAgain!(next);
   } catch (thrown) {
     if (isAbort(thrown) || !(thrown instanceof Fault)) throw thrown;
     return undefined;
@@ -107,10 +108,11 @@ async function layOther(
 
 function lessonOf(
   learned: LearnedEndpoints,
-  vendorRequest: VendorCallRequest,
+  exchange: TextExchange,
   refusal: EndpointRefusal,
 ): () => void {
-  const { target: { vendor, model }, plan: { upstream, requestText } } = vendorRequest;
+  const { target: { vendor, model } } = exchange.vendorCall;
+  const { upstream, requestText } = exchange.plan;
   if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
   const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
   return () => learned.learnChatRefusal(vendor.label, model, demand);
@@ -118,7 +120,7 @@ function lessonOf(
 
 /** The request without what was ours in it and is refused; undefined where that is the caller's. */
 function withoutRefused(
-  { plan, facts }: VendorCallRequest,
+  { plan, facts }: TextExchange,
   refusal: string,
 ): { text: string; stream?: boolean } | undefined {
   const { upstream, sameDialect, requestText } = plan;
@@ -137,40 +139,40 @@ function withoutRefused(
   return plain && { text: JSON.stringify(plain) };
 }
 
-/** One request by the call's lane; a second one without what the vendor refuses of ours. */
+/** One request by the call's plan; a second one without what the vendor refuses of ours. */
 async function askOnce(
   deps: VendorCallDeps,
-  vendorRequest: VendorCallRequest,
+  exchange: TextExchange,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const answer = await post(deps, vendorRequest, vendorRequest.plan.requestText);
+  const answer = await post(deps, exchange, exchange.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const plain = answer.status === 400 ? withoutRefused(vendorRequest, refusal.text) : undefined;
+  const plain = answer.status === 400 ? withoutRefused(exchange, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
-  const again = await post(deps, vendorRequest, plain.text, plain.stream);
+  const again = await post(deps, exchange, plain.text, plain.stream);
   return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
 }
 
 async function post(
   deps: VendorCallDeps,
-  vendorRequest: VendorCallRequest,
+  exchange: TextExchange,
   body: string,
-  stream = vendorRequest.facts.stream,
+  stream = exchange.facts.stream,
 ): Promise<UpstreamAnswer> {
-  const { target, plan, call } = vendorRequest;
+  const { vendorCall, plan, call } = exchange;
   const begunMs = deps.clock.monotonicMs();
   try {
-    const answer = await postToVendor(deps.upstream, vendorRequest, {
-      path: plan.upstream.upstreamPath(target.model, stream),
+    const answer = await postToVendor(deps.upstream, vendorCall, {
+      path: plan.upstream.upstreamPath(vendorCall.target.model, stream),
       contentType: "application/json",
       accept: stream ? "text/event-stream" : "application/json",
       body,
       sameDialect: plan.sameDialect,
     });
-    for (const attempt of attemptsOf(vendorRequest, answer)) call.attempted(attempt);
+    for (const attempt of attemptsOf(vendorCall, answer)) call.attempted(attempt);
     return answer;
   } catch (thrown) {
-    call.attempted(failedAttempt(vendorRequest, thrown, deps.clock.monotonicMs() - begunMs));
+    call.attempted(failedAttempt(vendorCall, thrown, deps.clock.monotonicMs() - begunMs));
     throw thrown;
   }
 }

@@ -1,13 +1,13 @@
+import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import { type ErrorCode } from "../../contracts/kernel/errors.ts";
 import { maskSecrets, type Secret } from "../base/secret.ts";
 import type { VendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
-import { publicDetails } from "./vendor_details.ts";
 
 /**
- * What a vendor's failure is to our caller (translation.md §14.1). The vendor's message is passed
- * on, scrubbed, only where the caller's input caused it.
+ * What a vendor's failure is to our caller. The vendor's message is passed on, scrubbed, only where
+ * the caller's input caused it.
  */
 export function vendorFault(
   error: VendorError,
@@ -74,23 +74,23 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
   // What a decoder found wrong with the vendor's answer already has a name of ours.
   const ours = unreadable.find((code) => code === error.type || code === error.code);
   if (ours) return ours;
-  const said = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
-  if (isKeyProblem(status, said)) {
+  const message = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
+  if (isKeyProblem(status, message)) {
     return managed ? "upstream_authentication_failed" : "invalid_vendor_api_key";
   }
-  if (isQuotaProblem(status, said, error.retryAfterSeconds !== undefined)) {
+  if (isQuotaProblem(status, message, error.retryAfterSeconds !== undefined)) {
     return managed ? "upstream_quota_exhausted" : "vendor_quota_exhausted";
   }
   switch (status) {
     case 400:
     case 409:
     case 422:
-      return badRequestCode(said);
+      return badRequestCode(message);
     case 403:
       return "upstream_forbidden";
     case 404:
       // Of what a request names, models are nearly all; the rest is the request's own fault.
-      return /\b(item|file|response|conversation) with id\b/.test(said)
+      return /\b(item|file|response|conversation) with id\b/.test(message)
         ? "invalid_request"
         : "model_not_found";
     case 408:
@@ -115,7 +115,7 @@ const unreadable = [
   "upstream_stream_truncated",
 ] as const;
 
-/** An error without a status: go by the names that the vendors give (messages.md §6). */
+/** An error without a status: go by the names that the vendors give. */
 function statusByName(error: VendorError): number {
   const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
   if (name.includes("overloaded") || name.includes("unavailable")) return 503;
@@ -132,28 +132,62 @@ function statusByName(error: VendorError): number {
   return 500;
 }
 
-function isKeyProblem(status: number, said: string): boolean {
+function isKeyProblem(status: number, message: string): boolean {
   if (status === 401) return true;
-  if (status === 400) return said.includes("api_key_invalid") || said.includes("api key not valid");
+  if (status === 400) {
+    return message.includes("api_key_invalid") || message.includes("api key not valid");
+  }
   return status === 403 &&
-    /api[ _-]?key|credential|unregistered callers|permission_denied/.test(said);
+    /api[ _-]?key|credential|unregistered callers|permission_denied/.test(message);
 }
 
-function isQuotaProblem(status: number, said: string, saysWhenToRetry: boolean): boolean {
+function isQuotaProblem(status: number, message: string, saysWhenToRetry: boolean): boolean {
   if (status === 402) return true;
   // Where waiting helps it is a rate: Google says "quota" and "billing" of both.
   if (status === 429 && saysWhenToRetry) return false;
-  if (status === 429) return said.includes("insufficient_quota") || said.includes("billing");
-  return status === 400 && said.includes("credit balance is too low");
+  if (status === 429) return message.includes("insufficient_quota") || message.includes("billing");
+  return status === 400 && message.includes("credit balance is too low");
 }
 
-function badRequestCode(said: string): ErrorCode {
+function badRequestCode(message: string): ErrorCode {
   if (
     /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
-      .test(said)
+      .test(message)
   ) return "context_length_exceeded";
-  if (/content_policy|content_filter|moderation|safety system/.test(said)) {
+  if (/content_policy|content_filter|moderation|safety system/.test(message)) {
     return "content_policy_violation";
   }
   return "invalid_request";
+}
+
+/** What a vendor's details may hold at most; larger ones are none. */
+const maxText = 4_096;
+const maxDepth = 6;
+
+/** Members that name the account behind the key. */
+const accountMember =
+  /^(?:organi[sz]ation|workspace|account|project|api_?key)(?:_?(?:id|uuid|name))?$/i;
+
+/**
+ * `error.details` of a vendor's refusal for the caller: clients read there what they can do about
+ * it (`error_code`). Every text in it is scrubbed as the message is.
+ */
+function publicDetails(
+  details: JsonRecord | undefined,
+  scrub: (text: string) => string,
+): JsonRecord | undefined {
+  if (details === undefined || JSON.stringify(details).length > maxText) return undefined;
+  const scrubbed = scrubbedValue(details, scrub, 0);
+  return isRecord(scrubbed) ? scrubbed : undefined;
+}
+
+function scrubbedValue(value: unknown, scrub: (text: string) => string, depth: number): unknown {
+  if (typeof value === "string") return scrub(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === maxDepth) return null;
+  if (Array.isArray(value)) return value.map((one) => scrubbedValue(one, scrub, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).filter(([name]) => !accountMember.test(name))
+      .map(([name, one]) => [scrub(name), scrubbedValue(one, scrub, depth + 1)]),
+  );
 }

@@ -25,7 +25,7 @@ export function costLines(
   if (!version || summary.costNanos === null) return undefined;
   try {
     const usage = storedUsage(
-      { ...summary, pricedUsageText, place: "", basis: summary.billingBasis, counts: undefined },
+      { ...summary, pricedUsageText, cursor: "", basis: summary.billingBasis, counts: undefined },
       registry,
     ) ?? countsOf(summary);
     const row = readPriceRow(

@@ -24,10 +24,12 @@ export interface PriceVersionStore {
  * operator's and those learned from vendors' lists. What was kept once isn't sent again.
  */
 export function createPriceArchive(prices: Prices, store: PriceVersionStore): () => Promise<void> {
-  const kept = new Set<string>();
+  const recorded = new Set<string>();
   return async () => {
     const fresh = new Map(
-      prices.rows("all").filter((row) => !kept.has(row.version)).map((row) => [row.version, row]),
+      prices.rows("all").filter((row) => !recorded.has(row.version)).map((
+        row,
+      ) => [row.version, row]),
     );
     await store.keep([...fresh.values()].map((row) => ({
       version: row.version,
@@ -37,6 +39,6 @@ export function createPriceArchive(prices: Prices, store: PriceVersionStore): ()
       source: row.source,
       checkedOn: row.checkedOn ?? null,
     })));
-    for (const version of fresh.keys()) kept.add(version);
+    for (const version of fresh.keys()) recorded.add(version);
   };
 }

@@ -1,4 +1,4 @@
-import { type KeptPrice, repriced, type RepricingStore } from "./repricing.ts";
+import { repriced, type RepricingStore, type UnchangedReason } from "./repricing.ts";
 import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/analytics_store.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -14,7 +14,7 @@ export interface ModelCorrection {
   newCostNanos: bigint;
   /** What the balances lose on top; below zero: get back. */
   chargedNanos: bigint;
-  kept: Record<KeptPrice, number>;
+  unchanged: Record<UnchangedReason, number>;
 }
 
 /**
@@ -66,7 +66,7 @@ function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall
     oldCostNanos: 0n,
     newCostNanos: 0n,
     chargedNanos: 0n,
-    kept: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
+    unchanged: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
   };
   sums.set(key, sum);
   return sum;
@@ -87,5 +87,5 @@ function add(
   if (corrected) {
     sum.corrected++;
     sum.chargedNanos += corrected.chargedNanos - call.chargedNanos;
-  } else if (typeof outcome === "string" && outcome !== "same") sum.kept[outcome]++;
+  } else if (typeof outcome === "string" && outcome !== "same") sum.unchanged[outcome]++;
 }

@@ -19,7 +19,7 @@ export interface RepricingStore {
 }
 
 /** Why a call keeps its cost. */
-export type KeptPrice = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
+export type UnchangedReason = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
 
 /**
  * The call at this price row: corrected, `"same"`, or why it keeps what it has:
@@ -38,7 +38,7 @@ export function repriced(
   usage: Usage | undefined,
   row: PriceRow | undefined,
   priceOf: (model: string) => PriceRow | undefined,
-): CorrectedCall | "same" | KeptPrice {
+): CorrectedCall | "same" | UnchangedReason {
   if (call.basis === "vendor_cost" || call.basis === "disputed") return call.basis;
   if (!usage) return "no_usage";
   if (!row) return "no_price";

@@ -10,7 +10,7 @@ export interface VendorReportedCost {
   vendor: string;
   model: string;
   calls: number;
-  toldNanos: bigint;
+  reportedNanos: bigint;
   /** Of the calls with a price, as `comparedNanos` is what was told for them. */
   listNanos: bigint;
   comparedNanos: bigint;
@@ -29,16 +29,16 @@ export async function vendorReportedCosts(
         const { vendor, model } = call;
         const key = JSON.stringify([vendor, model]);
         const sum = sums.get(key) ??
-          { vendor, model, calls: 0, toldNanos: 0n, listNanos: 0n, comparedNanos: 0n };
+          { vendor, model, calls: 0, reportedNanos: 0n, listNanos: 0n, comparedNanos: 0n };
         sums.set(key, sum);
         const usage = storedUsage(call, deps.registry);
-        const told = (usage && vendorCostNanos(usage)) ?? call.costNanos ?? 0n;
+        const reported = (usage && vendorCostNanos(usage)) ?? call.costNanos ?? 0n;
         const priceOf = (name: string) => deps.prices.find(vendor, name, call.createdAt);
         const row = priceOf(model);
         sum.calls++;
-        sum.toldNanos += told;
+        sum.reportedNanos += reported;
         if (!usage || !row || row.fallback === true) continue;
-        sum.comparedNanos += told;
+        sum.comparedNanos += reported;
         sum.listNanos += callCost(usage, row, priceOf).nanos;
       }
     }

@@ -18,7 +18,7 @@ export interface FaultDetails {
 }
 
 /**
- * A failure that the caller is told about, named by a code of the error table.
+ * A failure that the caller sees, named by a code of the error table.
  * Inner floors throw it without knowing HTTP; `src/http/errors.ts` turns it into an answer.
  */
 export class Fault extends Error {

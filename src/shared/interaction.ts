@@ -77,20 +77,27 @@ export interface Interaction {
   payloadTruncated: boolean;
   /** All requests to vendors, the last one answered or ended the call; absent for a single one. */
   attempts?: readonly VendorAttempt[];
-  /** What the call leaves for the turns that follow; written with the row, never read with it. */
+}
+
+/**
+ * One settled call: its record, and what is written, charged or announced with it but never read
+ * back as part of the record.
+ */
+export interface SettledCall extends Interaction {
+  /** What the call leaves for the turns that follow. */
   kept?: Retained;
-  /** Media that the payloads name; written with the row, never read with it. */
+  /** Media that the payloads name. */
   media?: readonly Media[];
-  /** Everything that the price depended on (`pricedUsageText`); written, never read with the row. */
+  /** Everything that the price depended on (`pricedUsageText`). */
   pricedUsageText?: string;
-  /** The list price of a call whose cost the vendor reported; for metrics, not stored. */
+  /** For a cost that the vendor reported: what its price list says. For metrics; not stored. */
   listCostUsd?: string;
   /**
-   * Calls whose content this one repeats on our own account, as an evaluation does: once they are
-   * erased it is not written. Written with the row, never read with it.
+   * Calls whose content this one repeats on our own account, as an evaluation does: it is not
+   * written once they are erased.
    */
   repeats?: readonly string[];
-  /** The idempotent request that this call answers, and its claim; not stored with the row. */
+  /** The idempotent request that this call answers , and its claim; not stored. */
   repeat?: { key: string; claimId: string };
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
@@ -100,7 +107,7 @@ export interface Interaction {
  * The least of a call's record, for where more of it can't be written: who, when, how it ended and
  * what it cost, without what was said and without the vendor's own words.
  */
-export function bareInteraction(row: Interaction): Interaction {
+export function bareInteraction(row: SettledCall): SettledCall {
   const { kept, media: _media, pricedUsageText: _priced, ...rest } = row;
   const background = kept?.background;
   return {
@@ -127,10 +134,7 @@ export interface InteractionQuery {
 }
 
 /** One stored call without what was said in it. */
-export type InteractionSummary = Omit<
-  Interaction,
-  "requestText" | "responseText" | "kept" | "media" | "leaseId" | "repeat"
->;
+export type InteractionSummary = Omit<Interaction, "requestText" | "responseText">;
 
 /** Where a page of a list ended. */
 export interface ListPosition {
@@ -158,7 +162,7 @@ export interface InteractionPage {
 /** Where interactions are written and listed: the part of `AnalyticsStore` that calls need. */
 export interface InteractionStore {
   /** Writes rows; a row whose `transactionId` is there already is left as it is. */
-  insert(rows: readonly Interaction[]): Promise<void>;
+  insert(rows: readonly SettledCall[]): Promise<void>;
   /** Rows oldest first, in pages read by keyset, so that memory stays flat at any size. */
   read(query: InteractionQuery): AsyncIterable<Interaction>;
   /** One page of rows without payloads; as fast on page 1,000 as on page 1. */

@@ -16,6 +16,7 @@ export interface Metrics {
   readonly connectionsEnded: Counter<"reason">;
   readonly loopLagSeconds: Histogram;
   readonly loopBlocked: Counter<"route">;
+  readonly backgroundJobRuns: Counter<"job" | "outcome">;
   /** The whole text, with the gauges read now. */
   text(): Promise<string>;
 }
@@ -92,6 +93,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     }),
     ...connectionMeasures(registers),
     ...loopMeasures(registers),
+    backgroundJobRuns: backgroundJobRuns(registers),
     text: () => registry.metrics(),
   };
 }
@@ -131,6 +133,15 @@ function loopMeasures(
       registers,
     }),
   };
+}
+
+function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] {
+  return new Counter({
+    name: "gateway_background_job_runs_total",
+    help: "Runs of background jobs by how they ended (outcome=done or failed)",
+    labelNames: ["job", "outcome"],
+    registers,
+  });
 }
 
 function toldCostUsd(registers: Registry[]): Metrics["toldCostUsd"] {

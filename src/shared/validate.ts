@@ -141,8 +141,8 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
   const place = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
     // A schema that can say which fields there are does so.
-    const said = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
-    return new Fault("invalid_value", { param, message: `${place}: ${said}.` });
+    const text = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
+    return new Fault("invalid_value", { param, message: `${place}: ${text}.` });
   }
   if (issue.input === undefined && absenceCodes.has(issue.code)) {
     const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"

@@ -1,7 +1,8 @@
 /**
- * Latencies counted in fixed intervals that grow by a quarter of a doubling, from 8 ms to 2^20 ms
- * (`latency_interval` in migrations/0016_overview.sql). A percentile of them is at most 19 % off,
- * by the width of an interval, and as a rule some 2 %, since calls are taken to lie evenly in it.
+ * Latencies counted in fixed intervals that grow by 2^(1/4): below 8 ms, then four for each doubling,
+ * and from 2^20 ms. Their limits are rounded up to whole milliseconds, so that every machine counts
+ * alike. A percentile is at most 19 % off, by the width of an interval, and as a rule some 2 %, since
+ * calls are taken to lie evenly in it.
  */
 export class LatencyHistogram {
   /** Calls of each interval, the fastest first; those behind the last are empty. */
@@ -20,6 +21,13 @@ export class LatencyHistogram {
       counts.push(Number(digits.slice(Math.max(0, end - digitsEach), end)));
     }
     return new LatencyHistogram(counts);
+  }
+
+  /** The digits of one call, which the store adds up. */
+  static digitsOfOne(latencyMs: number): bigint {
+    let interval = 0;
+    while (interval < lastInterval && latencyMs >= lowerEnd(interval + 1)) interval++;
+    return 10n ** BigInt(digitsEach * interval);
   }
 
   /** Milliseconds that `share` (0 to 1) of the calls took at most; undefined without calls. */
@@ -46,6 +54,8 @@ export class LatencyHistogram {
 }
 
 const digitsEach = 10;
+/** From 2^20 ms. */
+const lastInterval = 69;
 
 /** Whole milliseconds at which an interval begins. */
 function lowerEnd(interval: number): number {

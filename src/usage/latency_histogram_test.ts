@@ -4,12 +4,7 @@ import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** As the store counts them. */
 function digitsOf(latencies: readonly number[]): string {
-  const intervalOf = (ms: number) => {
-    let interval = 0;
-    while (interval < 69 && ms >= Math.ceil(8 * 2 ** (interval / 4) - 1e-6)) interval++;
-    return interval;
-  };
-  return String(latencies.reduce((sum, ms) => sum + 10n ** BigInt(10 * intervalOf(ms)), 0n));
+  return String(latencies.reduce((sum, ms) => sum + LatencyHistogram.digitsOfOne(ms), 0n));
 }
 
 Deno.test("percentiles are at most 19 % off, whatever the latencies", () => {
@@ -38,4 +33,34 @@ Deno.test("histograms are added interval by interval; of no calls nothing is sai
   assert.equal(sum.calls, 5);
   assert.equal(LatencyHistogram.parse("0").percentile(0.5), undefined);
   assert.equal(new LatencyHistogram([]).percentile(0.95), undefined);
+});
+
+Deno.test("intervals are limited by these milliseconds, whatever the machine computes", () => {
+  const limits = [
+    ...[8, 10, 12, 14, 16, 20, 23, 27, 32, 39, 46, 54, 64, 77, 91, 108, 128, 153, 182, 216, 256],
+    ...[305, 363, 431, 512, 609, 725, 862, 1024, 1218, 1449, 1723, 2048, 2436, 2897, 3445, 4096],
+    ...[
+      4871,
+      5793,
+      6889,
+      8192,
+      9742,
+      11586,
+      13778,
+      16384,
+      19484,
+      23171,
+      27555,
+      32768,
+      38968,
+      46341,
+    ],
+    ...[55109, 65536, 77936, 92682, 110218, 131072, 155872, 185364, 220436, 262144, 311744, 370728],
+    ...[440872, 524288, 623488, 741456, 881744, 1048576],
+  ];
+  const intervalOf = (ms: number) => (String(LatencyHistogram.digitsOfOne(ms)).length - 1) / 10;
+  assert.deepEqual([intervalOf(0), intervalOf(-5), intervalOf(1e9)], [0, 0, limits.length]);
+  for (const [at, limit] of limits.entries()) {
+    assert.deepEqual([intervalOf(limit - 1), intervalOf(limit)], [at, at + 1]);
+  }
 });

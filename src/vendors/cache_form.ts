@@ -1,5 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import type { Target } from "../dialects/kernel/translator.ts";
+import type { Target } from "../dialects/kernel/dialect.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Vendor } from "./registry.ts";
 

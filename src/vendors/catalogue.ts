@@ -47,22 +47,22 @@ const probeMs = 10_000;
 /** Pages of a list that are followed at most. */
 const maxPages = 20;
 
-export function createCatalogue(deps: CatalogueParts): Catalogue {
+export function createCatalogue(deps: CatalogueDeps): Catalogue {
   return new RememberedLists(deps);
 }
 
-interface CatalogueParts {
+interface CatalogueDeps {
   clock: Clock;
   upstream: Upstream;
   prices: Prices;
 }
 
 class RememberedLists implements Catalogue {
-  readonly #parts: CatalogueParts;
+  readonly #deps: CatalogueDeps;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(deps: CatalogueParts) {
-    this.#parts = deps;
+  constructor(deps: CatalogueDeps) {
+    this.#deps = deps;
   }
 
   async models(vendor: Vendor): Promise<readonly ListedModel[]> {
@@ -90,10 +90,10 @@ class RememberedLists implements Catalogue {
 
   async #refresh(vendor: Vendor, entry: Entry): Promise<Probe> {
     const startedMs = this.#nowMs();
-    const checkedAt = this.#parts.clock.now();
+    const checkedAt = this.#deps.clock.now();
     let fault: Fault | undefined;
     try {
-      entry.models = await readList(this.#parts.upstream, vendor);
+      entry.models = await readList(this.#deps.upstream, vendor);
       entry.readAtMs = this.#nowMs();
       this.#learnPrices(vendor, entry.models);
     } catch (thrown) {
@@ -107,7 +107,7 @@ class RememberedLists implements Catalogue {
   #learnPrices(vendor: Vendor, models: readonly ListedModel[]): void {
     if (!vendor.listedPrices) return;
     const body = { data: models.map((model) => model.raw) };
-    this.#parts.prices.learn(vendor.label, vendor.listedPrices(vendor.label, body));
+    this.#deps.prices.learn(vendor.label, vendor.listedPrices(vendor.label, body));
   }
 
   #entryOf(vendor: Vendor): Entry {
@@ -126,7 +126,7 @@ class RememberedLists implements Catalogue {
   }
 
   #nowMs(): number {
-    return this.#parts.clock.monotonicMs();
+    return this.#deps.clock.monotonicMs();
   }
 }
 
@@ -155,7 +155,7 @@ export async function readList(upstream: Upstream, vendor: Vendor): Promise<List
   return models;
 }
 
-/** The managed mode has no key for this vendor (interface.md §2). */
+/** The managed mode has no key for this vendor (docs/configuration.md). */
 export function notConfigured(vendor: Vendor): Fault {
   return new Fault("vendor_not_configured", {
     message:

@@ -1,5 +1,5 @@
-import { generateImageCodec } from "../dialects/text/generate/draw.ts";
-import { generateSpeechCodec } from "../dialects/text/generate/speak.ts";
+import { generateImageCodec } from "../dialects/text/generate/operations/image_codec.ts";
+import { generateSpeechCodec } from "../dialects/text/generate/operations/generate_content_speech.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import { aggregated } from "../dialects/media/images/aggregated.ts";
 import { generations } from "../dialects/media/images/generations.ts";
@@ -17,23 +17,23 @@ export interface MediaRoute<Wire> {
   readonly models: readonly string[];
 }
 
-interface MediaLanes {
+interface MediaRoutes {
   readonly hasNestedNames: boolean;
   readonly images: MediaRoute<ImageCodec> | undefined;
   readonly speech: MediaRoute<SpeechCodec> | undefined;
 }
 
 /** A vendor that does neither. */
-export const noMedia: MediaLanes = { hasNestedNames: false, images: undefined, speech: undefined };
+export const noMedia: MediaRoutes = { hasNestedNames: false, images: undefined, speech: undefined };
 
 /** A chat-style vendor that an operator adds: whatever models it hosts. */
-export const hostMedia: MediaLanes = {
+export const hostMedia: MediaRoutes = {
   hasNestedNames: true,
   images: { wire: hosted, models: [] },
   speech: { wire: aggregatedSpeech, models: [] },
 };
 
-/** Of those among the seven vendors that draw or speak (protocols/images-and-speech.md). */
+/** Of those among the seven vendors that draw or speak (docs/images-and-speech.md). */
 export const mediaRouteTable = {
   "vendor-a": {
     hasNestedNames: true,
@@ -84,4 +84,4 @@ export const mediaRouteTable = {
     },
     speech: { wire: codedSpeech, models: ["tts"] },
   },
-} satisfies Record<string, MediaLanes>;
+} satisfies Record<string, MediaRoutes>;

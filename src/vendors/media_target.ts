@@ -16,15 +16,15 @@ export interface MediaTarget<Wire> {
   requestedModel: string;
 }
 
-type LaneKind = "images" | "speech";
-type WireOf<Kind extends LaneKind> = NonNullable<Vendor[Kind]>["wire"];
+type MediaKind = "images" | "speech";
+type WireOf<Kind extends MediaKind> = NonNullable<Vendor[Kind]>["wire"];
 
 /**
- * The vendor and model of a request (images-and-speech.md §2). Throws `missing_required_field`
+ * The vendor and model of a request (docs/images-and-speech.md). Throws `missing_required_field`
  * when neither is given, `invalid_value` for a provider that isn't there or contradicts the
  * model's prefix, and `model_not_found` for a model that is none of the kind.
  */
-export function resolveMedia<Kind extends LaneKind>(
+export function resolveMedia<Kind extends MediaKind>(
   registry: Registry,
   choice: MediaChoice,
   kind: Kind,
@@ -49,12 +49,12 @@ export function resolveMedia<Kind extends LaneKind>(
     });
   }
   const vendor = named ?? inFront ?? registry.find(defaultProvider)!;
-  const lane = vendor[kind] as MediaRoute<WireOf<Kind>> | undefined;
-  if (!lane) {
-    const said = provider ?? prefix ?? vendor.label;
-    throw noProvider(registry, kind, provider == null ? "model" : "provider", said);
+  const route = vendor[kind] as MediaRoute<WireOf<Kind>> | undefined;
+  if (!route) {
+    const name = provider ?? prefix ?? vendor.label;
+    throw noProvider(registry, kind, provider == null ? "model" : "provider", name);
   }
-  const requestedModel = model ?? lane.models[0];
+  const requestedModel = model ?? route.models[0];
   if (requestedModel === undefined) {
     throw new Fault("missing_required_field", {
       param: "model",
@@ -62,20 +62,20 @@ export function resolveMedia<Kind extends LaneKind>(
     });
   }
   const target = resolveOnFamily(vendor, requestedModel);
-  if (!lane.wire.hasModel(target.model)) throw noModel(target, lane, kind);
-  return { target, wire: lane.wire, requestedModel };
+  if (!route.wire.hasModel(target.model)) throw noModel(target, route, kind);
+  return { target, wire: route.wire, requestedModel };
 }
 
 /** Where a model without a provider in front is looked for. */
 const defaultProvider = "vendor-b";
 const verbs = { images: "draws pictures", speech: "speaks" } as const;
 
-function noProvider(registry: Registry, kind: LaneKind, param: string, said: string): Fault {
+function noProvider(registry: Registry, kind: MediaKind, param: string, name: string): Fault {
   const able = registry.all.filter((vendor) => vendor[kind])
     .map(({ label, aliases }) => [label, ...aliases].join(" or "));
   return new Fault("invalid_value", {
     param,
-    message: `${param}: '${shorten(said)}' names no vendor that ${verbs[kind]} here; expected ${
+    message: `${param}: '${shorten(name)}' names no vendor that ${verbs[kind]} here; expected ${
       able.join(", ")
     }.`,
   });
@@ -84,7 +84,7 @@ function noProvider(registry: Registry, kind: LaneKind, param: string, said: str
 function noModel(
   { vendor, model }: ResolvedModel,
   { models }: MediaRoute<unknown>,
-  kind: LaneKind,
+  kind: MediaKind,
 ): Fault {
   return new Fault("model_not_found", {
     param: "model",
@@ -105,10 +105,10 @@ function shorten(text: string): string {
 export function optionsFor(
   registry: Registry,
   vendor: Vendor,
-  given: Readonly<Record<string, Readonly<Record<string, unknown>>>> | null | undefined,
+  optionsByVendor: Readonly<Record<string, Readonly<Record<string, unknown>>>> | null | undefined,
 ): Readonly<Record<string, unknown>> {
   let options = {};
-  for (const [name, fields] of Object.entries(given ?? {})) {
+  for (const [name, fields] of Object.entries(optionsByVendor ?? {})) {
     const named = registry.find(name);
     if (!named) {
       throw new Fault("invalid_value", {

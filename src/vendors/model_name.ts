@@ -21,7 +21,7 @@ export function resolveTarget(
 
 /**
  * `<provider>/<model_name>` of the unified endpoint; split at the first slash, since names of the
- * aggregator hold more (translation.md §2). An unknown provider is 404, no vendor is called.
+ * aggregator hold more. An unknown provider is 404, no vendor is called.
  */
 export function resolveUnified(registry: Registry, name: string): ResolvedModel {
   const slash = name.indexOf("/");

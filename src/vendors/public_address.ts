@@ -1,21 +1,24 @@
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
 /**
  * Whether an IP address is one of the public internet, so that nothing of the operator's own is
- * behind it (translation.md §11). Text that is no address is not public. Sources: the IANA
- * registries of special-purpose addresses (RFC 6890 and its followers), RFC 6052 for NAT64.
+ * behind it. Text that is no address is not public. Sources: the IANA registries of special-purpose
+ * addresses (RFC 6890 and its followers), RFC 6052 for NAT64.
  */
 export function isPublicAddress(text: string): boolean {
-  const v4 = parseIpv4(text);
-  if (v4 !== undefined) return isPublicIpv4(v4);
-  const v6 = parseIpv6(text);
-  return v6 !== undefined && isPublicIpv6(v6);
+  if (isIPv4(text)) return !special.check(text, "ipv4");
+  // An IPv4 address that is mapped into IPv6 is checked as what it is.
+  return isAddress(text) && global.check(text, "ipv6") && !special.check(text, "ipv6");
 }
 
-/** Whether text is an IP address, as `URL.hostname` shows it without the brackets. */
+/** Whether text is an IP address, as `URL.hostname` shows it without the brackets; no zones. */
 export function isAddress(text: string): boolean {
-  return parseIpv4(text) !== undefined || parseIpv6(text) !== undefined;
+  return isIPv4(text) || isIPv6(text) && !text.includes("%");
 }
 
-const refusedIpv4: readonly (readonly [network: string, bits: number])[] = [
+type Network = readonly [address: string, bits: number];
+
+const specialIpv4: readonly Network[] = [
   ["0.0.0.0", 8], // this network
   ["10.0.0.0", 8], // private
   ["100.64.0.0", 10], // behind carriers' NAT
@@ -34,54 +37,27 @@ const refusedIpv4: readonly (readonly [network: string, bits: number])[] = [
 ];
 
 /** Within 2000::/3; everything outside it is not public anyway. */
-const refusedIpv6: readonly (readonly [network: string, bits: number])[] = [
+const specialIpv6: readonly Network[] = [
   ["2001::", 23], // protocol assignments: Teredo, benchmarks, ORCHID
   ["2001:db8::", 32], // documentation
   ["2002::", 16], // 6to4: leads to whatever IPv4 address it holds
   ["3fff::", 20], // documentation
 ];
 
-function isPublicIpv4(address: bigint): boolean {
-  return !refusedIpv4.some(([network, bits]) => isWithin(address, parseIpv4(network)!, 32 - bits));
-}
+/** NAT64's well-known prefix, which leads to the IPv4 address in the last 32 bits. */
+const nat64 = "64:ff9b::";
 
-function isPublicIpv6(address: bigint): boolean {
-  // Both lead to the IPv4 address in their last 32 bits: mapped, and NAT64's well-known prefix.
-  const upper = address >> 32n;
-  if (upper === 0xffffn || upper === 0x64_ff9bn << 64n) return isPublicIpv4(address & 0xffff_ffffn);
-  if (!isWithin(address, parseIpv6("2000::")!, 125)) return false;
-  return !refusedIpv6.some(([network, bits]) => isWithin(address, parseIpv6(network)!, 128 - bits));
-}
+const special = listOf(specialIpv4, [
+  ...specialIpv6,
+  ...specialIpv4.map(([address, bits]): Network => [nat64 + address, 96 + bits]),
+]);
 
-function isWithin(address: bigint, network: bigint, hostBits: number): boolean {
-  return address >> BigInt(hostBits) === network >> BigInt(hostBits);
-}
+/** The only IPv6 addresses that can be public: global unicast, mapped IPv4, NAT64. */
+const global = listOf([], [["2000::", 3], ["::ffff:0:0", 96], [nat64, 96]]);
 
-/** Four decimal numbers only; other spellings are none, `URL` has made them plain before. */
-function parseIpv4(text: string): bigint | undefined {
-  const parts = text.split(".");
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part))) {
-    return undefined;
-  }
-  if (parts.some((part) => Number(part) > 255)) return undefined;
-  return parts.reduce((value, part) => value << 8n | BigInt(part), 0n);
-}
-
-/** RFC 4291 §2.2 with and without a dotted end; no zones (`fe80::1%eth0`). */
-function parseIpv6(text: string): bigint | undefined {
-  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text);
-  const tail = dotted ? parseIpv4(dotted[2]!) : undefined;
-  if (dotted && tail === undefined) return undefined;
-  const plain = tail === undefined
-    ? text
-    : `${dotted![1]}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`;
-  const halves = plain.split("::");
-  if (halves.length > 2) return undefined;
-  const [before, after] = halves.map((half) => half === "" ? [] : half.split(":"));
-  const given = [...before!, ...after ?? []];
-  if (!given.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
-  if (after ? given.length > 7 : given.length !== 8) return undefined;
-  const zeros = Array<string>(8 - given.length).fill("0");
-  const groups = [...before!, ...zeros, ...after ?? []];
-  return groups.reduce((value, group) => value << 16n | BigInt(`0x${group}`), 0n);
+function listOf(ipv4: readonly Network[], ipv6: readonly Network[]): BlockList {
+  const list = new BlockList();
+  for (const [address, bits] of ipv4) list.addSubnet(address, bits, "ipv4");
+  for (const [address, bits] of ipv6) list.addSubnet(address, bits, "ipv6");
+  return list;
 }

@@ -46,9 +46,31 @@ Deno.test("what is no plain address is not public", () => {
     .concat(["8.8.8.8 ", " 8.8.8.8", "8.8.8.8\n", "+8.8.8.8", "8..8.8", "134744072", "8.8.8.8."])
     .concat([":", ":::", "2606", "2606:", "2606::1::2", "2606:4700::1111%eth0", "[2606::1]"])
     .concat(["2606:1:2:3:4:5:6", "2606:1:2:3:4:5:6:7:8", "2606:1:2:3:4:5:6:7::", "2606::12345"])
-    .concat(["2606::g", "::ffff:8.8.8.256", "::ffff:8.8.8", "8.8.8.8::", "2606::8.8.8.8:1"]);
+    .concat([
+      "2606::g",
+      "fe80::1%eth0",
+      "::ffff:08.8.8.8",
+      "::ffff:0x8.8.8.8",
+      "::ffff:134744072",
+      "::ffff:8.8.8.256",
+      "::ffff:8.8.8",
+      "8.8.8.8::",
+      "2606::8.8.8.8:1",
+    ]);
   for (const text of texts) {
     assert.equal(isAddress(text), false, JSON.stringify(text));
     assert.equal(isPublicAddress(text), false, JSON.stringify(text));
+  }
+});
+
+Deno.test("an address is judged by what it is, however it is written", () => {
+  const same = [
+    ["::ffff:127.0.0.1", "0:0:0:0:0:ffff:127.0.0.1", "::FFFF:7F00:1", "0::ffff:7f00:0001"],
+    ["2001:db8::1", "2001:0DB8:0:0:0:0:0:1", "2001:db8:0:0::0.0.0.1"],
+    ["64:ff9b::10.0.0.1", "0064:ff9b:0:0:0:0:0a00:0001"],
+  ];
+  for (const spelling of same.flat()) {
+    assert.equal(isAddress(spelling), true, spelling);
+    assert.equal(isPublicAddress(spelling), false, spelling);
   }
 });

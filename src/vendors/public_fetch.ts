@@ -10,7 +10,6 @@ import {
   type Resolve,
   systemResolve,
 } from "./public_agents.ts";
-import { publicFault } from "./public_fault.ts";
 import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
@@ -45,13 +44,13 @@ export interface PublicFetchDeps {
   readonly clock: Clock;
   /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
   readonly allowHosts: readonly string[];
-  readonly later?: SetTimer;
+  readonly setTimer?: SetTimer;
   /** Tests have their own names and certificates. */
   readonly resolve?: Resolve;
   readonly connector?: (lookup: Lookup) => Connector;
 }
 
-/** Of one address, whatever a caller of `fetch` asks for (translation.md §11). */
+/** Of one address, whatever a caller of `fetch` asks for. */
 export const maxPublicBytes = 20 * 1024 * 1024;
 
 const totalMs = 10_000;
@@ -66,7 +65,7 @@ export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
   const connections = (lookup: Lookup) => publicConnections(deps.clock, connector(lookup));
   const client: Client = {
     clock: deps.clock,
-    later: deps.later ?? systemSetTimer,
+    setTimer: deps.setTimer ?? systemSetTimer,
     permit: createPermit(deps.allowHosts),
     publicConnections: connections(publicLookup(resolve)),
     trustedConnections: connections(plainLookup(resolve)),
@@ -76,7 +75,7 @@ export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
 
 interface Client {
   readonly clock: Clock;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   readonly permit: Permit;
   readonly publicConnections: ConnectionPool;
   readonly trustedConnections: ConnectionPool;
@@ -90,9 +89,9 @@ async function fetchInTime(
   if (options.signal.aborted) throw new UpstreamAborted();
   const stop = new AbortController();
   const onAbort = () => stop.abort();
-  const watch = new Deadline(client.clock, client.later, onAbort);
+  const deadline = new Deadline(client.clock, client.setTimer, onAbort);
   options.signal.addEventListener("abort", onAbort);
-  watch.limit(totalMs);
+  deadline.limit(totalMs);
   try {
     return await follow(client, url, {
       ...options,
@@ -103,7 +102,7 @@ async function fetchInTime(
     const isOurs = thrown instanceof UpstreamAborted && !options.signal.aborted;
     throw isOurs ? publicFault.timedOut(totalMs) : thrown;
   } finally {
-    watch.stop();
+    deadline.stop();
     options.signal.removeEventListener("abort", onAbort);
   }
 }
@@ -141,7 +140,7 @@ async function ask(
         accept: options.accept.join(", "),
         "accept-encoding": "identity",
         // Some hosts of pictures refuse clients that don't say who they are.
-        "user-agent": "llm-gateway",
+        "user-agent": "demeter",
       },
       body: undefined,
       signal: options.signal,
@@ -190,12 +189,12 @@ export function isAccepted(mimeType: string, accept: readonly string[]): boolean
 }
 
 function readBody(
-  { clock, later }: Client,
+  { clock, setTimer }: Client,
   exchange: Exchange,
   { signal, maxBytes }: PublicFetchOptions,
 ): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const deps = { clock, later, idleMs: totalMs, maxAnswerBytes: Infinity };
+  const deps = { clock, setTimer, idleMs: totalMs, maxAnswerBytes: Infinity };
   const body = createBody(deps, exchange, signal);
   // Copied together at once: a list of a foreign server's tiny pieces would take many times more.
   let bytes = new Uint8Array(Math.min(maxBytes, 64 * 1024));
@@ -224,4 +223,34 @@ function grown(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBu
   const larger = new Uint8Array(size);
   larger.set(bytes);
   return larger;
+}
+
+/**
+ * Why an address was not fetched, in sentences that say "the address" and go behind a field's path.
+ * `notFetched` is one text for what is private, unknown or doesn't answer, so that callers learn
+ * nothing of the operator's network; none names what a name stands for.
+ */
+const publicFault = {
+  notFetched: (note: string) =>
+    fault("can't be fetched: it has to be a public https address that answers", note),
+  tooLarge: (maxBytes: number) => fault(`holds more than ${maxBytes} bytes`),
+  wrongType: (mimeType: string, accept: readonly string[]) =>
+    fault(`holds '${shown(mimeType)}'; expected ${accept.join(", ")}`),
+  encoded: () => fault("answers with a content encoding that was not asked for"),
+  status: (status: number) => fault(`answered with status ${status}; expected 200`),
+  redirects: (max: number) => fault(`redirects more than ${max} times`),
+  timedOut: (ms: number) => fault(`didn't answer completely within ${ms / 1000} seconds`),
+  cut: () => fault("ended before its answer was complete"),
+};
+
+function fault(problem: string, note?: string): Fault {
+  return new Fault("invalid_value", {
+    message: `the address ${problem}`,
+    ...(note === undefined ? {} : { note }),
+  });
+}
+
+/** A foreign server's word: only what a media type is made of, and not much of it. */
+function shown(mimeType: string): string {
+  return mimeType.replace(/[^\w!#$&^.+/-]/g, "?").slice(0, 80);
 }

@@ -20,8 +20,8 @@ interface Setup {
 async function withHost(run: (setup: Setup) => Promise<void>): Promise<void> {
   const timers = new FakeTimers();
   const host = await startFakeVendor();
-  const { clock, later } = timers;
-  const client = createPublicFetch({ clock, later, allowHosts: ["127.0.0.1"] });
+  const { clock, later: setTimer } = timers;
+  const client = createPublicFetch({ clock, setTimer, allowHosts: ["127.0.0.1"] });
   const signal = new AbortController().signal;
   const fetch: Setup["fetch"] = (options = {}) =>
     client.fetch(`${host.url}/a`, { signal, maxBytes: 1000, accept: ["image/*"], ...options });
@@ -247,9 +247,9 @@ Deno.test("an abort hangs up at once, whatever was going on", async () => {
 Deno.test("an abort while a name is looked up leads to no connection afterwards", async () => {
   await withHost(async ({ timers, host }) => {
     const { promise, resolve } = Promise.withResolvers<{ address: string; family: number }[]>();
-    const { clock, later } = timers;
+    const { clock, later: setTimer } = timers;
     const allowHosts = ["files.internal"];
-    const client = createPublicFetch({ clock, later, allowHosts, resolve: () => promise });
+    const client = createPublicFetch({ clock, setTimer, allowHosts, resolve: () => promise });
     const caller = new AbortController();
     const url = `http://files.internal:${host.port}/`;
     const fetching = client.fetch(url, { signal: caller.signal, maxBytes: 1, accept: [] });

@@ -51,7 +51,7 @@ async function withSite(
   const timers = new FakeTimers();
   const client = createPublicFetch({
     clock: timers.clock,
-    later: timers.later,
+    setTimer: timers.later,
     allowHosts,
     resolve: (name) => {
       const found = answers[Math.min(resolved.length, answers.length - 1)] ?? [];
@@ -105,7 +105,7 @@ Deno.test("a public address is fetched over verified TLS, with nothing said but 
       headers: {
         accept: "image/*, application/pdf",
         "accept-encoding": "identity",
-        "user-agent": "llm-gateway",
+        "user-agent": "demeter",
         host: "localhost",
         connection: "close",
       },
@@ -237,7 +237,12 @@ Deno.test("a certificate that nobody vouches for is refused by what is used in p
 Deno.test("the runtime asks the lookup that it is given, and goes nowhere when that refuses", async () => {
   const timers = new FakeTimers();
   const resolve = () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]);
-  const client = createPublicFetch({ ...timers, clock: timers.clock, allowHosts: [], resolve });
+  const client = createPublicFetch({
+    clock: timers.clock,
+    setTimer: timers.later,
+    allowHosts: [],
+    resolve,
+  });
   const thrown = await client.fetch("https://localhost/", options).catch((one: Fault) => one);
   // Had it connected, the note would hold the system's code for a closed port.
   assert.deepEqual([(thrown as Fault).message, (thrown as Fault).note], [notFetched, "not_public"]);

@@ -2,7 +2,7 @@ import type { SettingName } from "../dialects/kernel/canonical_request.ts";
 import type { RefusedSettings } from "../dialects/kernel/refused_settings.ts";
 
 /**
- * What vendors' reasoning models refuse (chat-completions.md §1.2; for the minor versions the
+ * What vendors' reasoning models refuse ( for the minor versions the
  * parameter compatibility in vendor-b's own guide, as `@ai-sdk/openai` 4 and LiteLLM 1.106 have it).
  */
 const sampling = ["temperature", "topP", "logprobs"] as const;

@@ -32,7 +32,7 @@ export type EndpointMapping =
   | { readonly method: MethodKind }
   | { readonly translated: "batch-embed" };
 
-/** One vendor: everything that makes it different from the others (interface.md §4). */
+/** One vendor: everything that makes it different from the others (docs/vendor-paths.md). */
 export interface Vendor {
   readonly label: string;
   readonly aliases: readonly string[];
@@ -317,6 +317,7 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
     modelsPath: row.modelsPath,
     family: existing ? { ...existing.family, aliases } : {
       label: row.label,
+      name: row.label,
       aliases,
       kind: "vendor added by the operator",
       dialects: row.dialects,

@@ -21,7 +21,7 @@ function get(registry: ReturnType<typeof createRegistry>, name: string): Vendor 
 
 const seven = createRegistry({}, []);
 
-/** interface.md §4, row by row. */
+/** docs/vendor-paths.md, row by row. */
 const table: [string, string, string, string, string][] = [
   ["vendor-a", "huggingface", "https://router.huggingface.co/v1", "chat, responses", "bearer"],
   ["vendor-b", "openai", "https://api.openai.com/v1", "chat, responses", "bearer"],
@@ -105,9 +105,9 @@ const sharing: [string, Parameters<typeof createRegistry>, string, string][] = [
   ],
   ["what VENDORS_FILE says of vendor-d", [{ "vendor-d": d }, [dRow]], dRow.baseUrl, "file-key"],
 ];
-for (const [name, parts, baseUrl, key] of sharing) {
+for (const [name, deps, baseUrl, key] of sharing) {
   Deno.test(`vendor-e uses ${name}`, () => {
-    const vendor = get(createRegistry(...parts), "vendor-e");
+    const vendor = get(createRegistry(...deps), "vendor-e");
     assert.deepEqual([vendor.baseUrl, vendor.apiKey?.reveal()], [baseUrl, key]);
   });
 }

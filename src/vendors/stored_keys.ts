@@ -1,23 +1,23 @@
 import type { Registry, Vendor } from "./registry.ts";
 
-/** Vendors whose keys accounts may store (spec.md, Vendor key). */
-const storable: readonly string[] = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
+/** Vendors whose keys accounts may store. */
+const labels: readonly string[] = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
 
 /** All vendors whose keys may be stored. */
 export function vendorsWithStoredKeys(registry: Registry): Vendor[] {
-  return registry.all.filter(({ label }) => storable.includes(label));
+  return registry.all.filter(({ label }) => labels.includes(label));
 }
 
 /** The vendor that is named by label or alias. Throws an Error of one line for any other. */
 export function canStoreKeyOf(registry: Registry, name: string): Vendor {
   const vendor = registry.find(name);
-  if (vendor && storable.includes(vendor.label)) return vendor;
+  if (vendor && labels.includes(vendor.label)) return vendor;
   const names = vendorsWithStoredKeys(registry).map(({ label, aliases }) =>
     [label, ...aliases].join("/")
   );
   const expected = `expected one of ${names.join(", ")}`;
   if (!vendor) throw new Error(expected);
-  if (storable.includes(vendor.sharesWith)) {
+  if (labels.includes(vendor.sharesWith)) {
     throw new Error(`${vendor.label} uses the key that is stored for ${vendor.sharesWith}`);
   }
   throw new Error(`keys of ${vendor.label} can't be stored: ${expected}`);

@@ -17,7 +17,7 @@ export type { BodyHandlers, UpstreamBody };
 /**
  * The only outbound HTTP client. It stands on undici, whose connections have a parser each: those of
  * node:http come from a pool that listeners share, so that a caller's bytes once were read as a
- * vendor's answer. Reading a fetch body chunk by chunk is several times slower (design.md §4). It
+ * vendor's answer. Reading a fetch body chunk by chunk is several times slower. It
  * follows no redirects and knows no proxies.
  */
 export interface Upstream {
@@ -82,7 +82,7 @@ export interface UpstreamOptions {
   /** How long a connection rests between two calls while another one can be had. */
   readonly settleMs?: number;
   readonly random?: () => number;
-  readonly later?: SetTimer;
+  readonly setTimer?: SetTimer;
 }
 
 /** Whether a call or a body ended because the caller's signal fired. */
@@ -95,7 +95,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const client: Client = {
     ...options,
     random: options.random ?? Math.random,
-    later: options.later ?? systemSetTimer,
+    setTimer: options.setTimer ?? systemSetTimer,
     connections: new ConnectionPool({
       clock: options.clock,
       connector: createConnector(),
@@ -116,7 +116,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
 interface Client extends UpstreamOptions {
   readonly random: () => number;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   readonly connections: ConnectionPool;
   closed: boolean;
 }
@@ -137,19 +137,19 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
   while (true) {
     if (request.signal.aborted) throw new UpstreamAborted();
     if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
-    const tried = await tryOnce(client, prepared, log, request.silenceMs);
-    if (tried instanceof AttemptFailure && client.closed) throw tried.fault;
-    if (tried instanceof AttemptFailure && tried.kind === "stale" && stale < maxStale) {
+    const outcome = await tryOnce(client, prepared, log, request.silenceMs);
+    if (outcome instanceof AttemptFailure && client.closed) throw outcome.fault;
+    if (outcome instanceof AttemptFailure && outcome.kind === "stale" && stale < maxStale) {
       stale++;
       client.connections.dropIdle(prepared.url.origin);
       continue;
     }
-    const delayMs = request.retry === false ? undefined : delayAfter(client, tried, state);
+    const delayMs = request.retry === false ? undefined : delayAfter(client, outcome, state);
     if (delayMs === undefined) {
-      if (tried instanceof AttemptFailure) throw tried.fault;
-      return answerOf(client, tried, request, log);
+      if (outcome instanceof AttemptFailure) throw outcome.fault;
+      return answerOf(client, outcome, request, log);
     }
-    const discard = tried instanceof AttemptFailure ? () => {} : drain(tried);
+    const discard = outcome instanceof AttemptFailure ? () => {} : drain(outcome);
     try {
       await wait(client, delayMs, request.signal);
     } finally {
@@ -166,7 +166,7 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
   for (const [name, value] of Object.entries(request.headers)) {
     if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
   }
-  // Compressed events would have to be decoded before they can be read (field.md 32).
+  // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
   if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
   const { method, signal } = request;
@@ -185,7 +185,7 @@ async function piecesOf(client: Client, body: RequestBytes): Promise<readonly Ui
     if (to < body.length && (body.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
     pieces.push(encoder.encode(body.slice(from, to)));
     from = to;
-    await new Promise<void>((resolve) => client.later(0, resolve));
+    await new Promise<void>((resolve) => client.setTimer(0, resolve));
   }
   return pieces;
 }
@@ -206,12 +206,12 @@ async function tryOnce(
   log: AttemptLogEntry[],
   silenceMs = 0,
 ): Promise<Exchange | AttemptFailure> {
-  const { clock, later, connections } = client;
+  const { clock, setTimer, connections } = client;
   const { connectMs } = client.timeouts;
   const firstByteMs = Math.max(client.timeouts.firstByteMs, silenceMs);
   const startMs = clock.monotonicMs();
   try {
-    const deps = { clock, later, connections, connectMs, firstByteMs };
+    const deps = { clock, setTimer, connections, connectMs, firstByteMs };
     const exchange = await attempt(deps, request);
     log.push({ status: exchange.status, ms: clock.monotonicMs() - startMs });
     return exchange;
@@ -224,14 +224,14 @@ async function tryOnce(
 
 function delayAfter(
   client: Client,
-  tried: Exchange | AttemptFailure,
+  outcome: Exchange | AttemptFailure,
   state: { retries: number; waitedMs: number },
 ): number | undefined {
-  if (tried instanceof AttemptFailure) {
-    return tried.kind === "connect" ? nextDelayMs(state, client.random) : undefined;
+  if (outcome instanceof AttemptFailure) {
+    return outcome.kind === "connect" ? nextDelayMs(state, client.random) : undefined;
   }
-  if (!isRetryStatus(tried.status)) return undefined;
-  return nextDelayMs(state, client.random, retryAfterMs(tried.headers, client.clock.now()));
+  if (!isRetryStatus(outcome.status)) return undefined;
+  return nextDelayMs(state, client.random, retryAfterMs(outcome.headers, client.clock.now()));
 }
 
 function answerOf(
@@ -240,9 +240,9 @@ function answerOf(
   { signal, silenceMs = 0 }: UpstreamRequest,
   log: AttemptLogEntry[],
 ): UpstreamAnswer {
-  const { clock, later, maxAnswerBytes } = client;
+  const { clock, setTimer, maxAnswerBytes } = client;
   const idleMs = Math.max(client.timeouts.idleMs, silenceMs);
-  const deps = { clock, later, maxAnswerBytes, idleMs };
+  const deps = { clock, setTimer, maxAnswerBytes, idleMs };
   const body = createBody(deps, exchange, signal);
   let headers = exchange.headers;
   if ("content-encoding" in headers) {
@@ -279,7 +279,7 @@ function wait(client: Client, ms: number, signal: AbortSignal): Promise<void> {
       cancel();
       reject(new UpstreamAborted());
     };
-    const cancel = client.later(ms, () => {
+    const cancel = client.setTimer(ms, () => {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });

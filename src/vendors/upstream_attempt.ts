@@ -24,7 +24,7 @@ export interface AttemptRequest {
 
 export interface AttemptDeps {
   readonly clock: Clock;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   readonly connectMs: number;
   readonly firstByteMs: number;
   readonly connections: ConnectionPool;
@@ -65,7 +65,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
   readonly #request: AttemptRequest;
   readonly #resolve: (exchange: Exchange) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #watch: Deadline;
+  readonly #deadline: Deadline;
   #state: Progress | "answering" | "over" = "queued";
   #connection: Connection | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -90,14 +90,14 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     this.#request = request;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#watch = new Deadline(deps.clock, deps.later, () => {
+    this.#deadline = new Deadline(deps.clock, deps.setTimer, () => {
       if (this.#isAsking()) this.#fail(timeoutFailure(this.#state as Progress));
     }, true);
   }
 
   start(): void {
     this.#request.signal.addEventListener("abort", this.#onAbort);
-    this.#watch.limit(this.#deps.connectMs);
+    this.#deadline.limit(this.#deps.connectMs);
     const { origin } = this.#request.url;
     this.#leaveQueue = this.#deps.connections.take(origin, (connection) => this.#send(connection));
   }
@@ -125,12 +125,12 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     this.#controller = controller;
     this.#state = "sent";
     if (this.#connection) this.#connection.awaitsHead = true;
-    this.#watch.limit(this.#deps.firstByteMs);
+    this.#deadline.limit(this.#deps.firstByteMs);
   }
 
   /** A large body takes its time; the vendor's time to answer begins when it has been taken. */
   onRequestSent(): void {
-    const restart = () => this.#state === "sent" && this.#watch.limit(this.#deps.firstByteMs);
+    const restart = () => this.#state === "sent" && this.#deadline.limit(this.#deps.firstByteMs);
     restart();
     if ((this.#connection?.unsentBytes ?? 0) > 0) this.#connection?.onSent(restart);
   }
@@ -188,7 +188,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
 
   #settle(state: "answering" | "over"): void {
     this.#state = state;
-    this.#watch.stop();
+    this.#deadline.stop();
     this.#request.signal.removeEventListener("abort", this.#onAbort);
   }
 

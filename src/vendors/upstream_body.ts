@@ -35,7 +35,7 @@ export interface UpstreamBody {
 
 export interface BodyDeps {
   readonly clock: Clock;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   readonly idleMs: number;
   /** Cap on the body's bytes, both as sent and decoded. */
   readonly maxAnswerBytes: number;
@@ -50,7 +50,7 @@ class Body implements UpstreamBody {
   readonly #deps: BodyDeps;
   readonly #exchange: Exchange;
   readonly #signal: AbortSignal;
-  readonly #watch: Deadline;
+  readonly #deadline: Deadline;
   /** Between the exchange and the reader, where the vendor compresses. */
   #decoder: Transform | undefined;
   #handlers: BodyHandlers | undefined;
@@ -65,7 +65,7 @@ class Body implements UpstreamBody {
     this.#deps = deps;
     this.#exchange = exchange;
     this.#signal = signal;
-    this.#watch = new Deadline(deps.clock, deps.later, () => {
+    this.#deadline = new Deadline(deps.clock, deps.setTimer, () => {
       this.#fail(new Fault("upstream_timeout", { note: "The vendor went silent while answering" }));
     }, true);
     // From the beginning, so that a cut or an abort before anybody reads is not lost.
@@ -83,7 +83,7 @@ class Body implements UpstreamBody {
     this.#handlers = handlers;
     if (this.#failure) handlers.error(this.#failure.reason);
     if (this.#over) return;
-    if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
+    if (!this.#paused) this.#deadline.limit(this.#deps.idleMs);
     const { headers } = this.#exchange;
     const decoder = decoderFor(headers["content-encoding"]?.trim().toLowerCase() ?? "");
     if (decoder === "unknown") return this.#invalid("uses a content encoding not asked for");
@@ -123,7 +123,7 @@ class Body implements UpstreamBody {
   pause(): void {
     if (this.#over) return;
     this.#paused = true;
-    this.#watch.suspend();
+    this.#deadline.suspend();
     if (this.#decoder) this.#decoder.pause();
     else this.#exchange.pause();
   }
@@ -132,7 +132,7 @@ class Body implements UpstreamBody {
     if (this.#over || !this.#paused) return;
     this.#paused = false;
     if (!this.#handlers) return;
-    this.#watch.limit(this.#deps.idleMs);
+    this.#deadline.limit(this.#deps.idleMs);
     if (this.#decoder) this.#decoder.resume();
     else this.#exchange.resume();
   }
@@ -144,7 +144,7 @@ class Body implements UpstreamBody {
   /** Bytes came over the wire: the vendor is alive. */
   #arrived(chunk: Uint8Array): void {
     if (this.#over) return;
-    if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
+    if (!this.#paused) this.#deadline.limit(this.#deps.idleMs);
     this.#rawBytes += chunk.byteLength;
     if (this.#rawBytes > this.#deps.maxAnswerBytes) return this.#tooLarge();
     if (this.#decoder === undefined) this.#take(chunk);
@@ -197,7 +197,7 @@ class Body implements UpstreamBody {
   #finish(): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#watch.stop();
+    this.#deadline.stop();
     this.#signal.removeEventListener("abort", this.#onAbort);
     return true;
   }

@@ -30,7 +30,7 @@ export interface PoolOptions {
 
 const maxFree = 256;
 /** How long no connection is kept to a host that sent bytes outside of an answer. */
-const distrustMs = 60_000;
+const quarantineMs = 60_000;
 /** As much as a whole head of an answer may have. */
 const maxHeadBytes = 16 * 1024;
 
@@ -136,10 +136,10 @@ class Host {
    * It sent bytes outside of an answer. Some that come late can't be told from the answer to the
    * next request, so for a while there is no next request on its connections.
    */
-  distrust(): void {
+  quarantine(): void {
     const { clock, keepMs } = this.pool.options;
     if (keepMs === 0) return;
-    this.#distrustedUntilMs = clock.monotonicMs() + distrustMs;
+    this.#distrustedUntilMs = clock.monotonicMs() + quarantineMs;
     this.dropIdle();
   }
 
@@ -185,10 +185,10 @@ export class Connection {
       ...(keepMs > 0 && { keepAliveTimeout: keepMs, keepAliveMaxTimeout: keepMs }),
     });
     this.#client.on("disconnect", (_origin, _targets, error) => {
-      const distrust = isNotHttp(codeOf(error));
+      const quarantine = isNotHttp(codeOf(error));
       // One that is lent may be made anew by the client, when nothing has been sent on it.
-      if (this.#state === "free") this.destroy(distrust);
-      else if (distrust) this.#host.distrust();
+      if (this.#state === "free") this.destroy(quarantine);
+      else if (quarantine) this.#host.quarantine();
     });
   }
 
@@ -247,13 +247,13 @@ export class Connection {
   }
 
   /** Closes it at once. `distrust`: the other side doesn't keep to the protocol. */
-  destroy(distrust = false): void {
+  destroy(quarantine = false): void {
     if (this.#state === "gone") return;
     this.#state = "gone";
     this.#client.destroy().catch(() => {});
     // One that is still being made is not known to the client.
     this.#socket?.destroy();
-    if (distrust) this.#host.distrust();
+    if (quarantine) this.#host.quarantine();
     this.#host.gone(this);
   }
 }

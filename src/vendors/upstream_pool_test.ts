@@ -31,7 +31,7 @@ Deno.test("a kept connection that nobody uses is closed", async () => {
     keepMs: 50,
     settleMs: 0,
   });
-  const deps = { clock: systemClock, later: systemSetTimer, connectMs: 5000, firstByteMs: 5000 };
+  const deps = { clock: systemClock, setTimer: systemSetTimer, connectMs: 5000, firstByteMs: 5000 };
   const { signal } = new AbortController();
   const request = { url: new URL(vendor.url), method: "GET", headers: {}, body: undefined, signal };
   const exchange = await attempt({ ...deps, connections }, request);

@@ -1,4 +1,4 @@
-/** When a failed try is repeated (interface.md §5, Retries): pure rules, no waiting here. */
+/** When a failed try is repeated (docs/calling.md): pure rules, no waiting here. */
 export interface RetryState {
   /** Repetitions so far; sockets that had gone stale don't count. */
   readonly retries: number;

@@ -137,7 +137,7 @@ Deno.test("without the caller's own version the row's is sent", () => {
   assert.deepEqual(built, { "x-api-key": "vendor-key", "anthropic-version": "2023-06-01" });
 });
 
-/** What a vendor's answer may carry; protocols/chat-completions.md §5 and RFC 9110 §7.6.1. */
+/** What a vendor's answer may carry; RFC 9110 §7.6.1. */
 const kept = {
   "content-type": "text/event-stream",
   "content-language": "en",

@@ -1,5 +1,6 @@
 import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
+import { dialectNames } from "../../contracts/calls/vendors.ts";
 import { Secret } from "../base/secret.ts";
 import type { CustomVendor } from "./registry.ts";
 
@@ -8,7 +9,7 @@ const name = z.string().regex(
   "expected lower-case letters, digits and dashes",
 );
 
-const dialect = z.enum(["chat", "responses", "messages", "generate"]);
+const dialect = z.enum(dialectNames);
 
 const file = z.array(z.strictObject({
   label: name,
@@ -35,7 +36,7 @@ const reserved = [
 ];
 
 /**
- * Reads `VENDORS_FILE` (interface.md §2): a JSON array of vendor rows. Throws an Error of one line
+ * Reads `VENDORS_FILE` (docs/configuration.md): a JSON array of vendor rows. Throws an Error of one line
  * that names the field. `secretFrom` gives the value of the variable that a row names.
  */
 export function parseVendorsFile(
@@ -51,8 +52,8 @@ export function parseVendorsFile(
   const parsed = file.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
-    const place = z.core.toDotPath(issue.path) || "the file";
-    throw new Error(`${place}: ${issue.message}`);
+    const path = z.core.toDotPath(issue.path) || "the file";
+    throw new Error(`${path}: ${issue.message}`);
   }
   return parsed.data.map((row, index) => {
     const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));

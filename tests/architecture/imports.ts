@@ -49,14 +49,16 @@ function parseImports(path: string, text: string): Import[] {
       const first = node.arguments[0];
       if (node.arguments.length === 2 && first !== undefined && isRelative(first)) add(first);
     },
-    'CallExpression[callee.name="programModule"]': (node: Deno.lint.CallExpression) => {
-      const path = stringValue(node.arguments[0]);
-      if (path === undefined) return;
-      found.push({ specifier: path, path, line: lineAt(text, node.range[0]), typeOnly: false });
+    // One visitor that looks for itself: selectors with attributes take five times as long.
+    CallExpression: ({ callee, arguments: [first = null] }) => {
+      if (callee.type === "Identifier" && callee.name === "programModule") {
+        const path = stringValue(first);
+        if (path === undefined || first === null) return;
+        found.push({ specifier: path, path, line: lineAt(text, first.range[0]), typeOnly: false });
+      }
+      if (callee.type !== "MemberExpression" || callee.object.type !== "MetaProperty") return;
+      if (callee.property.type === "Identifier" && callee.property.name === "resolve") add(first);
     },
-    'CallExpression[callee.property.name="resolve"][callee.object.type="MetaProperty"]': (
-      node: Deno.lint.CallExpression,
-    ) => add(node.arguments[0] ?? null),
   }));
   return found;
 }

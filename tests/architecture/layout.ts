@@ -29,7 +29,11 @@ const kernel = ["base", "contracts", "shared"];
 
 /** A subject of the product: its rules and services, which never touch the database. */
 function subject(name: string, ...may: string[]): Folder {
-  return { name, holds: new RegExp(`^src/${name}/(?!(.*/)?store/)`), may: [...kernel, ...may] };
+  return {
+    name,
+    holds: new RegExp(`^src/${name}/(?!(.*/)?store/|wire\\.ts$)`),
+    may: [...kernel, ...may],
+  };
 }
 
 /** The SQL of a subject: the only place where its tables are named. */
@@ -43,6 +47,13 @@ const subjects = [
   ...["audit", "background", "cohorts", "credit", "erasure", "evals", "exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
   ...["relay", "repricing", "usage", "vendors", "dialects/kernel"],
+];
+
+/** What only a subject's own `wire.ts` and the composition root put together. */
+const stores = [
+  ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
+  ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
+  "database",
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -121,6 +132,9 @@ export const folders: readonly Folder[] = [
   store("exports", "audit", "audit/store", "records"),
   subject("cohorts"),
   store("cohorts", "records"),
+
+  // `src/<subject>/wire.ts` builds a subject with its store, for the composition root alone.
+  { name: "wires", holds: /^src\/\w+\/wire\.ts$/, may: [...kernel, ...subjects, ...stores] },
 
   { name: "http", holds: /^src\/http\//, may: [...kernel, ...subjects] },
   { name: "dashboard", holds: /^src\/dashboard\//, may: [...kernel, ...subjects] },

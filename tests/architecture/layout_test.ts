@@ -15,11 +15,11 @@ Deno.test("imports that the table allows are fine", () => {
     ["main.ts", "./src/main/run_server.ts"],
     ["src/main/app.ts", "../http/bind.ts"],
     ["src/main/application.ts", "./config.ts"],
-    ["src/main/wiring/money.ts", "../../credit/store/ledger.ts"],
+    ["src/credit/wire.ts", "./store/ledger.ts"],
     ["src/http/routes/chat.ts", "../../relay/relay.ts"],
     ["src/relay/relay.ts", "../vendors/upstream.ts"],
     ["src/vendors/catalogue.ts", "../dialects/kernel/dialect.ts"],
-    ["src/dialects/text/chat/request.ts", "../../kernel/canonical.ts"],
+    ["src/dialects/text/chat/splice.ts", "../../kernel/canonical.ts"],
     ["src/keys/store/api_keys.ts", "../api_key.ts"],
     ["src/relay/conversation/store/stored_responses.ts", "../../../database/database.ts"],
     ["src/shared/fault.ts", "../../contracts/kernel/errors.ts"],
@@ -45,6 +45,8 @@ Deno.test("an import that the table doesn't allow is found", () => {
     ["src/http/a.ts", "../dashboard/b.tsx"],
     ["src/http/a.ts", "../keys/store/b.ts"],
     ["src/evals/a.ts", "./store/b.ts"],
+    ["src/evals/a.ts", "./wire.ts"],
+    ["src/evals/wire.ts", "../main/config.ts"],
     ["src/evals/store/a.ts", "../../credit/store/b.ts"],
     ["src/cohorts/a.ts", "../evals/b.ts"],
   ];
@@ -73,7 +75,7 @@ Deno.test("the table has no circles, and names only what is in it", () => {
 });
 
 Deno.test("a dialect that knows another is found", () => {
-  const found = verdict("src/dialects/text/chat/request.ts", "../messages/request.ts");
+  const found = verdict("src/dialects/text/chat/splice.ts", "../messages/request.ts");
   assert.match(found ?? "", /chat must not know dialect messages/);
 });
 

@@ -85,7 +85,7 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   },
   {
     file:
-      /^src\/(shared\/interaction|dialects\/(kernel\/response_rewriter|text\/\w+\/(finish|candidate)))\.ts$/,
+      /^src\/(shared\/interaction|dialects\/(kernel\/response_rewriter|text\/\w+\/(finish_reason|answer\/candidate_reader)))\.ts$/,
     words: /^tool_calls$/,
     why: "a value of that column",
   },
@@ -105,12 +105,12 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "a column of the kept reasoning",
   },
   {
-    file: /^src\/dialects\/text\/chat\/decode_messages\.ts$/,
+    file: /^src\/dialects\/text\/chat\/request\/decode_messages\.ts$/,
     words: /^thoughtSignature$/,
     why: "an extension of chat carries the other's signature (chat-completions.md §2)",
   },
   {
-    file: /^src\/dialects\/text\/responses\/foreign\.ts$/,
+    file: /^src\/dialects\/text\/responses\/request\/unsupported_fields\.ts$/,
     words: /^(logit_bias|frequency_penalty|presence_penalty)$/,
     why: "callers send them although the dialect has none, and mean them",
   },
@@ -131,7 +131,7 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "what callers call a cache mark, whichever dialect they speak",
   },
   {
-    file: /^src\/dialects\/text\/messages\/search_blocks\.ts$/,
+    file: /^src\/dialects\/text\/messages\/answer\/search_blocks\.ts$/,
     words: /^encrypted_content$/,
     why: "messages has a field of that name too, in what its searches find",
   },

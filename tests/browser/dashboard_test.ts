@@ -1,6 +1,6 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
-import { openPage } from "./chromium.ts";
+import { openPage, schemesFor } from "./chromium.ts";
 import { claimAs, looksFine, signInAs, start } from "./world.ts";
 
 Deno.test("a person claims the gateway, makes a key, calls with it and takes it back", async () => {
@@ -74,7 +74,7 @@ Deno.test("a stranger with an account at the same provider gets nothing", async 
   assert.match(other.page.url(), /\/dashboard\/sign-in\?/);
 });
 
-for (const scheme of ["light", "dark"] as const) {
+for (const scheme of schemesFor("axe, any page")) {
   Deno.test(`axe finds no violation on any page, ${scheme}`, async () => {
     await using world = await start(scheme);
     const { service, page } = world;

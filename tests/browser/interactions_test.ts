@@ -1,7 +1,7 @@
 /** The pages on interactions in a real browser. */
 import assert from "@std/assert";
 import type { Page } from "playwright-core";
-import { openPage, pictureWidths } from "./chromium.ts";
+import { openPage, pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 import { looksFine, startAsOwner } from "./world.ts";
 
@@ -109,7 +109,7 @@ Deno.test("without script filters, pages and the reload work", async () => {
   assert.equal((await idsOf(page)).length, 1);
 });
 
-for (const scheme of ["light", "dark"] as const) {
+for (const scheme of schemesFor("axe, the pages on interactions")) {
   Deno.test(`axe finds no violation on the pages on interactions, ${scheme}`, async () => {
     await using world = await startAsOwner(scheme);
     const { service, page } = world;

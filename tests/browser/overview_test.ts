@@ -1,33 +1,31 @@
 /** The overview of a busy account in a real browser. */
 import assert from "@std/assert";
 import { startBusyService } from "../support/busy_service.ts";
-import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { desktop, looksFor, openChromium, openPage } from "./chromium.ts";
 import { looksFine } from "./world.ts";
 
 Deno.test("the overview is fine in light and dark, on desks and phones, opened and closed", async () => {
   await using world = await start();
-  for (const scheme of ["light", "dark"] as const) {
-    for (const viewport of [desktop, phone]) {
-      const { page, complaints, context } = await world.open({ scheme, viewport });
-      // Colours and width are looked at in pairs: what differs between them is little.
-      const isPair = (scheme === "light") === (viewport === desktop);
-      const queries = isPair ? ["", "?range=24h&by=app", "?range=90d&by=key", "?from=x"] : [""];
-      for (const query of queries) {
-        await page.goto(`${world.baseUrl}/dashboard/overview${query}`);
-        await looksFine(page, `${query} ${scheme}`);
-      }
-      for (const summary of await page.locator("main details > summary").all()) {
-        await summary.click();
-        // The one of the range covers others.
-        if (await summary.evaluate((one) => one.classList.contains("button"))) {
-          await looksFine(page, `range ${scheme}`);
-          await summary.click();
-        }
-      }
-      await looksFine(page, `opened ${scheme}`);
-      assert.deepEqual(complaints, []);
-      await context.close();
+  for (const { scheme, viewport } of looksFor("overview")) {
+    const { page, complaints, context } = await world.open({ scheme, viewport });
+    // Colours and width are looked at in pairs: what differs between them is little.
+    const isPair = (scheme === "light") === (viewport === desktop);
+    const queries = isPair ? ["", "?range=24h&by=app", "?range=90d&by=key", "?from=x"] : [""];
+    for (const query of queries) {
+      await page.goto(`${world.baseUrl}/dashboard/overview${query}`);
+      await looksFine(page, `${query} ${scheme}`);
     }
+    for (const summary of await page.locator("main details > summary").all()) {
+      await summary.click();
+      // The one of the range covers others.
+      if (await summary.evaluate((one) => one.classList.contains("button"))) {
+        await looksFine(page, `range ${scheme}`);
+        await summary.click();
+      }
+    }
+    await looksFine(page, `opened ${scheme}`);
+    assert.deepEqual(complaints, []);
+    await context.close();
   }
 });
 

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
 import { startSimulatedService } from "../support/service.ts";
-import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { looksFor, openChromium, openPage } from "./chromium.ts";
 import { looksFine } from "./world.ts";
 
 Deno.test("an answer streams into the page, can be stopped, and leads to its record", async () => {
@@ -45,24 +45,22 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
 
 Deno.test("the playground is fine in light and dark, on desks and phones", async () => {
   await using world = await start();
-  for (const scheme of ["light", "dark"] as const) {
-    for (const viewport of [desktop, phone]) {
-      const { page, complaints, context } = await world.open({ scheme, viewport });
-      await page.goto(`${world.baseUrl}/dashboard/playground`);
-      await looksFine(page, `empty ${scheme}`);
-      await page.fill("#prompt", "Some code:\n```js\nconst a = 1;\n```\nThank you");
-      await page.click("#send");
-      await page.waitForSelector(".took:has-text('tokens in')");
-      await page.click("#show-code");
-      await page.waitForSelector("#code .snippet");
-      await looksFine(page, `answered ${scheme}`);
-      await page.fill("#prompt", "[error:400]");
-      await page.click("#send");
-      await page.waitForSelector("#problem:not([hidden])");
-      await looksFine(page, `failed ${scheme}`);
-      assert.deepEqual(complaints, []);
-      await context.close();
-    }
+  for (const { scheme, viewport } of looksFor("playground")) {
+    const { page, complaints, context } = await world.open({ scheme, viewport });
+    await page.goto(`${world.baseUrl}/dashboard/playground`);
+    await looksFine(page, `empty ${scheme}`);
+    await page.fill("#prompt", "Some code:\n```js\nconst a = 1;\n```\nThank you");
+    await page.click("#send");
+    await page.waitForSelector(".took:has-text('tokens in')");
+    await page.click("#show-code");
+    await page.waitForSelector("#code .snippet");
+    await looksFine(page, `answered ${scheme}`);
+    await page.fill("#prompt", "[error:400]");
+    await page.click("#send");
+    await page.waitForSelector("#problem:not([hidden])");
+    await looksFine(page, `failed ${scheme}`);
+    assert.deepEqual(complaints, []);
+    await context.close();
   }
 });
 

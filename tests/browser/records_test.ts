@@ -1,10 +1,10 @@
 /** Cohorts, evaluations, exports, deletions and settings in a real browser. */
 import assert from "@std/assert";
-import { desktop, phone } from "./chromium.ts";
+import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { looksFine, startAsOwner } from "./world.ts";
 
-for (const scheme of ["light", "dark"] as const) {
+for (const scheme of schemesFor("axe, the pages of records")) {
   Deno.test(`axe finds no violation on the pages of records, ${scheme}`, async () => {
     await using world = await startAsOwner(scheme);
     const { page, service } = world;

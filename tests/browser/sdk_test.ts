@@ -37,7 +37,7 @@ Deno.test({
 });
 
 const page = `<!doctype html><title>Somebody's page</title><script type="importmap">
-{"imports": {"@llm-gateway/client": "/node_modules/@llm-gateway/client/mod.js"}}
+{"imports": {"@demeter-gateway/client": "/node_modules/@demeter-gateway/client/mod.js"}}
 </script>`;
 
 /** A web server of somebody else's: the page, and the folder's scripts. */

@@ -26,7 +26,10 @@ const document: FuzzedDocument = JSON.parse(
 const check = answerCheck(document);
 const resolve = (reference: string) => at<Schema>(document, reference);
 const service = shared(() =>
-  startSimulatedService({ MAX_BODY_BYTES: "200000", STARTING_CREDIT_USD: "100000" })
+  startSimulatedService(
+    { MAX_BODY_BYTES: "200000", STARTING_CREDIT_USD: "100000" },
+    { database: "any" },
+  )
 );
 
 interface Told {

@@ -29,7 +29,7 @@ interface LineEvent {
   text?: string;
   message?: string;
   id?: string | null;
-  words?: string;
+  summary?: string;
 }
 
 /** What a script gets. */

@@ -1,6 +1,6 @@
 /** What each dialect can carry, on a model that takes all of it. */
 import type { Reasoning } from "../../src/dialects/kernel/canonical_request.ts";
-import type { Name } from "./lane.ts";
+import type { Name } from "./translated.ts";
 import { type Abilities, data } from "./sample_requests.ts";
 
 const schema = {

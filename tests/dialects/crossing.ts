@@ -1,9 +1,9 @@
 /** A request on its way from a caller's dialect to a vendor's, as a table of cases describes it. */
 import assert from "@std/assert";
 import type { CanonicalRequest } from "../../src/dialects/kernel/canonical_request.ts";
-import type { EncodedRequest } from "../../src/dialects/kernel/translator.ts";
+import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { Fault } from "../../src/shared/fault.ts";
-import { dialects, type Name } from "./lane.ts";
+import { dialects, type Name } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 

@@ -6,7 +6,7 @@ import type {
 } from "../../src/dialects/kernel/canonical.ts";
 import type { FinishReason } from "../../src/shared/interaction.ts";
 import type { Said } from "../support/grammar/said.ts";
-import type { Name } from "./lane.ts";
+import type { Name } from "./translated.ts";
 
 export interface Facts {
   choices: ChoiceFacts[];

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { type Facts, factsOf } from "./facts.ts";
-import { decodeStream, dialects, type Name, names } from "./lane.ts";
+import { decodeStream, dialects, type Name, names } from "./translated.ts";
 import { answersOf, framesOf, recordingsIn } from "./recordings.ts";
 import { registerMatrix } from "./register.ts";
 

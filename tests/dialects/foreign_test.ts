@@ -1,7 +1,7 @@
 /** Fields of a caller's body that no other dialect has a word for are named, wherever they stand. */
 import assert from "@std/assert";
 import { call, calls, cross, hello, result, tool, user } from "./crossing.ts";
-import { type Name, names } from "./lane.ts";
+import { type Name, names } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 

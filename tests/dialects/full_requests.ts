@@ -1,5 +1,5 @@
 /** A request of each dialect that uses every object which the dialect's decoder reads. */
-import type { Name } from "./lane.ts";
+import type { Name } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 

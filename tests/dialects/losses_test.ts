@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import { everything } from "./abilities.ts";
-import { dialects, type Name, names } from "./lane.ts";
+import { dialects, type Name, names } from "./translated.ts";
 import { Random } from "./random.ts";
 import { sampleRequest } from "./sample_requests.ts";
 import { vanished } from "./vanished.ts";

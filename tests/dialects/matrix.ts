@@ -15,7 +15,7 @@ import {
   type Relayed,
   relayStream,
   writeWhole,
-} from "./lane.ts";
+} from "./translated.ts";
 import { Random } from "./random.ts";
 import type { Progress } from "./recordings.ts";
 

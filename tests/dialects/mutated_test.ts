@@ -15,7 +15,7 @@ import {
   readWhole,
   relayStream,
   writeWhole,
-} from "./lane.ts";
+} from "./translated.ts";
 import { Random } from "./random.ts";
 import { framesOf } from "./recordings.ts";
 import { syntheticStream } from "./synthetic.ts";

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { decode } from "./crossing.ts";
 import { callersOwn, fullRequests } from "./full_requests.ts";
-import { names } from "./lane.ts";
+import { names } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 
@@ -11,12 +11,12 @@ const field = "unheard_of";
 for (const name of names) {
   fullRequests[name].forEach((body, number) => {
     Deno.test(`${name} request ${number + 1}: a field unknown to the decoder is named in every object`, () => {
-      const before = decode(name, body).foreign.map(({ path }) => path);
+      const before = decode(name, body).unsupported.map(({ path }) => path);
       const places = objectsIn(body, "");
       assert.ok(places.length > 1);
       for (const place of places) {
         const path = `${place}.${field}`;
-        const found = decode(name, withField(body, place, "x")).foreign;
+        const found = decode(name, withField(body, place, "x")).unsupported;
         assert.deepEqual(found.map((one) => one.path).filter((one) => !before.includes(one)), [
           path,
         ]);
@@ -25,10 +25,10 @@ for (const name of names) {
     });
 
     Deno.test(`${name} request ${number + 1}: an unknown field that says nothing is no loss, wherever it stands`, () => {
-      const before = decode(name, body).foreign;
+      const before = decode(name, body).unsupported;
       for (const place of objectsIn(body, "")) {
         for (const nothing of [null, false, []]) {
-          const { foreign } = decode(name, withField(body, place, nothing));
+          const { unsupported: foreign } = decode(name, withField(body, place, nothing));
           const isWeighed = name === "generate" &&
             /^(tools\[\d\]|generation_?[cC]onfig)$/.test(place);
           if (nothing === null || !isWeighed) assert.deepEqual(foreign, before, place);
@@ -38,13 +38,13 @@ for (const name of names) {
   });
 
   Deno.test(`${name}: a request that uses all that its decoder knows has no loss within it`, () => {
-    for (const body of fullRequests[name]) assert.deepEqual(decode(name, body).foreign, []);
+    for (const body of fullRequests[name]) assert.deepEqual(decode(name, body).unsupported, []);
   });
 }
 
 Deno.test("names inside a caller's own schema or arguments are no fields of the dialect", () => {
   const parameters = { type: "object", properties: { unheard_of: { unheard_of: 1 } } };
-  const { foreign } = decode("chat", {
+  const { unsupported: foreign } = decode("chat", {
     messages: [{ role: "user", content: "x" }],
     tools: [{ type: "function", function: { name: "f", parameters } }],
     metadata: { unheard_of: "x" },
@@ -55,7 +55,7 @@ Deno.test("names inside a caller's own schema or arguments are no fields of the 
 Deno.test("a field named like one of JavaScript's own is unknown like any other", () => {
   for (const own of ["constructor", "__proto__", "toString"]) {
     const message = JSON.parse(`{"role":"user","content":"x","${own}":{"a":1}}`);
-    const { foreign } = decode("chat", { messages: [message] });
+    const { unsupported: foreign } = decode("chat", { messages: [message] });
     assert.deepEqual(foreign.map(({ path }) => path), [`messages[0].${own}`]);
   }
 });

@@ -1,6 +1,6 @@
 /** Small vendor answers for cases, and what a caller of another dialect sees of them. */
 import { type ChoiceFacts, factsSaid } from "./facts.ts";
-import { bytesOf, checkStream, type Passage, relayStream } from "./lane.ts";
+import { bytesOf, checkStream, type Passage, relayStream } from "./translated.ts";
 import { framesOf, type Payload } from "./recordings.ts";
 import type { Said } from "../support/grammar/said.ts";
 

@@ -14,7 +14,7 @@ import {
   tool,
   user,
 } from "./crossing.ts";
-import { dialects } from "./lane.ts";
+import { dialects } from "./translated.ts";
 
 const from = "chat";
 const to = "generate";

@@ -1,6 +1,6 @@
 /** Section D of protocols/pitfalls.md: answers of a generate vendor for chat callers. */
 import assert from "@std/assert";
-import { dialects, type Passage } from "./lane.ts";
+import { dialects, type Passage } from "./translated.ts";
 import { element, said, told, wire, wireOf } from "./pitfall_answers.ts";
 import type { Payload } from "./recordings.ts";
 
@@ -129,7 +129,7 @@ Deno.test("pitfall 80: two candidates are two choices with their own calls and e
 });
 
 Deno.test("pitfall 78 (chat → generate as an array): each element parses wherever it is cut", () => {
-  const stream = dialects.generate.streamEncoder({
+  const stream = dialects.generate.createStreamEncoder({
     id: (prefix) => `${prefix}1`,
     created: 1,
     model: "m",

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { Fault } from "../../src/shared/fault.ts";
-import { bytesOf, type Passage, readWhole, relayStream, writeWhole } from "./lane.ts";
+import { bytesOf, type Passage, readWhole, relayStream, writeWhole } from "./translated.ts";
 import { chatAnswer, said, told, toolDelta, wire } from "./pitfall_answers.ts";
 import type { Payload } from "./recordings.ts";
 

@@ -22,7 +22,7 @@ import {
   told,
   wire,
 } from "./pitfall_answers.ts";
-import { names, type Passage } from "./lane.ts";
+import { names, type Passage } from "./translated.ts";
 import type { Payload } from "./recordings.ts";
 
 const schema = objectSchema({ a: { type: "string" } });

@@ -1,5 +1,5 @@
 /** Recorded answers as vendors' bytes: where one ends, and what a clean end looks like. */
-import { bytesOf, type Name } from "./lane.ts";
+import { bytesOf, type Name } from "./translated.ts";
 
 export type Payload = Record<string, unknown>;
 

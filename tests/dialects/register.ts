@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { type Name, names, type Passage, relayStream } from "./lane.ts";
+import { type Name, names, type Passage, relayStream } from "./translated.ts";
 import { checkCuts, checkSplits, checkStreamCell, checkWholeCell } from "./matrix.ts";
 import { answersOf, framesOf, progressOf, recordingsIn } from "./recordings.ts";
 

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 import { abilities } from "./abilities.ts";
-import { dialects, type Name, names } from "./lane.ts";
+import { dialects, type Name, names } from "./translated.ts";
 import { Random } from "./random.ts";
 import { sampleRequest } from "./sample_requests.ts";
 
@@ -35,7 +35,7 @@ for (const name of names) {
 
 /** Without paths, and with what a dialect says in its own way brought to one form. */
 function plain(name: Name, request: CanonicalRequest): unknown {
-  const { paths: _, foreign, model: __, system, turns, tools, ...settings } = request;
+  const { paths: _, unsupported: foreign, model: __, system, turns, tools, ...settings } = request;
   return {
     ...(name === "messages" ? spelledOut(settings) : settings),
     foreign,

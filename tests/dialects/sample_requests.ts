@@ -57,7 +57,7 @@ export function sampleRequest(random: Random, can: Abilities): CanonicalRequest 
     turns: maker.turns(tools),
     tools,
     ...settings,
-    foreign: [],
+    unsupported: [],
     paths: Object.fromEntries(Object.keys(settings).map((name) => [name, `settings.${name}`])),
   };
 }

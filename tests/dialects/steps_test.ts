@@ -32,12 +32,12 @@ const names = ["chat", "messages", "responses", "generate"] as const;
 
 for (const name of names) {
   Deno.test(`a long ${name} request is decoded and encoded in short steps`, () => {
-    const decoded = counted(dialects[name].decodeSteps(bodies[name]));
+    const decoded = counted(dialects[name].decodeRequestSteps(bodies[name]));
     assert.ok(decoded.steps >= turns, `decoded in ${decoded.steps}`);
     assert.deepEqual(decoded.value, dialects[name].decodeRequest(bodies[name]));
     for (const other of names) {
       const target = { model: models[other], maxOutputTokens: 100 };
-      const encoded = counted(dialects[other].encodeSteps(decoded.value, target));
+      const encoded = counted(dialects[other].encodeRequestSteps(decoded.value, target));
       assert.ok(encoded.steps >= turns, `encoded for ${other} in ${encoded.steps}`);
     }
   });

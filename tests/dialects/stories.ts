@@ -5,7 +5,7 @@ import type {
   CanonicalChoice,
 } from "../../src/dialects/kernel/canonical.ts";
 import type { Usage } from "../../src/shared/usage.ts";
-import type { Name } from "./lane.ts";
+import type { Name } from "./translated.ts";
 import type { Random } from "./random.ts";
 
 export type Call = Extract<AnswerPart, { kind: "tool-call" }>;

@@ -1,6 +1,6 @@
 /** A vendor's stream, made up from a seed with the habits of some server. */
 import type { DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
-import { bytesOf, type Name } from "./lane.ts";
+import { bytesOf, type Name } from "./translated.ts";
 import { Random } from "./random.ts";
 import { type Progress, progressOf } from "./recordings.ts";
 import { type Story, storyFor } from "./stories.ts";

@@ -1,7 +1,7 @@
 /** Made-up streams of every dialect, with what servers do differently, for callers of the others. */
 import assert from "@std/assert";
 import { type Facts, factsOf, factsSaid, shownIn } from "./facts.ts";
-import { bytesOf, checkStream, names, type Passage, relayStream } from "./lane.ts";
+import { bytesOf, checkStream, names, type Passage, relayStream } from "./translated.ts";
 import { checkCuts, checkSplits, checkStreamCell } from "./matrix.ts";
 import { Random } from "./random.ts";
 import { answerOf } from "./stories.ts";

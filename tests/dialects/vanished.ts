@@ -11,7 +11,7 @@ import type {
   Tool,
   ToolResultPart,
 } from "../../src/dialects/kernel/canonical_request.ts";
-import type { EncodedRequest } from "../../src/dialects/kernel/translator.ts";
+import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 
 export function vanished(
   before: CanonicalRequest,

@@ -1,5 +1,5 @@
 /** Failures as vendors tell them inside a stream that began well. */
-import type { Name } from "./lane.ts";
+import type { Name } from "./translated.ts";
 
 /** Whole events, each of which ends the answer. */
 export function failingEvents(vendor: Name): string[] {

@@ -21,7 +21,7 @@ Deno.test({
       VENDOR_B_BASE_URL: baseUrl,
       VENDOR_B_API_KEY: apiKey,
     };
-    const first = await startService({ env });
+    const first = await startService({ env, migrates: true });
     await first.printed(/curl .*\n/);
     const greeting = first.output();
     const key = first.firstKey;
@@ -33,7 +33,7 @@ Deno.test({
     await answersOfVendor(line);
     assert.equal(await first.stop(), 0);
     // After a restart the key works as before, and isn't told again.
-    const second = await startService({ env });
+    const second = await startService({ env, migrates: true });
     assert.equal(second.baseUrl, first.baseUrl);
     await answersOfVendor(line);
     assert.equal(await second.stop(), 0);
@@ -60,7 +60,7 @@ Deno.test({
     `without a vendor key the printed line answers 200 from status, and the next step is named${skipped}`,
   ignore: !curlIsThere,
   async fn() {
-    await using service = await startService();
+    await using service = await startService({ migrates: true });
     await service.printed(/Next: [^\n]*\n[^\n]*\n/);
     const greeting = service.output();
     const line = /^ *(curl .*)$/m.exec(greeting)?.[1] ?? "";
@@ -106,13 +106,13 @@ Deno.test("a killed service starts again on its data, and its rows and keys are 
     VENDOR_B_BASE_URL: baseUrl,
     VENDOR_B_API_KEY: apiKey,
   };
-  await using first = await startService({ env });
+  await using first = await startService({ env, migrates: true });
   const key = first.firstKey;
   const transaction = await call(first.baseUrl, key);
   assert.deepEqual(await rows(first.baseUrl, key), [transaction]);
   first.kill("SIGKILL");
   assert.equal((await first.status).signal, "SIGKILL");
-  await using second = await startService({ env });
+  await using second = await startService({ env, migrates: true });
   assert.deepEqual(await rows(second.baseUrl, key), [transaction]);
   const more = await call(second.baseUrl, key);
   assert.deepEqual(await rows(second.baseUrl, key), [transaction, more]);

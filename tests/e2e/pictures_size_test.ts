@@ -7,6 +7,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { firstKey } from "../support/export_processes.ts";
 import { onePicture, startPictureVendor } from "../support/picture_vendor.ts";
+import { databasesOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
@@ -15,14 +16,16 @@ const pictures = Number(Deno.env.get("PICTURES") ?? "20");
 const pictureBytes = 4 * 1024 * 1024;
 const limitBytes = 200 * 1024 * 1024;
 
-Deno.test(`${pictures} pictures at once in flat memory (embedded)`, async () => {
-  const dataDir = await Deno.makeTempDir({ prefix: "pictures-size-" });
-  try {
-    await prove({ DATA_DIR: dataDir });
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
+if (databasesOfThisRun().embedded) {
+  Deno.test(`${pictures} pictures at once in flat memory (embedded)`, async () => {
+    const dataDir = await Deno.makeTempDir({ prefix: "pictures-size-" });
+    try {
+      await prove({ DATA_DIR: dataDir });
+    } finally {
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  });
+}
 
 const { available, reason } = postgresAvailability();
 Deno.test({

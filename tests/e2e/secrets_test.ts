@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -16,7 +17,7 @@ const canaries = {
 
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   Deno.test({
     name: `no key and no word of a prompt is in the log or in a file beside the database (${kind}${

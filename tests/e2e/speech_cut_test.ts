@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";
+import { kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -21,7 +22,7 @@ const ways = [
 
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   Deno.test({
     name:

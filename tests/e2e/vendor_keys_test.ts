@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { promisedMs } from "../support/quiet.ts";
 
 const stored = "sk-canary-of-a-stored-key-4f1d";
 const google = "AIza-canary-of-a-stored-key-77c2";
@@ -235,7 +236,7 @@ async function usedWithin(
   key: string,
   expected: string | undefined,
 ): Promise<void> {
-  const until = performance.now() + 1000;
+  const until = performance.now() + promisedMs(1000);
   for (;;) {
     const called = await call(service, vendor, key);
     const used = called.status === 200 ? called.seen : undefined;

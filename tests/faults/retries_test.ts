@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
+import { kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -13,7 +14,7 @@ const kills = Number(Deno.env.get("KILLS") ?? 3);
 const clients = 24;
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   Deno.test({
     name:

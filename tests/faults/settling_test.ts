@@ -96,7 +96,7 @@ async function checkSeen(
   assert.equal(charges.size, seen.length);
   const sum = [...charges.values()].flat().reduce((all, one) => all + one, 0n);
   assert.equal(sum, chargedNanos, "rows and ledger say the same");
-  assert.deepEqual(await world.services.ledger.check(), []);
+  assert.deepEqual(await world.services.stores.ledger.check(), []);
 }
 
 /** The vendor has read the request when the fault is armed: nothing before fails by it. */
@@ -164,10 +164,14 @@ const media: Readonly<Record<string, Medium>> = {
       }),
     run: ({ calls, services }, caller) => {
       const body = { model: "tts-1", voice: "alloy", input: "Hello" };
-      return passOperation({ ...calls, registry: services.registry, mediaInlineBytes: 65536 }, {
+      return passOperation({
+        ...calls,
+        registry: services.vendors.registry,
+        mediaInlineBytes: 65536,
+      }, {
         caller,
         operation: speech,
-        vendor: services.registry.find("vendor-b"),
+        vendor: services.vendors.registry.find("vendor-b"),
         sent: { body, text: JSON.stringify(body) },
       });
     },
@@ -181,10 +185,14 @@ const media: Readonly<Record<string, Medium>> = {
       }),
     run: ({ calls, services }, caller) => {
       const body = { model: "text-embedding-3-small", input: "Hello" };
-      return passOperation({ ...calls, registry: services.registry, mediaInlineBytes: 65536 }, {
+      return passOperation({
+        ...calls,
+        registry: services.vendors.registry,
+        mediaInlineBytes: 65536,
+      }, {
         caller,
         operation: embeddings,
-        vendor: services.registry.find("vendor-b"),
+        vendor: services.vendors.registry.find("vendor-b"),
         sent: { body, text: JSON.stringify(body) },
       });
     },

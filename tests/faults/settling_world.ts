@@ -7,12 +7,12 @@ import { firstStart } from "../../src/main/first_start.ts";
 import { jobCaller } from "../../src/relay/system_caller.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import { type SettlingStep, Tries } from "../../src/relay/settling_steps.ts";
-import type { FullDialect } from "../../src/dialects/kernel/translator.ts";
+import type { Dialect } from "../../src/dialects/kernel/dialect.ts";
 import { createServices, type Services } from "../../src/main/application.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { openMasterKey } from "../../src/keys/store/master_key.ts";
 import { openDatabase } from "../../src/database/open.ts";
-import { type Calls, createCalls } from "../../src/main/wiring/calls.ts";
+import { type Calls, createCalls } from "../../src/main/calls.ts";
 import { faulty } from "../support/faulty.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -23,7 +23,7 @@ export const steps = [
 ].map((step) => `step ${step}`);
 export const dependencies = [
   ...["prices.find", "journal.end", "kept.remember", "recorder.record", "trace.onSettled"],
-  ...["funds.settle", "dialect.encodeWhole", "encoder.end", "encoder.fail", "decoder.end"],
+  ...["funds.settle", "dialect.encodeAnswer", "encoder.end", "encoder.fail", "decoder.end"],
 ];
 /** Where the answer itself is read and written: the vendor's words after that don't come. */
 export const cuts = ["decoder.decode", "encoder.encode", "dialect.decodeAnswer"];
@@ -54,9 +54,13 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
   const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
   const masterKey = await openMasterKey({ configured: undefined, dataDir, database });
   const opened = { database, analytics: database, masterKey, journal, processId: "a-process" };
-  const services = createServices(config, opened, "test", { write() {}, flush() {} });
+  const stack = new AsyncDisposableStack();
+  stack.defer(() => database.close());
+  stack.defer(() => journal.close());
+  const services = createServices(config, opened, "test", { write() {}, flush() {} }, stack);
+  await services.start();
   const key = await firstStart(services);
-  const principal = await services.keyCache.verify(key!.reveal());
+  const principal = await services.keys.keyCache.verify(key!.reveal());
   const fault = new ArmedFault();
   const calls = faultyCalls(services, journal, fault);
   return {
@@ -79,7 +83,7 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
       return { transactionId: from.trace.transactionId, reply };
     },
     async books() {
-      await services.recorder.drain();
+      await services.records.flushRecords({ timeoutMs: Infinity });
       const rows = await database.query(
         "select transaction_id, charged_nanos from interactions",
         [],
@@ -95,12 +99,12 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
       }
       return { charges, chargedNanos: sum!.charged as bigint };
     },
-    [Symbol.asyncDispose]: () => services.close(),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
 class ArmedFault {
-  dialects: Record<string, FullDialect> = {};
+  dialects: Record<string, Dialect> = {};
   fired = 0;
   #point: string | undefined;
   #passed = 0;
@@ -129,8 +133,8 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     Object.entries(services.dialects).map(([name, dialect]) => [
       name,
       faulty(dialect, named("dialect"), {
-        streamDecoder: coder("decoder"),
-        streamEncoder: coder("encoder"),
+        createStreamDecoder: coder("decoder"),
+        createStreamEncoder: coder("encoder"),
       }),
     ]),
   ) as Services["dialects"];
@@ -140,16 +144,19 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   const reserved = (result: never) =>
     (result as Promise<object>).then((one) => faulty(one, named("authorization")));
   return createCalls(services.config, {
-    ...services,
+    ...{ ...services.vendors, ...services.keys, ...services.credit, ...services.records },
+    ...{ clock: services.clock, log, newId: services.newId },
     dialects,
     learned: createLearnedEndpoints(),
     tries,
     journal: faulty(journal, named("journal")) as never,
-    prices: faulty(services.prices, named("prices")),
-    kept: faulty(services.kept, named("kept")),
-    recorder: faulty(services.recorder, named("recorder")),
-    reservations: faulty(services.reservations, named("reservations"), { reserve: reserved }),
-  }, services.newId);
+    prices: faulty(services.vendors.prices, named("prices")),
+    storedResponses: faulty(services.storedResponses, named("kept")),
+    recorder: faulty(services.records.recorder, named("recorder")),
+    reservations: faulty(services.credit.reservations, named("reservations"), {
+      reserve: reserved,
+    }),
+  });
 }
 
 function callerOf(

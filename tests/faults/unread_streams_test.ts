@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
+import { kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -16,7 +17,7 @@ const journalMaxBytes = 3_000_000;
 const stalledStreams = 4;
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   const named = `(${kind}${runs ? "" : `; skipped: ${reason}`})`;
   Deno.test({

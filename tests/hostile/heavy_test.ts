@@ -10,7 +10,7 @@ import { startHostileWorld } from "./hostile_world.ts";
 
 const isLong = Deno.env.get("HOSTILE") === "long";
 /** Other processes take their part of it, where there are some. */
-const maxOthersMs = isLong && isQuietMachine() ? 250 : 2_000;
+const maxOthersMs = isLong && isQuietMachine() ? 250 : 10_000;
 const path = "/chat/v1/chat/completions";
 const headers = { "x-translation-mode": "lenient" };
 

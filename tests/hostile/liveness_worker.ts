@@ -21,6 +21,6 @@ async function ask(address: string): Promise<void> {
     await answer.body?.cancel();
     // A wait that began before is not of what is looked at now.
     if (begun >= toldMs) worstMs = Math.max(worstMs, performance.now() - begun);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

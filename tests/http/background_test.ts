@@ -277,7 +277,7 @@ eachService(
 type Responses = OpenAI["responses"];
 
 async function until(client: Responses, id: string): Promise<Response> {
-  for (let look = 0; look < 1000; look++) {
+  for (let look = 0; look < 3000; look++) {
     const response = await client.retrieve(id);
     if (response.status !== "queued" && response.status !== "in_progress") return response;
     await pause(20);
@@ -286,7 +286,7 @@ async function until(client: Responses, id: string): Promise<Response> {
 }
 
 async function within(isSo: () => Promise<boolean>): Promise<void> {
-  for (let look = 0; look < 400; look++) {
+  for (let look = 0; look < 2400; look++) {
     if (await isSo()) return;
     await pause(25);
   }

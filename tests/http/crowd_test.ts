@@ -23,7 +23,7 @@ for (const descriptors of descriptorLimits) {
     const release = vendor.hold("patient");
     const begun = call(service, { stream: true, user: "patient" });
     begun.catch(() => {});
-    await until(() => vendor.requests.length > 0, 10_000, "call at the vendor");
+    await until(() => vendor.requests.length > 0, 60_000, "call at the vendor");
     const crowd = await gather(service, descriptors + 200);
     for (let times = 0; times < 10; times++) {
       await alive(service, "while they stand");
@@ -38,7 +38,7 @@ for (const descriptors of descriptorLimits) {
     assert.match(await call(service, {}), /You said hello/);
     await until(
       () => /reason=(made_room|full|slow_head)/.test(service.output()),
-      15_000,
+      60_000,
       "line in the log",
     );
     assert.doesNotMatch(service.output(), /Uncaught/);
@@ -62,14 +62,14 @@ async function alive(service: ServiceProcess, when: string): Promise<void> {
   const isAlive = async () => {
     const asked = fetch(`${service.baseUrl}/livez`, {
       headers: { connection: "close" },
-      signal: AbortSignal.timeout(2_000),
+      signal: AbortSignal.timeout(5_000),
     });
     return await asked.then(async (answer) => {
       await answer.body?.cancel();
       return answer.status === 200;
     }, () => false);
   };
-  await until(isAlive, 10_000, `answer ${when}`);
+  await until(isAlive, 30_000, `answer ${when}`);
 }
 
 async function call(service: ServiceProcess, fields: object): Promise<string> {

@@ -6,7 +6,7 @@ import http from "node:http";
 import { createAdmission } from "../../src/overload/admission.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { createFrontDoor } from "../../src/http/front_door.ts";
-import { startSimulatedService } from "../support/service.ts";
+import { startSimulatedService, type TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
 
 Deno.test("an account that has its share under way is told so in its dialect, and others aren't", async () => {
@@ -22,6 +22,7 @@ Deno.test("an account that has its share under way is told so in its dialect, an
   }
   const hanging = await Promise.all(Array.from({ length: 4 }, () => hang(service)));
   try {
+    await within(30_000, until(() => isUnderWay(service, 4)));
     for (
       const [path, field] of [
         ["/chat/v1/chat/completions", "param"],
@@ -30,7 +31,7 @@ Deno.test("an account that has its share under way is told so in its dialect, an
       ] as const
     ) {
       const answer = await within(
-        5_000,
+        30_000,
         service.fetch(path, {
           method: "POST",
           headers: { "x-api-key": service.key, "x-request-id": "mine" },
@@ -59,12 +60,8 @@ Deno.test("an account that has its share under way is told so in its dialect, an
     for (const leave of hanging) leave();
   }
   await within(
-    5_000,
-    until(async () =>
-      /^gateway_calls_under_way 0$/m.test(
-        await (await service.fetch("/metrics")).text(),
-      )
-    ),
+    30_000,
+    until(() => isUnderWay(service, 0)),
   );
 });
 
@@ -76,8 +73,12 @@ async function hang({ baseUrl, key }: { baseUrl: string; key: string }): Promise
     `POST /chat/v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n` +
       "content-length: 100\r\n\r\n{",
   ));
-  await new Promise((resolve) => setTimeout(resolve, 100));
   return () => connection.close();
+}
+
+async function isUnderWay(service: TestService, calls: number): Promise<boolean> {
+  const metrics = await (await service.fetch("/metrics")).text();
+  return metrics.includes(`\ngateway_calls_under_way ${calls}\n`);
 }
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
@@ -99,7 +100,7 @@ Deno.test("a work that blocks the event loop is named in log and metric", async 
   while (performance.now() < end);
   await answer.body?.cancel();
   await within(
-    5_000,
+    30_000,
     until(() =>
       Promise.resolve(
         service.log.some((line) => line.includes("the event loop was blocked")),
@@ -125,7 +126,7 @@ Deno.test("the front door lets an answer through untouched, and counts its end",
   const address = server.address();
   const port = typeof address === "object" ? address?.port : undefined;
   assert.equal(await (await fetch(`http://127.0.0.1:${port}/api`)).text(), "1");
-  await within(5_000, until(() => Promise.resolve(admission.underWay === 0)));
+  await within(30_000, until(() => Promise.resolve(admission.underWay === 0)));
   await new Promise<void>((resolve) => {
     server.close(() => resolve());
     server.closeAllConnections();

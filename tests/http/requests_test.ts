@@ -111,20 +111,20 @@ const wrongBodies: readonly WrongBody[] = [
       `{"model":"${model}","messages":[{"role":"user","content":"x"}],"model":"vendor-g/grok-4.3"}`,
     code: "invalid_value",
     param: "model",
-    message: /^model: .*twice/,
+    message: /^model: duplicate field/,
   },
   {
     name: "a field that we don't know given twice",
     body: `{"model":"${model}","messages":[{"role":"user","content":"x"}],"seed":1,"seed":2}`,
     code: "invalid_value",
     param: "seed",
-    message: /twice/,
+    message: /^seed: duplicate field/,
   },
   wrong(
     "a prompt of tag lines alone",
     { model, messages: [{ role: "user", content: "/// APP shop\n/// FLOW pay\n" }] },
     "messages[0].content",
-    /nothing but tag lines/,
+    /only tag lines/,
   ),
   wrong(
     "a tag that is too long",

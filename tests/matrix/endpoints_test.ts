@@ -4,7 +4,7 @@ import { checkGrammar } from "./grammar.ts";
 import { answerText, at, dialectNames, rawRequest } from "./raw_calls.ts";
 import { vendors } from "./vendors.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 
 const contents = [{ role: "user", parts: [{ text: "Tell me about rivers." }] }];
 const gemini = "gemini-3.8-flash";

@@ -29,6 +29,7 @@ export async function startHostedVendors(env: Environment = {}): Promise<HostedV
   await Deno.writeTextFile(vendorsFile, JSON.stringify(own));
   const labels = ["vendor-b", "vendor-c", "vendor-d", "vendor-f"];
   const service = await startTestService({
+    database: "any",
     env: {
       ...Object.fromEntries(labels.flatMap((label) => {
         const name = label.toUpperCase().replace("-", "_");

@@ -30,6 +30,7 @@ async function startWorld(
   };
   const price = { input: "2", output: "8", max_output_tokens: 1000 };
   const service = await startTestService({
+    database: "any",
     env: {
       KEY_OF_X: "x-key-0123456789",
       VENDORS_FILE: await write("vendors.json", [{
@@ -303,6 +304,7 @@ Deno.test("a caller who leaves while the second endpoint works is charged nothin
     return `${directory}/${name}`;
   };
   const service = await startTestService({
+    database: "any",
     env: {
       VENDOR_B_BASE_URL: `${vendor.url}/v1`,
       VENDOR_B_API_KEY: "sk-0123456789",

@@ -21,6 +21,7 @@ const world = shared(async () => {
     return `${directory}/${name}`;
   };
   const service = await startTestService({
+    database: "any",
     env: {
       VENDOR_C_BASE_URL: `${vendor.url}/c`,
       VENDOR_C_API_KEY: "sk-ant-0123456789",

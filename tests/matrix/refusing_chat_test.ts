@@ -19,7 +19,10 @@ const turns = 3;
 
 const world = shared(async () => {
   const simulators = await startSimulators();
-  const service = await startTestService({ env: simulatedEnvironment(simulators) });
+  const service = await startTestService({
+    env: simulatedEnvironment(simulators),
+    database: "any",
+  });
   const stop = async () => {
     await service.stop();
     await simulators.close();

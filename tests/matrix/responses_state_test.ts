@@ -7,7 +7,7 @@ import { at } from "./raw_calls.ts";
 import { upstreamDialect, vendors } from "./vendors.ts";
 import { type Json, streamValues } from "./wire.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 
 function client(path = "/chat/v1", key = service().key): OpenAI {
   return new OpenAI({ baseURL: service().baseUrl + path, apiKey: key, maxRetries: 0 });

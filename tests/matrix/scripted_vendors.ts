@@ -44,6 +44,7 @@ export async function startScriptedVendors(env: Environment = {}): Promise<Scrip
     return `${directory}/${name}`;
   };
   const service = await startTestService({
+    database: "any",
     env: {
       VENDORS_FILE: await write(
         "vendors.json",

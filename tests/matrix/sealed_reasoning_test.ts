@@ -5,7 +5,7 @@ import type { ResponseInputItem } from "openai/resources/responses/responses";
 import { shared, startSimulatedService } from "../support/service.ts";
 import type { Json } from "./wire.ts";
 
-const simulated = shared(() => startSimulatedService());
+const simulated = shared(() => startSimulatedService({}, { database: "any" }));
 
 const sealedModel = "vendor-b/gpt-5.4";
 

@@ -30,6 +30,7 @@ export async function startMatrixService(env: Environment = {}): Promise<MatrixS
     ];
   });
   const service = await startTestService({
+    database: "any",
     env: {
       ...Object.fromEntries(addresses),
       PRICES_FILE: await writePrices(directory),

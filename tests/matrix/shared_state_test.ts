@@ -10,7 +10,7 @@ import { dialectNames, rawRequest } from "./raw_calls.ts";
 import { type Json } from "./wire.ts";
 
 const service = shared(() => startHostedVendors());
-const simulated = shared(() => startSimulatedService());
+const simulated = shared(() => startSimulatedService({}, { database: "any" }));
 
 const models: Readonly<Record<DialectName, string>> = {
   chat: "vendor-b/gpt-5.4",

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { shared, startSimulatedService } from "../support/service.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 
 const user = { role: "user", content: "Say hello." };
 const gemini = "vendor-d/gemini-2.5-flash";

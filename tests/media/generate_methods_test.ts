@@ -5,7 +5,7 @@ import { GoogleGenAI } from "@google/genai";
 import { GoogleGenAI as FirstGenAI } from "@google/genai-1";
 import { shared, startSimulatedService } from "../support/service.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 const optionsOf = (path: string) => ({
   apiKey: service().key,
   httpOptions: { baseUrl: service().baseUrl + path },

@@ -4,7 +4,7 @@ import { mediaToolsAreThere, openPicture } from "../support/media_tools.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { draw, drawn, type ImageAnswer } from "../support/media_calls.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 const ignore = !mediaToolsAreThere();
 
 /** Provider, further fields, and the size and format that come of them. */

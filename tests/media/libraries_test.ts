@@ -10,7 +10,7 @@ import { mediaToolsAreThere, openPicture, openSound } from "../support/media_too
 import { shared, startSimulatedService } from "../support/service.ts";
 import { openai } from "../support/service_openai.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 const client = (path = "/vendor-b/v1") => openai(service(), path, { maxRetries: 0 });
 const sdk = () =>
   createOpenAI({ baseURL: `${service().baseUrl}/vendor-b/v1`, apiKey: service().key });

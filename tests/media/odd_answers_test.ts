@@ -18,6 +18,7 @@ async function start(): Promise<World> {
     return exchange.answer(status, body, { "content-type": type });
   });
   const service = await startTestService({
+    database: "any",
     env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-a-test" },
   });
   const close = async () => {

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { mediaToolsAreThere, openSound } from "../support/media_tools.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 const ignore = !mediaToolsAreThere();
 const input = "Good morning. It is a fine day on the lake, and the boats go out.";
 /** Both simulators speak fourteen or fifteen characters a second. */

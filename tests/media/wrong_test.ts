@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { shared, startSimulatedService } from "../support/service.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(() => startSimulatedService({}, { database: "any" }));
 
 interface Wrong {
   body: unknown;

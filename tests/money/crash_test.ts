@@ -4,9 +4,9 @@ import { type ServiceProcess, startService } from "../support/process.ts";
 import type { Row } from "../support/service.ts";
 import {
   asked,
+  bothSites,
   chatBody,
   chatPath,
-  eachSite,
   flatPrices,
   outcomeOf,
   type PayingVendor,
@@ -90,7 +90,7 @@ function checkRows(rows: readonly Row[]): void {
   }
 }
 
-eachSite(
+bothSites(
   "a process killed amid 50 streams loses and makes no credit, and has it all back at once",
   async (site) => {
     await using vendor = await startPayingVendor();

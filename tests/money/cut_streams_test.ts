@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import { dialects, type Name, names } from "../dialects/lane.ts";
+import { dialects, type Name, names } from "../dialects/translated.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";
 import { nanosOf, startFourVendors } from "../support/four_vendors.ts";
@@ -103,7 +103,7 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
 /** Whether the vendor's own decoder finds words or usage in it. */
 function hasSaid({ vendor, bytes }: Cut): boolean {
   const splitter = new SseSplitter({ maxEventBytes: 1e9 });
-  const decoder = dialects[vendor].streamDecoder({}, 1);
+  const decoder = dialects[vendor].createStreamDecoder({}, 1);
   const events: CanonicalEvent[] = splitter.push(bytes).flatMap((one) =>
     decoder.decode(one).events
   );

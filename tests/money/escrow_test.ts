@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { systemClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
 import { Fault } from "../../src/shared/fault.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Ledger } from "../../src/credit/ledger.ts";
 import { createReservations, type Reservations } from "../../src/credit/reservations.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -11,7 +11,7 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { withFolder } from "../store/children.ts";
 import { interaction, newAccount } from "../store/samples.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 
 const cent = 10_000_000n;
 
@@ -32,7 +32,7 @@ async function call(
   reservations: Reservations,
   accountId: number,
   calls: number,
-): Promise<Interaction[]> {
+): Promise<SettledCall[]> {
   const rows = await Promise.all(Array.from({ length: calls }, async () => {
     try {
       const reservation = await reservations.reserve(accountId, cent);
@@ -46,7 +46,7 @@ async function call(
   return rows.flat();
 }
 
-function charged(accountId: number, leaseId: string): Interaction {
+function charged(accountId: number, leaseId: string): SettledCall {
   const id = crypto.randomUUID();
   return interaction(accountId, id, { status: "completed", chargedNanos: cent, leaseId });
 }
@@ -99,7 +99,7 @@ onPostgres(
     const escrows = [database, await open(), await open()].map((one, at) =>
       escrowOn(one, `process-${at}`)
     );
-    const rows: Interaction[] = [];
+    const rows: SettledCall[] = [];
     // First a few calls each, so that each has taken ahead.
     for (const reservations of escrows) rows.push(...await call(reservations, accountId, 2));
     for (let attempt = 0; attempt < 4; attempt++) {
@@ -119,7 +119,7 @@ onPostgres(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "after a crash the journal is posted, and the process's leases are back at once",
   (database) =>
     withFolder(async (folder) => {
@@ -157,7 +157,7 @@ eachDatabase(
     }),
 );
 
-eachDatabase("a row that can't be stored does not take its charge with it", async (database) => {
+onBothDatabases("a row that can't be stored does not take its charge with it", async (database) => {
   const accountId = await newAccount(database);
   const ledger = createLedger(database);
   await ledger.grant(accountId, 2n * cent);

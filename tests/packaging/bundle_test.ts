@@ -13,7 +13,7 @@ const directory = temporaryDirectory("bundle");
 const folder = `${directory}/program`;
 const dataDir = `${directory}/data`;
 await bundle(folder);
-const executable = `${folder}/llm-gateway`;
+const executable = `${folder}/demeter`;
 const cwd = `${directory}/empty`;
 await Deno.mkdir(cwd);
 const env = {
@@ -88,8 +88,8 @@ Deno.test({
 
 Deno.test("the bundle says its version, and how it is used", async () => {
   const said = async (...args: string[]) => await runProgram({ executable, args, cwd, env });
-  assert.match((await said("--version")).stdout, /^llm-gateway \d+\.\d+\.\d+\n$/);
-  assert.match((await said("--help")).stdout, /^usage: llm-gateway /);
+  assert.match((await said("--version")).stdout, /^demeter \d+\.\d+\.\d+\n$/);
+  assert.match((await said("--help")).stdout, /^usage: demeter /);
   const wrong = await said("serve");
   assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
   assert.match(wrong.stderr, /^usage: /);

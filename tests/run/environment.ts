@@ -26,12 +26,22 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
   return !["", "0", "false"].includes((outer.CI ?? "").toLowerCase());
 }
 
+/** How much the long forms of tests do; `deno task test:long` sets them all. */
+const longForms: readonly RegExp[] = [
+  /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
+  /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
+  /^(FUZZ_(RUNS|SEED)|JOURNAL_(HISTORIES|ROUNDS))$/,
+];
+
+/** Whether tests may be silent for long, since one of them was asked for its long form. */
+export function isLongRound(env: Readonly<Record<string, string>>): boolean {
+  return Object.keys(env).some((name) => longForms.some((pattern) => pattern.test(name)));
+}
+
 const kept: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TERM|CI)$/,
   /^LC_/,
-  // How long the long forms of tests take.
-  /^(KILLS|CUTS|HISTORIES|HOSTILE|PICTURES|EXPORT_ROWS|(OUTAGE|ATTACK|ODD_HEADS)_SECONDS)$/,
-  /^(FUZZ_(RUNS|SEED)|JOURNAL_(HISTORIES|ROUNDS))$/,
+  ...longForms,
   /^XDG_/,
   /^DENO_/,
   /^(npm|NPM)_/,

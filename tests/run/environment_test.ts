@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { isCi, testEnvironment } from "./environment.ts";
+import { isCi, isLongRound, testEnvironment } from "./environment.ts";
 
 Deno.test("a developer's database and vendor keys don't reach the tests", () => {
   const outer = {
@@ -29,6 +29,13 @@ Deno.test("a developer's database and vendor keys don't reach the tests", () => 
   ]);
   assert.equal(env.TMPDIR, "/tmp/x");
   assert.equal(testEnvironment({ no_proxy: "a.example" }, "").NO_PROXY?.split(",")[0], "a.example");
+});
+
+Deno.test("a long round is one that asks for the long form of a test", () => {
+  assert.equal(isLongRound({ PATH: "/bin", CI: "true" }), false);
+  for (const name of ["KILLS", "STORE", "ATTACK_SECONDS", "FUZZ_RUNS"]) {
+    assert.equal(isLongRound({ PATH: "/bin", [name]: "20" }), true, name);
+  }
 });
 
 Deno.test("CI is on unless the variable says no", () => {

@@ -36,78 +36,79 @@ function walk(root: string, folder: string): string[] {
   return found;
 }
 
-/** Test files that run together in one `deno test`. */
+/** Test files that run together in one `deno test`, several at a time. */
 export interface TestGroup {
   readonly name: string;
+  /** Longest first, so that none of them runs alone at the end. */
   readonly files: readonly string[];
-  /** Groups that break or time things run one file at a time. */
-  readonly parallel: boolean;
-  /** Whether many of its tests wait, so that more run side by side than there are cores. */
+  /** Whether its tests start programs and databases and wait for them. */
   readonly waits: boolean;
-  /** Whether it wants the machine for itself: its tests wait, or break things in the middle. */
-  readonly isTimed: boolean;
   /** Whether a timer, socket, file or worker that a test leaves open fails it. */
   readonly sanitize: boolean;
 }
 
-/**
- * Sorts test files by what they need, cheapest first. Every file is in exactly one group; groups
- * without files are left out.
- */
+/** Sorts test files by what they need. Groups without files are left out. */
 export function testGroups(files: readonly string[]): TestGroup[] {
-  const kindOf = (file: string) => kinds.find((kind) => kind.takes(file));
-  const groups = kinds.map((kind) => ({
-    name: kind.name,
-    parallel: kind.parallel,
-    waits: kind.waits === true,
-    isTimed: kind.isTimed,
-    sanitize: kind.sanitize,
-    files: files.filter((file) => kindOf(file) === kind),
-  }));
+  const isUnit = (file: string) => unitTest.test(file);
+  const groups: TestGroup[] = [
+    {
+      name: "unit",
+      files: longestFirst(files.filter(isUnit)),
+      waits: false,
+      sanitize: true,
+    },
+    // Servers and databases that several tests share outlive the test that opened them.
+    {
+      name: "integration",
+      files: longestFirst(files.filter((file) => !isUnit(file))),
+      waits: true,
+      sanitize: false,
+    },
+  ];
   return groups.filter((group) => group.files.length > 0);
 }
 
-interface Kind extends Omit<TestGroup, "files" | "waits"> {
-  readonly waits?: true;
-  takes(file: string): boolean;
+/** Tests beside their subject, and those of the tree and of the gate itself. */
+const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
+
+function longestFirst(files: readonly string[]): string[] {
+  const given = new Set(files);
+  const first = longest.filter((file) => given.has(file));
+  return [...first, ...files.filter((file) => !first.includes(file))];
 }
 
-const kinds: readonly Kind[] = [
-  {
-    name: "architecture",
-    parallel: true,
-    isTimed: false,
-    sanitize: true,
-    takes: (file) => /^tests\/(architecture|run)(_test\.ts$|\/)/.test(file),
-  },
-  {
-    name: "unit",
-    parallel: true,
-    isTimed: false,
-    sanitize: true,
-    takes: (file) => !file.startsWith("tests/"),
-  },
-  {
-    name: "faults",
-    parallel: false,
-    isTimed: true,
-    sanitize: false,
-    takes: (file) => file.startsWith("tests/faults/"),
-  },
-  {
-    name: "browser",
-    parallel: true,
-    isTimed: true,
-    sanitize: false,
-    takes: (file) => file.startsWith("tests/browser/"),
-  },
-  // Servers and databases that several tests share outlive the test that opened them.
-  {
-    name: "integration",
-    parallel: true,
-    waits: true,
-    isTimed: true,
-    sanitize: false,
-    takes: () => true,
-  },
+/**
+ * The files that take longest, in this order, as the gate prints them ("slowest files"). Nothing
+ * but the order of a run depends on it, so that it may be a little out of date.
+ */
+export const longest: readonly string[] = [
+  "tests/architecture_test.ts",
+  "tests/run/gate_test.ts",
+  "tests/faults/attacks/attacks_test.ts",
+  "tests/faults/settling_test.ts",
+  "tests/faults/kill_test.ts",
+  "tests/faults/background_kill_test.ts",
+  "tests/faults/retries_test.ts",
+  "tests/faults/unread_streams_test.ts",
+  "tests/faults/outage_test.ts",
+  "tests/browser/screenshots_test.ts",
+  "tests/browser/dashboard_test.ts",
+  "tests/contracts/fuzz_test.ts",
+  "tests/matrix/libraries_test.ts",
+  "tests/hostile/texts_test.ts",
+  "tests/hostile/bodies_test.ts",
+  "tests/hostile/answers_test.ts",
+  "tests/hostile/crossings_test.ts",
+  "tests/packaging/bundle_test.ts",
+  "tests/packaging/compiled_test.ts",
+  "tests/docs/snippets_test.ts",
+  "tests/money/crash_test.ts",
+  "tests/e2e/background_test.ts",
+  "tests/e2e/exports_restart_test.ts",
+  "tests/e2e/erased_again_test.ts",
+  "tests/e2e/admin_export_test.ts",
+  "tests/e2e/environment_test.ts",
+  "tests/e2e/first_start_test.ts",
+  "tests/http/odd_heads_test.ts",
+  "tests/http/stray_vendor_test.ts",
 ];

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { readArguments } from "./arguments.ts";
-import { testFiles, testGroups } from "./files.ts";
+import { longest, testFiles, testGroups } from "./files.ts";
 
 const all = [
   "src/base/money_test.ts",
@@ -15,14 +15,20 @@ const all = [
 Deno.test("every test file is in exactly one group, and no group is empty", () => {
   const groups = testGroups(all);
   assert.deepEqual(groups.map(({ name, files }) => [name, files.length]), [
-    ["architecture", 2],
-    ["unit", 2],
-    ["faults", 1],
-    ["browser", 1],
-    ["integration", 1],
+    ["unit", 4],
+    ["integration", 3],
   ]);
   assert.deepEqual(groups.flatMap(({ files }) => files).sort(), all);
   assert.deepEqual(testGroups([]), []);
+  assert.deepEqual(testGroups(["src/a_test.ts"]).map(({ name }) => name), ["unit"]);
+});
+
+Deno.test("long files run first, the others in their order, and each that is named is there", () => {
+  const [unit] = testGroups(["a_test.ts", "b_test.ts", "tests/architecture_test.ts"]);
+  assert.deepEqual(unit?.files, ["tests/architecture_test.ts", "a_test.ts", "b_test.ts"]);
+  const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
+  const there = new Set(testFiles(root));
+  assert.deepEqual(longest.filter((file) => !there.has(file)), []);
 });
 
 Deno.test("tests of recorded answers are left out only where there are none", async () => {

@@ -1,7 +1,9 @@
+import { isLongRound } from "./environment.ts";
 import { judgeTests } from "./judge.ts";
 import type { TestGroup } from "./files.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Ended, Processes } from "./processes.ts";
+import { slowestFiles } from "./slowest.ts";
 
 /** What the steps of the gate share. */
 export interface Gate {
@@ -26,40 +28,47 @@ export async function dependencies(gate: Gate): Promise<Outcome> {
   return judged("dependencies", { ...ended, ok: false, output: ended.output + output });
 }
 
-/** Format, lint, types and, once there is a document, its drift; independent, so side by side. */
-export function staticChecks(gate: Gate): Promise<Outcome>[] {
+/**
+ * Types, lint, format and, once there is a document, its drift. One after the other, since tests
+ * run beside them; each is told when it has ended.
+ */
+export async function staticChecks(
+  gate: Gate,
+  record: (outcome: Outcome) => void,
+): Promise<void> {
   const checks: [name: string, args: string[]][] = [
-    ["format", ["fmt", "--check"]],
-    ["lint", ["lint"]],
     ["types", ["check", "--quiet", "--frozen", "."]],
+    ["lint", ["lint"]],
+    ["format", ["fmt", "--check"]],
   ];
   if (fileExists(`${gate.root}/openapi/generate.ts`)) {
     checks.push(["document", ["run", "-A", "--frozen", "openapi/generate.ts", "--check"]]);
   }
-  return checks.map(async ([name, args]) => judged(name, await deno(gate, args, 5 * minute)));
+  for (const [name, args] of checks) record(judged(name, await deno(gate, args, 5 * minute)));
 }
 
-/** Runs one group of test files. `check` has Deno look at the types of what it runs. */
-export async function tests(
-  gate: Gate,
-  group: TestGroup,
-  options: {
-    readonly check: boolean;
-    readonly filter: string | null;
-    readonly env?: Readonly<Record<string, string>>;
-  },
-): Promise<Outcome> {
+export interface TestOptions {
+  /** Has Deno look at the types of what it runs. */
+  readonly check: boolean;
+  readonly filter: string | null;
+  /** How many files run at a time. */
+  readonly jobs: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs one group of test files. `DENO_JOBS` of the run's environment overrules `jobs`. */
+export async function tests(gate: Gate, group: TestGroup, options: TestOptions): Promise<Outcome> {
   const report = `${gate.tempDir}/${group.name}.xml`;
-  const args = ["test", "-A", "--frozen", `--junit-path=${report}`];
+  const args = ["test", "-A", "--frozen", "--parallel", `--junit-path=${report}`];
   if (!options.check) args.push("--no-check");
-  if (group.parallel) args.push("--parallel");
   if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
-  const jobs = navigator.hardwareConcurrency + (group.waits ? 1 : 0);
-  const env = { DENO_JOBS: String(jobs), ...gate.env, ...options.env };
-  const ended = await deno({ ...gate, env }, [...args, ...group.files], 5 * minute);
+  const env = { DENO_JOBS: String(options.jobs), ...gate.env, ...options.env };
+  const silenceMs = isLongRound(gate.env) ? 60 * minute : 5 * minute;
+  const ended = await deno({ ...gate, env }, [...args, ...group.files], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
-  return judgeTests(group.name, group.files, ended, junit);
+  const outcome = judgeTests(group.name, group.files, ended, junit);
+  return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };
 }
 
 /** `Deno.execPath()` because a machine that has only Node has no `deno` in PATH. */

@@ -1,3 +1,5 @@
+import type { FileTime } from "./slowest.ts";
+
 /** What one step of the gate ended with. A static step (format, lint…) counts as one. */
 export interface Outcome {
   readonly name: string;
@@ -9,6 +11,8 @@ export interface Outcome {
   readonly notes: readonly string[];
   /** Output that explains the failures; empty when there are none. */
   readonly details: string;
+  /** Of many test files those that took longest. */
+  readonly slowest?: readonly FileTime[];
 }
 
 export interface Totals {

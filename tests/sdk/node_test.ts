@@ -54,7 +54,7 @@ for (const [name, settings] of Object.entries(resolutions)) {
 }
 
 test("it asks for nothing at run time, and lets bundlers leave things out", (project) => {
-  const path = `${project.folder}/node_modules/@llm-gateway/client/package.json`;
+  const path = `${project.folder}/node_modules/@demeter-gateway/client/package.json`;
   const { dependencies, peerDependencies, sideEffects, type } = JSON.parse(
     Deno.readTextFileSync(path),
   );
@@ -68,7 +68,7 @@ test("it asks for nothing at run time, and lets bundlers leave things out", (pro
 
 /** Each line that says so is an error, and no other. */
 const wrongProgram = `
-import * as gateway from "@llm-gateway/client";
+import * as gateway from "@demeter-gateway/client";
 const client = gateway.createGateway({ baseUrl: "http://x", apiKey: "k" });
 export async function run() {
   const messages = [{ role: "user" as const, content: "hi" }];

@@ -1,6 +1,6 @@
 /** The search's fields in each dialect's words, and what becomes of those without one. */
 import assert from "@std/assert";
-import { dialects, type Name } from "../dialects/lane.ts";
+import { dialects, type Name } from "../dialects/translated.ts";
 
 type Json = Record<string, unknown>;
 

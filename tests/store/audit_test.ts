@@ -43,7 +43,7 @@ function actsOf(database: Database, accountId: number) {
     ...{ createdAt: at, expiresAt: new Date(at.getTime() + 1000) },
   });
   const order = { format: "json" as const, tables: ["interactions" as const], filters: {} };
-  const exported = { requestId: "e", accountId, place: "files" as const, snapshot: "1:1:" };
+  const exported = { requestId: "e", accountId, location: "files" as const, snapshot: "1:1:" };
   return {
     "key created": (audit: AuditNote) => keys.create(newKey("a"), { environment: "", audit }),
     "key rotated": (audit: AuditNote) =>

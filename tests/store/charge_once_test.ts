@@ -1,13 +1,13 @@
 /** Calls that answered one request, since a process died in between: charged once, in any order. */
 import assert from "@std/assert";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { onBothDatabases } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
@@ -32,7 +32,7 @@ async function setUp(database: Database) {
     }),
     claimId: `claim-${made++}`,
   });
-  const row = (id: string, claim: Claim, more: Partial<Interaction> = {}): Interaction =>
+  const row = (id: string, claim: Claim, more: Partial<SettledCall> = {}): SettledCall =>
     interaction(accountId, id, {
       status: "completed",
       chargedNanos: charge,
@@ -67,7 +67,7 @@ const answer = (transactionId: string) => ({
 });
 
 for (const first of ["x", "y"]) {
-  eachDatabase(
+  onBothDatabases(
     `a call whose process died and its repetition are one charge; ${first} is written first`,
     async (database) => {
       const { records, dead, alive, claimOf, row, charged, expire } = await setUp(database);
@@ -88,7 +88,7 @@ for (const first of ["x", "y"]) {
   );
 }
 
-eachDatabase("both in one batch, and three in a line, are one charge", async (database) => {
+onBothDatabases("both in one batch, and three in a line, are one charge", async (database) => {
   const { records, dead, alive, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   // A process that starts again takes over what it left itself at once.
@@ -100,7 +100,7 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
-eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
+onBothDatabases("an attempt that came to nothing leaves the line as it was", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   await dead.claim(x);
@@ -112,7 +112,7 @@ eachDatabase("an attempt that came to nothing leaves the line as it was", async 
   assert.deepEqual(await charged(), ["z"]);
 });
 
-eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
+onBothDatabases("what the same id is used for otherwise is charged each time", async (database) => {
   const { records, dead, claimOf, row, charged, expire } = await setUp(database);
   // An answer that was not kept, since it was too large or erased.
   const [a, b] = [claimOf(), claimOf()];
@@ -134,7 +134,7 @@ eachDatabase("what the same id is used for otherwise is charged each time", asyn
   assert.deepEqual(await charged(), ["a", "b", "c", "d"]);
 });
 
-eachDatabase("a lease gets back what a second call doesn't cost", async (database) => {
+onBothDatabases("a lease gets back what a second call doesn't cost", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const ledger = createLedger(database);
   await ledger.take({
@@ -156,7 +156,7 @@ eachDatabase("a lease gets back what a second call doesn't cost", async (databas
   assert.equal(lease?.amount_nanos, 5_000n - 2n * charge);
 });
 
-eachDatabase("a charge that stands for its request is not given back", async (database) => {
+onBothDatabases("a charge that stands for its request is not given back", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y] = [claimOf(), claimOf()];
   await dead.claim(x);

@@ -5,7 +5,12 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
-import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import {
+  eachDatabase,
+  onBothDatabases,
+  onPostgres,
+  productMigrations,
+} from "../support/databases.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { asked, erase, evaluate, fullCall, left, request, storeOf } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -154,23 +159,32 @@ eachDatabase("the tables that are named, and a table without the column has no m
   }
 });
 
-eachDatabase("what was asked for is not to be read any more once it is done", async (database) => {
-  const account = await newAccount(database);
-  const wanted = request(account, { userIds: ["ann@example.org"], sessionIds: ["session-of-ann"] });
-  await storeOf(database).add(wanted, "a");
-  const all = async () => {
-    const tables = ["deletions", "tombstones", "scrubs", "erased_calls"];
-    const texts = await Promise.all(
-      tables.map((table) =>
-        database.query(`select coalesce(string_agg(t::text, ' '), '') as text from ${table} t`, [])
-      ),
-    );
-    return texts.map(([row]) => String(row!.text)).join("\n");
-  };
-  assert.match(await all(), /ann@example\.org/, "a deletion that waits must know");
-  await storeOf(database).finish(wanted.deletionId);
-  assert.doesNotMatch(await all(), /ann/);
-});
+onBothDatabases(
+  "what was asked for is not to be read any more once it is done",
+  async (database) => {
+    const account = await newAccount(database);
+    const wanted = request(account, {
+      userIds: ["ann@example.org"],
+      sessionIds: ["session-of-ann"],
+    });
+    await storeOf(database).add(wanted, "a");
+    const all = async () => {
+      const tables = ["deletions", "tombstones", "scrubs", "erased_calls"];
+      const texts = await Promise.all(
+        tables.map((table) =>
+          database.query(
+            `select coalesce(string_agg(t::text, ' '), '') as text from ${table} t`,
+            [],
+          )
+        ),
+      );
+      return texts.map(([row]) => String(row!.text)).join("\n");
+    };
+    assert.match(await all(), /ann@example\.org/, "a deletion that waits must know");
+    await storeOf(database).finish(wanted.deletionId);
+    assert.doesNotMatch(await all(), /ann/);
+  },
+);
 
 eachDatabase("one process is at a deletion at a time, and another takes a dead one's", async (
   db,

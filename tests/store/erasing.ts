@@ -4,7 +4,7 @@ import {
   type DeletionRequest,
   type Selectors,
 } from "../../src/erasure/deletion.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { interaction } from "./samples.ts";
@@ -49,8 +49,8 @@ export async function erase(database: Database, wanted: DeletionRequest): Promis
 export function fullCall(
   accountId: number,
   id: string,
-  more: Partial<Interaction> = {},
-): Interaction {
+  more: Partial<SettledCall> = {},
+): SettledCall {
   const text = JSON.stringify({ said: `words of ${id}` });
   return interaction(accountId, id, {
     requestText: text,

@@ -97,21 +97,23 @@ eachWorld(
   "a run looks for credit at growing intervals, and is given up after a day, with the reason",
   async (world, database) => {
     await world.store(2);
+    let calledMs = 0;
     world.model = () => {
+      calledMs = Date.now();
       throw new Fault("spend_cap_exceeded");
     };
     const id = await world.create();
     const runner = world.runner();
     runner.wake();
     await world.until(id, (run) => run.waiting !== null);
-    const pauseOf = (run: EvalRun) => Math.round((Number(run.waiting?.until) - Date.now()) / 1000);
+    const pauseOf = (run: EvalRun) => (Number(run.waiting?.until) - calledMs) / 1000;
     for (const [waited, pause] of [[0, 2], [20, 20], [7200, 60]] as const) {
       const ago = `waiting_since - interval '${waited} seconds'`;
       await database.query(`update eval_runs set waiting_since = ${ago}`);
       await passTime(database);
       const before = world.calls.length;
       await runner.tick();
-      const run = await world.until(id, (one) => world.calls.length > before && pauseOf(one) > 1);
+      const run = await world.until(id, (one) => world.calls.length > before && pauseOf(one) > 0);
       assert.ok(Math.abs(pauseOf(run) - pause) <= 2, `${pauseOf(run)} s after ${waited} s`);
     }
     await database.query(
@@ -137,11 +139,13 @@ eachWorld(
       tokens-- > 0 ? { remaining: tokens } : { admitted: false, retryAfterSeconds: 7 };
     const id = await world.create();
     const runner = world.runner();
+    const wokenMs = Date.now();
     runner.wake();
     const dry = await world.until(id, (run) => run.waiting !== null);
     assert.equal(world.calls.length, 0);
-    const seconds = (Number(dry.waiting?.until) - Date.now()) / 1000;
-    assert.ok(seconds > 4 && seconds <= 7.5, `${seconds} s`);
+    const seconds = (Number(dry.waiting?.until) - wokenMs) / 1000;
+    // How long a busy machine takes to ask for the token is not judged.
+    assert.ok(seconds > 6.5 && seconds < 60, `${seconds} s`);
     // 60 a minute: with fewer than six left, one round of calls and a rest.
     tokens = 5;
     await passTime(database);
@@ -156,7 +160,9 @@ eachWorld(
   "a vendor that is overloaded is tried four times for one interaction, at growing intervals",
   async (world, database) => {
     await world.store(1);
+    let calledMs = 0;
     world.model = () => {
+      calledMs = Date.now();
       throw new Fault("upstream_overloaded");
     };
     const id = await world.create();
@@ -168,13 +174,14 @@ eachWorld(
         id,
         ({ waiting }) => waiting !== null && world.calls.length === tries,
       );
-      pauses.push(Math.round((Number(run.waiting?.until) - Date.now()) / 1000));
+      pauses.push((Number(run.waiting?.until) - calledMs) / 1000);
       await passTime(database);
       await runner.tick();
     }
     const run = await world.until(id, ended);
     assert.deepEqual([run.state, run.counts.errors, world.calls.length], ["done", 1, 4]);
-    assert.deepEqual(pauses, [2, 4, 8]);
+    const grow = pauses.every((pause, at) => pause > 2 ** (at + 1) - 0.5 && pause < 2 ** (at + 2));
+    assert.ok(grow && pauses.length === 3, `pauses of ${pauses} s instead of 2, 4 and 8`);
     const [result] = await world.evals.results(world.accountId, id, { limit: 9 });
     assert.equal(result?.passed, null);
     assert.match(result?.detail ?? "", /^upstream_overloaded: no answer after 4 tries/);

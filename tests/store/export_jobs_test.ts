@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
 import { createExportFiles } from "../../src/exports/store/export_files.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, newAccount } from "./samples.ts";
 
@@ -15,7 +15,7 @@ function order(accountId: number, more: Partial<NewExport["order"]> = {}): NewEx
   return {
     requestId: crypto.randomUUID(),
     accountId,
-    place: "chunks",
+    location: "chunks",
     order: {
       format: "json",
       tables: ["interactions"],
@@ -43,7 +43,7 @@ async function setup(database: Database, options = {}) {
 const details = async (database: Database) =>
   (await database.query("select string_agg(detail, '') as text from export_jobs"))[0]!.text;
 
-eachDatabase("a job is claimed once, and again when its worker is silent", async (database) => {
+onBothDatabases("a job is claimed once, and again when its worker is silent", async (database) => {
   const { accountId, jobs } = await setup(database);
   const made = await jobs.create(order(accountId));
   const first = await jobs.claim();
@@ -132,7 +132,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("a process that ends gives its job back at once", async (database) => {
+onBothDatabases("a process that ends gives its job back at once", async (database) => {
   const { accountId, jobs, stateOf } = await setup(database);
   const { requestId } = await jobs.create(order(accountId));
   await jobs.release((await jobs.claim())!.job, false);
@@ -224,7 +224,7 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
   for (const [index, place] of places.entries()) {
     const { requestId } = await jobs.create({
       ...order(accountId),
-      place: index ? "files" : "chunks",
+      location: index ? "files" : "chunks",
     });
     const { job } = (await jobs.claim(requestId))!;
     assert.equal(await place.save(job, pieces(sizes)), whole.length);

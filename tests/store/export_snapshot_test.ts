@@ -4,18 +4,19 @@ import type { Database } from "../../src/database/database.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { writeRecords } from "../../src/records/store/interactions.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
+
+function sourceOf(database: Database) {
+  const analytics = createAnalyticsStore(database);
+  return createExportSource({ analytics, evals: database, sharesMain: true });
+}
 
 /** Ids of a table's rows as of a snapshot. */
 async function ids(database: Database, accountId: number, snapshot: string, more: Query = {}) {
   const { table = "interactions", filters = {} } = more;
   const query = { table, accountId, filters, snapshot };
-  const source = createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
-  });
+  const source = sourceOf(database);
   const rows = await collect(source.read(query));
   assert.equal(await source.count(query), rows.length, "count agrees with read");
   return rows.map(([id]) => id);
@@ -29,43 +30,37 @@ interface Query {
 const now = () => new Date();
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
-eachDatabase("what is written later is not in a snapshot, however old it is", async (database) => {
-  const accountId = await newAccount(database);
-  const { insert } = createAnalyticsStore(database);
-  await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
-  const snapshot = await createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
-  }).snapshot();
-  await insert([
-    interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
-    interaction(accountId, "txn_3", { createdAt: now() }),
-  ]);
-  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
-  const later = await createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
-  }).snapshot();
-  assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
-});
+onBothDatabases(
+  "what is written later is not in a snapshot, however old it is",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const { insert } = createAnalyticsStore(database);
+    await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
+    const snapshot = await sourceOf(database).snapshot();
+    await insert([
+      interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
+      interaction(accountId, "txn_3", { createdAt: now() }),
+    ]);
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
+    const later = await sourceOf(database).snapshot();
+    assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
+  },
+);
 
-eachDatabase("a call that is priced anew stays in, as an erased one doesn't", async (database) => {
-  const accountId = await newAccount(database);
-  await createAnalyticsStore(database).insert([
-    interaction(accountId, "txn_1", { createdAt: now() }),
-    interaction(accountId, "txn_2", { createdAt: now() }),
-  ]);
-  const snapshot = await createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
-  }).snapshot();
-  await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
-  await database.query("delete from interactions where transaction_id = 'txn_2'");
-  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
-});
+onBothDatabases(
+  "a call that is priced anew stays in, as an erased one doesn't",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await createAnalyticsStore(database).insert([
+      interaction(accountId, "txn_1", { createdAt: now() }),
+      interaction(accountId, "txn_2", { createdAt: now() }),
+    ]);
+    const snapshot = await sourceOf(database).snapshot();
+    await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
+    await database.query("delete from interactions where transaction_id = 'txn_2'");
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
+  },
+);
 
 onPostgres(
   "a transaction that was open when the snapshot was taken is not in it",
@@ -84,11 +79,7 @@ onPostgres(
     await createAnalyticsStore(database).insert([
       interaction(other, "txn_done", { createdAt: now() }),
     ]);
-    const snapshot = await createExportSource({
-      analytics: createAnalyticsStore(database),
-      evals: database,
-      sharesMain: true,
-    }).snapshot();
+    const snapshot = await sourceOf(database).snapshot();
     const seen = () => Promise.all([accountId, other].map((id) => ids(database, id, snapshot)));
     assert.deepEqual(await seen(), [[], ["txn_done"]]);
     mayCommit.resolve();
@@ -109,7 +100,7 @@ onPostgres("transaction ids that have come again hide no old rows", async (datab
   assert.deepEqual(await ids(database, accountId, `${next}:${next}:@${at}`), ["txn_old"]);
 });
 
-eachDatabase(
+onBothDatabases(
   "evaluations are exported page by page, filtered, as of a snapshot",
   async (database) => {
     const accountId = await newAccount(database);
@@ -127,11 +118,7 @@ eachDatabase(
     };
     await made("run_1", accountId, 450);
     await made("run_9", other, 3);
-    const source = createExportSource({
-      analytics: createAnalyticsStore(database),
-      evals: database,
-      sharesMain: true,
-    });
+    const source = sourceOf(database);
     const snapshot = await source.snapshot();
     await database.query("update eval_runs set state = 'done'");
     await made("run_2", accountId, 5);
@@ -152,18 +139,14 @@ eachDatabase(
   },
 );
 
-eachDatabase("every plain column filters, by its own kind of value", async (database) => {
+onBothDatabases("every plain column filters, by its own kind of value", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = hoursAgo(1);
   await createAnalyticsStore(database).insert([
     interaction(accountId, "txn_1", { createdAt, costNanos: 54_399n, inputTokens: 900 }),
     interaction(accountId, "txn_2", { createdAt: now(), costNanos: 0n, payloadTruncated: true }),
   ]);
-  const snapshot = await createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
-  }).snapshot();
+  const snapshot = await sourceOf(database).snapshot();
   const left = (filters: NonNullable<Query["filters"]>) =>
     ids(database, accountId, snapshot, { filters });
   assert.deepEqual(await left({ cost_usd: "0.000054399" }), ["txn_1"]);

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { onBothDatabases } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 /** Every column with a value that is easily lost on the way. */
@@ -63,7 +63,7 @@ const zeros = {
   app: "",
 } as const;
 
-eachDatabase(
+onBothDatabases(
   "every column comes back as it was written, nulls as nulls and zeros as zeros",
   async (database) => {
     const accountId = await newAccount(database);
@@ -82,7 +82,7 @@ eachDatabase(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "what PostgreSQL's text can't hold becomes U+FFFD; the row is not lost",
   async (database) => {
     const accountId = await newAccount(database);
@@ -111,7 +111,7 @@ eachDatabase(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "a batch of 500 is written in one transaction, and writing it again changes nothing",
   async (database) => {
     const accountId = await newAccount(database);
@@ -133,7 +133,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("a batch with a row that is refused is refused as a whole", async (database) => {
+onBothDatabases("a batch with a row that is refused is refused as a whole", async (database) => {
   const accountId = await newAccount(database);
   const interactions = createAnalyticsStore(database);
   const rows = [
@@ -148,13 +148,13 @@ eachDatabase("a batch with a row that is refused is refused as a whole", async (
   assert.deepEqual(await database.query("select 1 from interaction_payloads", []), []);
 });
 
-eachDatabase("an empty batch asks the database nothing", async (database) => {
+onBothDatabases("an empty batch asks the database nothing", async (database) => {
   let queries = 0;
   await createAnalyticsStore(observed(database, () => queries++)).insert([]);
   assert.equal(queries, 0);
 });
 
-eachDatabase("large payloads are sent in several statements", async (database) => {
+onBothDatabases("large payloads are sent in several statements", async (database) => {
   const accountId = await newAccount(database);
   let statements = 0;
   const interactions = createAnalyticsStore(observed(database, (_, text) => {

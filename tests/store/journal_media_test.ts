@@ -1,7 +1,7 @@
 /** Media that was taken out of a payload before the journal had it. */
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Media } from "../../src/shared/media.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { Random } from "../support/random.ts";
@@ -32,10 +32,10 @@ const ended = interaction(7, "call-1", {
 
 /** What a start after a crash finds, and how large the file was. */
 async function afterwards(
-  rows: readonly [begun: Interaction, ended?: Interaction],
+  rows: readonly [begun: SettledCall, ended?: SettledCall],
   segmentBytes: number,
-): Promise<{ found: Interaction[]; bytes: number }> {
-  const found: Interaction[] = [];
+): Promise<{ found: SettledCall[]; bytes: number }> {
+  const found: SettledCall[] = [];
   let bytes = 0;
   await withFolder(async (folder) => {
     const journal = await openJournal(folder, { sync: "always", segmentBytes });
@@ -51,7 +51,7 @@ async function afterwards(
     await next.close();
   });
   // Their buffers are of different kinds.
-  const media = (row: Interaction) =>
+  const media = (row: SettledCall) =>
     row.media?.map((one) => ({ ...one, content: Uint8Array.from(one.content) }));
   return { found: found.map((row) => ({ ...row, media: media(row)! })), bytes };
 }
@@ -82,7 +82,7 @@ Deno.test("a picture that holds a record of the journal is no record when its ow
     const bytes = await Deno.readFile(path);
     bytes[bytes.length - 3]! ^= 1;
     await Deno.writeFile(path, bytes);
-    const found: Interaction[] = [];
+    const found: SettledCall[] = [];
     const next = await openJournal(folder, { sync: "always" });
     await next.replay((batch) => {
       found.push(...batch);
@@ -107,7 +107,7 @@ Deno.test("a refused record is put aside with its media", async () => {
 });
 
 /** A journal file's bytes, with one call's record in it. */
-async function withFolderOf(row: Interaction): Promise<Uint8Array> {
+async function withFolderOf(row: SettledCall): Promise<Uint8Array> {
   let bytes = new Uint8Array();
   await withFolder(async (folder) => {
     const journal = await openJournal(folder, { sync: "always" });

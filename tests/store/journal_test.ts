@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { filesWith } from "../support/files_with.ts";
 import { Child, withFolder } from "./children.ts";
@@ -8,8 +8,8 @@ import { interaction } from "./samples.ts";
 
 const always = { sync: "always" } as const;
 
-async function replayed(journal: Journal): Promise<Interaction[]> {
-  const rows: Interaction[] = [];
+async function replayed(journal: Journal): Promise<SettledCall[]> {
+  const rows: SettledCall[] = [];
   await journal.replay((batch) => {
     rows.push(...batch);
     return Promise.resolve();
@@ -38,7 +38,7 @@ function withJournal(
 }
 
 /** What a start after a crash finds. */
-async function reopened(folder: string): Promise<Interaction[]> {
+async function reopened(folder: string): Promise<SettledCall[]> {
   const journal = await openJournal(folder, always);
   const rows = await replayed(journal);
   await journal.close();
@@ -46,7 +46,7 @@ async function reopened(folder: string): Promise<Interaction[]> {
 }
 
 const begun = (id: string) => interaction(7, id, { status: "interrupted" });
-const ended = (id: string, more: Partial<Interaction> = {}) =>
+const ended = (id: string, more: Partial<SettledCall> = {}) =>
   interaction(7, id, { status: "completed", ...more });
 
 Deno.test(
@@ -171,7 +171,7 @@ Deno.test("after kill -9 in the middle of writing every end that was confirmed i
   withFolder(async (folder) => {
     const confirmed = new Set<string>();
     const started = new Set<string>();
-    const found = new Map<string, Interaction>();
+    const found = new Map<string, SettledCall>();
     for (let round = 0; round < 3; round++) {
       const path = `${folder}/${round}`;
       await using child = new Child("write_journal.ts", path);
@@ -234,7 +234,7 @@ Deno.test(
 );
 
 /** What a start after a crash finds, with the files left as they are. */
-async function reopenedCopy(folder: string): Promise<Interaction[]> {
+async function reopenedCopy(folder: string): Promise<SettledCall[]> {
   const copy = `${folder}-copy`;
   await Deno.mkdir(copy);
   for (const name of files(folder)) await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);

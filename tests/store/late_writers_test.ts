@@ -26,10 +26,11 @@ eachDatabase("a call that ends after its erasure is not written, and is charged"
   const account = await newAccount(db);
   await createLedger(db).grant(account, 1000n);
   const dropped: string[] = [];
-  const records = createRecords(db, db, (ids) => {
+  const analytics = createAnalyticsStore(db, db, (ids) => {
     dropped.push(...ids);
     return Promise.resolve();
   });
+  const records = createRecords(db, analytics);
   await erase(db, request(account, { userIds: ["ann"] }));
   const late = new Date(asked.getTime() + 1);
   await records.insert([

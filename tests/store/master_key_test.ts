@@ -4,7 +4,7 @@ import { MasterKey } from "../../src/keys/sealing.ts";
 import type { Database } from "../../src/database/database.ts";
 import {
   findMasterKey,
-  type MasterKeyHolder,
+  type MasterKeySource,
   openMasterKey,
 } from "../../src/keys/store/master_key.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
@@ -23,17 +23,17 @@ function directory(): string {
 }
 
 /** A start of the service, as far as the master key goes. */
-function start(database: Database, dataDir: string, configured?: Secret): Promise<MasterKeyHolder> {
+function start(database: Database, dataDir: string, configured?: Secret): Promise<MasterKeySource> {
   return openMasterKey({ database, dataDir, configured });
 }
 
 const newKey = () => MasterKey.generate().text();
-const storeOf = (database: Database, holder: MasterKeyHolder) =>
+const storeOf = (database: Database, holder: MasterKeySource) =>
   createVendorKeys(database, () => Promise.resolve(holder));
 const another = /^Error: MASTER_KEY is not the master key that [^\n]*: set MASTER_KEY to [^\n]*$/;
 
 /** Value of the one stored key, as a process with this master key reads it. */
-async function read(database: Database, holder: MasterKeyHolder): Promise<string> {
+async function read(database: Database, holder: MasterKeySource): Promise<string> {
   const { changes } = await storeOf(database, holder).changedSince(null);
   const state = changes[0]?.state;
   return state?.kind === "stored" ? state.key.reveal() : String(state?.kind);
@@ -218,7 +218,7 @@ onPostgres(
 );
 
 /** The holder's methods as fields of a plain object, so that one can be replaced. */
-function methods(holder: MasterKeyHolder): MasterKeyHolder {
+function methods(holder: MasterKeySource): MasterKeySource {
   return {
     source: holder.source,
     current: () => holder.current(),

@@ -1,9 +1,8 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
-import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 async function partitions(database: Database, table = "interactions"): Promise<string[]> {
@@ -15,55 +14,17 @@ async function partitions(database: Database, table = "interactions"): Promise<s
   return rows.map(({ name }) => String(name));
 }
 
-eachDatabase("rows of before the partitions are moved with their payloads", async (database) => {
-  await database.query("drop schema public cascade; create schema public");
-  const steps = await productMigrations();
-  await migrate(database, steps.filter(({ version }) => version < 10));
-  const accountId = await newAccount(database);
-  await database.query(
-    `insert into interactions (transaction_id, created_at, request_id, account_id, api_key_id,
-       endpoint, dialect, vendor, model, requested_model, mode, stream, status, charged_nanos,
-       billing_basis, translation_loss, latency_ms, payload_truncated, cost_nanos)
-     select 'txn_' || n, '2025-11-30T23:59:59.999Z'::timestamptz + n * interval '1 millisecond',
-       'r', $1, 'k', 'e', 'chat', 'v', 'm', 'm', 'managed', false, 'completed', 0, 'none', '{a}',
-       n, false, 9007199254740993 from generate_series(0, 1) as n`,
-    [accountId],
-  );
-  await database.query(
-    `insert into interaction_payloads
-     values ('txn_1', '2025-12-01T00:00:00Z', '{"a": 1.0}', null)`,
-  );
-  await migrate(database, steps);
-  const rows = await collect(createAnalyticsStore(database).read({ accountId }));
-  assert.deepEqual(
-    rows.map(({ transactionId, requestText, latencyMs, costNanos, translationLoss }) => [
-      transactionId,
-      requestText,
-      latencyMs,
-      costNanos,
-      translationLoss,
-    ]),
-    [
-      ["txn_0", null, 0, 9007199254740993n, ["a"]],
-      ["txn_1", '{"a": 1.0}', 1, 9007199254740993n, ["a"]],
-    ],
-  );
-  const found = await partitions(database);
-  assert.deepEqual(found.slice(0, 2), ["interactions_2025_11", "interactions_2025_12"]);
-  assert.equal(found.length, 5, "and this month with the next two");
-});
-
-eachDatabase("this month and the next two are there before a row comes", async (database) => {
+onBothDatabases("this month and the next two are there before a row comes", async (database) => {
   const retention = createRetention(database, createAnalyticsStore(database));
-  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
-  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
+  await retention.ensurePartitions(new Date("2031-11-30T23:59:59.999Z"));
+  await retention.ensurePartitions(new Date("2031-11-30T23:59:59.999Z"));
   for (const table of ["interactions", "interaction_payloads"]) {
     const found = (await partitions(database, table)).filter((name) => /_203/.test(name));
     assert.deepEqual(found, ["2031_11", "2031_12", "2032_01"].map((one) => `${table}_${one}`));
   }
 });
 
-eachDatabase(
+onBothDatabases(
   "rows of any month are taken, each by the partition of its month",
   async (database) => {
     const accountId = await newAccount(database);
@@ -90,7 +51,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("a row that comes when its partition was dropped is taken", async (database) => {
+onBothDatabases("a row that comes when its partition was dropped is taken", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = new Date("2020-05-05T05:05:05.005Z");
   const interactions = createAnalyticsStore(database);
@@ -101,7 +62,7 @@ eachDatabase("a row that comes when its partition was dropped is taken", async (
   assert.deepEqual(await collect(interactions.read({ accountId })), [late]);
 });
 
-eachDatabase("a month is asked for once, not with each batch", async (database) => {
+onBothDatabases("a month is asked for once, not with each batch", async (database) => {
   const accountId = await newAccount(database);
   let asked = 0;
   const interactions = createAnalyticsStore(observed(database, (_, text) => {

@@ -70,7 +70,7 @@ class World {
     await this.pass(1);
     this.limits = this.random.pick(tiers);
     const { bucket } = this.bucket;
-    const held = (bucket?.holders ?? []).reduce((sum, one) => sum + one.held + one.minted, 0);
+    const held = (bucket?.holders ?? []).reduce((sum, one) => sum + one.held + one.selfIssued, 0);
     this.bucket.limits = this.limits;
     if (bucket) this.bucket.bucket = { ...bucket, fill: true };
     this.ideal.changeTier(this.limits, held, this.time.ms);

@@ -7,7 +7,7 @@ import type {
 import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
 
 let made = 0;
@@ -41,7 +41,7 @@ function answerOf(known: ReplayState): StoredAnswer {
   return known.state === "done" ? known.answer : assert.fail(known.state);
 }
 
-eachDatabase("an answer comes back byte for byte, also from a database opened again", async (
+onBothDatabases("an answer comes back byte for byte, also from a database opened again", async (
   database,
   open,
 ) => {
@@ -63,7 +63,7 @@ eachDatabase("an answer comes back byte for byte, also from a database opened ag
   assert.deepEqual(await later.look(claimOf(account, { requestId: "r2" })), { state: "free" });
 });
 
-eachDatabase("an answer of 16 MiB is stored", async (database) => {
+onBothDatabases("an answer of 16 MiB is stored", async (database) => {
   const { ours } = stores(database);
   const claim = claimOf(await newAccount(database));
   const body = new Uint8Array(16 * 1024 * 1024).fill(200);
@@ -118,12 +118,15 @@ eachDatabase("answers are erased by their calls", async (database) => {
   ]);
 });
 
-eachDatabase("a process that starts again has its claims back at once", async (database, open) => {
-  const account = await newAccount(database);
-  await createReplays(database, { processId: "a" }).claim(claimOf(account));
-  const again = createReplays(await open(), { processId: "a" });
-  assert.deepEqual(await again.claim(claimOf(account, { bodyText: "other" })), { state: "free" });
-});
+onBothDatabases(
+  "a process that starts again has its claims back at once",
+  async (database, open) => {
+    const account = await newAccount(database);
+    await createReplays(database, { processId: "a" }).claim(claimOf(account));
+    const again = createReplays(await open(), { processId: "a" });
+    assert.deepEqual(await again.claim(claimOf(account, { bodyText: "other" })), { state: "free" });
+  },
+);
 
 onPostgres("a claim is another process's until it is released or no longer renewed", async (
   database,

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -11,7 +11,7 @@ import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { parsePricesFile } from "../../src/pricing/table/prices_file.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const usd = 1_000_000_000n;
@@ -27,7 +27,7 @@ function pricesOf(file: Record<string, unknown>) {
 }
 
 /** A call that cost 1 nano-dollar per input token, as it was charged then. */
-function call(accountId: number, id: string, more: Partial<Interaction> = {}): Interaction {
+function call(accountId: number, id: string, more: Partial<SettledCall> = {}): SettledCall {
   return interaction(accountId, id, {
     ...{ model: "gpt-x", status: "completed", billingBasis: "reported", priceVersion: "old" },
     ...{ inputTokens: 1000, outputTokens: 0, totalTokens: 1000 },
@@ -72,7 +72,7 @@ async function opened(database: Database, analytics = database) {
 
 const doubled = { "vendor-b/gpt-x": { input: "0.002", output: "1" } };
 
-eachDatabase(
+onBothDatabases(
   "a corrected price moves costs, charges and the balance once, and names the calls",
   async (db) => {
     const { accountId, interactions, ledger, run, balance } = await opened(db);
@@ -151,7 +151,7 @@ eachDatabase(
       "vendor-b/gpt-x": { input: "0.005", valid_from: "2026-11-02", valid_to: "2026-11-02" },
     });
     const [sum] = await run(prices);
-    assert.deepEqual([sum!.calls, sum!.corrected, sum!.kept.no_price], [1203, 401, 802]);
+    assert.deepEqual([sum!.calls, sum!.corrected, sum!.unchanged.no_price], [1203, 401, 802]);
     const seen: string[] = [];
     for await (const batch of store.read({ accountId, since: new Date("2026-11-02T00:00:00Z") })) {
       assert.ok(batch.length <= 500);
@@ -244,7 +244,8 @@ onPostgres(
     const changes = calls.map((one) => ({
       ...{ call: one, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "v" },
     }));
-    const dead: Database = { ...analytics, query: () => Promise.reject(new Error("away")) };
+    const away = () => Promise.reject(new Error("away"));
+    const dead: Database = { ...analytics, query: away, transaction: away };
     await assert.rejects(
       createRepricing(db, createAnalyticsStore(dead, db)).correct(accountId, changes),
       /away/,

@@ -3,7 +3,7 @@ import { sha256Hex } from "../../src/base/hash.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
 const day = 24 * 60 * 60 * 1000;
@@ -74,7 +74,7 @@ async function months(database: Database, table: string): Promise<string[]> {
   return rows.map(({ name }) => String(name).slice(table.length + 1));
 }
 
-eachDatabase(
+onBothDatabases(
   "payloads go to the millisecond, with what is like them; rows stay",
   async (database) => {
     const accountId = await fill(database);
@@ -111,7 +111,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("usage rows go to the millisecond, with evaluations of them", async (database) => {
+onBothDatabases("usage rows go to the millisecond, with evaluations of them", async (database) => {
   await fill(database);
   const retention = createRetention(database, createAnalyticsStore(database));
   const counts = await retention.eraseUsage(limit);
@@ -124,7 +124,7 @@ eachDatabase("usage rows go to the millisecond, with evaluations of them", async
   assert.deepEqual(again, { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 });
 });
 
-eachDatabase("many rows of one month go, and none of the others", async (database) => {
+onBothDatabases("many rows of one month go, and none of the others", async (database) => {
   const accountId = await newAccount(database);
   const interactions = createAnalyticsStore(database);
   for (let batch = 0; batch < 12; batch++) {

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { interactionRow } from "../support/interaction_row.ts";
@@ -7,8 +7,8 @@ import { interactionRow } from "../support/interaction_row.ts";
 export function interaction(
   accountId: number,
   transactionId: string,
-  more: Partial<Interaction> = {},
-): Interaction {
+  more: Partial<SettledCall> = {},
+): SettledCall {
   return interactionRow(transactionId, {
     createdAt: new Date("2026-11-21T10:00:00.000Z"),
     requestId: `request of ${transactionId}`,

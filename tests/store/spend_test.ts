@@ -5,7 +5,7 @@ import { Fault } from "../../src/shared/fault.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/credit/store/spend.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 async function newKey(database: Database, id: string, capDayNanos: bigint | null) {
@@ -67,7 +67,7 @@ eachDatabase("charges are summed up by day and month, each once, for capped keys
   assert.equal(await sweepKeyCharges(database, new Date("2026-12-15T00:00:00Z")), 1);
 });
 
-eachDatabase("a cap still holds after a restart", async (database, open) => {
+onBothDatabases("a cap still holds after a restart", async (database, open) => {
   const key = await newKey(database, "a", 10n);
   const at = systemClock.now();
   const call = (transactionId: string) => ({ key, transactionId, upperBoundNanos: 6n, at });

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Database, Queryable } from "../../src/database/database.ts";
-import { type DatabaseTest, eachDatabase } from "../support/databases.ts";
+import { type DatabaseTest, onBothDatabases } from "../support/databases.ts";
 
 /** With a table whose reference is checked at commit only. */
 function withTable(test: DatabaseTest): DatabaseTest {
@@ -18,7 +18,7 @@ async function contents(database: Queryable): Promise<unknown[]> {
 const insert = (tx: Queryable, x: number) => tx.query("insert into things values ($1)", [x]);
 const failure = new Error("of the work");
 
-eachDatabase(
+onBothDatabases(
   "a transaction commits what its work did and gives its result",
   withTable(async (database) => {
     const result = await database.transaction(async (tx) => {
@@ -31,7 +31,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "a transaction whose work throws leaves nothing and passes the error on",
   withTable(async (database) => {
     const work = async (tx: Queryable) => {
@@ -43,7 +43,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "an error of a query undoes the whole and is passed on, even where the work caught it",
   withTable(async (database) => {
     const isDuplicate = (thrown: unknown) => (thrown as { code?: string }).code === "23505";
@@ -66,7 +66,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "a commit that the database refuses is an error, and nothing stays",
   withTable(async (database) => {
     const refused = database.transaction(async (tx) => {
@@ -84,7 +84,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "queries of others never run inside a transaction",
   withTable(async (database) => {
     const inside = Promise.withResolvers<void>();
@@ -104,7 +104,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "transactions that run at once keep apart, more of them than there are connections",
   withTable(async (database) => {
     const sums = await Promise.all(
@@ -120,7 +120,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "queries that a transaction starts at once run in the order they were started",
   withTable(async (database) => {
     await database.transaction(async (tx) => {
@@ -135,7 +135,7 @@ eachDatabase(
   }),
 );
 
-eachDatabase(
+onBothDatabases(
   "a query of a transaction that has ended is refused",
   withTable(async (database: Database) => {
     let kept: Queryable | undefined;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { onBothDatabases } from "../support/databases.ts";
 
 const odd = "ü 漢字 👩‍👩‍👧 \"quoted\" 'single' back\\slash {a,b} NULL\ttab\nline \u0001 \u{10ffff}";
 
-eachDatabase(
+onBothDatabases(
   "values come back as they were bound, in the same JavaScript types",
   async (database) => {
     const at = new Date("2026-11-21T10:11:12.345Z");
@@ -29,7 +29,7 @@ eachDatabase(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "arrays keep order, nulls, quotes and the types of their elements",
   async (database) => {
     const [row] = await database.query(
@@ -50,7 +50,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("types hold for statements without values too", async (database) => {
+onBothDatabases("types hold for statements without values too", async (database) => {
   const rows = await database.query(
     `select 1::bigint as big, array[1, null]::bigint[] as bigs, 1.10::numeric as num,
        timestamptz '2026-01-02 03:04:05+00' as at, null::bigint as nothing`,
@@ -59,16 +59,22 @@ eachDatabase("types hold for statements without values too", async (database) =>
   assert.deepEqual(rows, [{ big: 1n, bigs: [1n, null], num: "1.10", at, nothing: null }]);
 });
 
-eachDatabase("times are texts and days in UTC whatever the server's own zone", async (database) => {
-  const [row] = await database.query(
-    `select timestamptz '2026-01-02T23:30:00Z'::text as text,
+onBothDatabases(
+  "times are texts and days in UTC whatever the server's own zone",
+  async (database) => {
+    const [row] = await database.query(
+      `select timestamptz '2026-01-02T23:30:00Z'::text as text,
        date_trunc('day', timestamptz '2026-01-02T23:30:00Z') as day`,
-    [],
-  );
-  assert.deepEqual(row, { text: "2026-01-02 23:30:00+00", day: new Date("2026-01-02T00:00:00Z") });
-});
+      [],
+    );
+    assert.deepEqual(row, {
+      text: "2026-01-02 23:30:00+00",
+      day: new Date("2026-01-02T00:00:00Z"),
+    });
+  },
+);
 
-eachDatabase(
+onBothDatabases(
   "several statements in one text all run, and the last one's rows count",
   async (database) => {
     const rows = await database.query(
@@ -79,13 +85,13 @@ eachDatabase(
   },
 );
 
-eachDatabase("several statements in one text are one transaction", async (database) => {
+onBothDatabases("several statements in one text are one transaction", async (database) => {
   await database.query("create table things (x int)");
   await assert.rejects(database.query("insert into things values (1); select 1/0"), code("22012"));
   assert.deepEqual(await database.query("select x from things", []), []);
 });
 
-eachDatabase("errors carry the database's own code", async (database) => {
+onBothDatabases("errors carry the database's own code", async (database) => {
   await assert.rejects(database.query("select * from missing", []), code("42P01"));
   await assert.rejects(database.query("selec", []), code("42601"));
   await assert.rejects(database.query("select $1::bigint", ["x"]), code("22P02"));
@@ -93,7 +99,7 @@ eachDatabase("errors carry the database's own code", async (database) => {
   assert.deepEqual(await one(database), [{ one: 1 }], "it works after an error");
 });
 
-eachDatabase("many queries at once each get their own answer", async (database) => {
+onBothDatabases("many queries at once each get their own answer", async (database) => {
   const asked = Array.from({ length: 200 }, (_, at) => at);
   const answers = await Promise.all(
     asked.map((at) => database.query("select $1::integer as at", [at])),

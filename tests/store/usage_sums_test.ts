@@ -2,7 +2,6 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import {
-  errorsOf,
   type UsagePart,
   type UsageQuery,
   type UsageStore,
@@ -12,12 +11,12 @@ import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
-import { eachDatabase, productMigrations } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { usageColumns, usageFromRows } from "../support/recount_usage.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -89,38 +88,10 @@ function anyCall(random: Random, accountId: number, id: string): Interaction {
   });
 }
 
-/** What the rows say, counted anew. */
-const fromRows = `select account_id, span, part, date_trunc(span, created_at, 'UTC') as at,
-    value, count(*)::numeric as calls,
-    count(*) filter (where status = 'failed')::numeric as failed,
-    count(*) filter (where status = 'truncated')::numeric as truncated,
-    count(*) filter (where status = 'cancelled')::numeric as cancelled,
-    count(*) filter (where status = 'interrupted')::numeric as interrupted,
-    coalesce(sum(input_tokens), 0) as input_tokens,
-    coalesce(sum(cache_read_tokens), 0) as cache_read_tokens,
-    coalesce(sum(cache_write_tokens), 0) as cache_write_tokens,
-    coalesce(sum(output_tokens), 0) as output_tokens,
-    coalesce(sum(reasoning_tokens), 0) as reasoning_tokens,
-    coalesce(sum(cost_nanos), 0) as cost_nanos, coalesce(sum(charged_nanos), 0) as charged_nanos,
-    coalesce(sum(cost_nanos) filter (where mode <> 'managed'), 0) as own_key_nanos,
-    count(*) filter (where cost_nanos is null and billing_basis <> 'none')::numeric as unpriced,
-    coalesce(sum(10::numeric ^ (10 * latency_interval(latency_ms))) filter (where status = 'completed'), 0)::numeric(700, 0)
-      as latencies
-  from interactions cross join (values ('hour'), ('day')) as spans (span)
-    cross join lateral (values ('all', ''), ('vendor', vendor),
-      ('model', left(vendor || '/' || model, 256)), ('api_key', api_key_id),
-      ('app', coalesce(app, ''))) as parts (part, value)
-  group by 1, 2, 3, 4, 5`;
-
-const columns =
-  `account_id, span, part, at, value, calls, failed, truncated, cancelled, interrupted,
-  input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nanos,
-  charged_nanos, own_key_nanos, unpriced, latencies`;
-
 /** Rows of sums that the calls don't say, and the other way round. */
 async function gaps(database: Database): Promise<unknown[]> {
-  const kept = `select ${columns} from usage_sums where not erased`;
-  const counted = `select ${columns} from (${fromRows}) as counted`;
+  const kept = `select ${usageColumns} from usage_sums where not erased`;
+  const counted = `select ${usageColumns} from (${usageFromRows}) as counted`;
   return await database.query(
     `(${kept} except all ${counted}) union all (${counted} except all ${kept})`,
   );
@@ -301,29 +272,93 @@ eachDatabase(
   },
 );
 
-eachDatabase(
-  "calls that were there before the sums are counted by the migration",
-  async (database) => {
-    await database.query("drop schema public cascade; create schema public");
-    const all = await productMigrations();
-    await migrate(database, all.filter(({ version }) => version < 16));
-    const random = new Random(7);
-    const accountId = await newAccount(database);
-    // What writes rows today names columns that later migrations add.
-    await database.query("alter table interaction_payloads add column words bigint[]");
-    await database.query("alter table interactions add column attempts text");
-    await createAnalyticsStore(database).insert(
-      Array.from({ length: 300 }, (_, n) => anyCall(random, accountId, `call ${n}`)),
+/** A process that is killed now and then, before or after a transaction's commit. */
+function mortal(database: Database, random: Random): Database {
+  return {
+    ...database,
+    async transaction(work) {
+      const [before, after] = [random.chance(20), random.chance(20)];
+      const result = await database.transaction(async (tx) => {
+        const done = await work(tx);
+        if (before) throw new Error("killed");
+        return done;
+      });
+      if (after) throw new Error("killed");
+      return result;
+    },
+  };
+}
+
+onPostgres(
+  "replicas that write, are killed, replay, correct and erase at once keep the sums exact",
+  async (database, open) => {
+    const accounts = [await newAccount(database), await newAccount(database, "theirs")];
+    const replicas = await Promise.all([open(), open(), open()]);
+    const written: Interaction[] = [];
+    let deaths = 0;
+    const live = async (replica: Database, index: number) => {
+      const random = new Random(77 + index);
+      const records = createRecords(mortal(replica, random));
+      const replay = async (rows: readonly Interaction[]) => {
+        for (let left = true; left;) {
+          left = await records.insert(rows).then(() => false, (thrown) => {
+            assert.match(String(thrown), /killed/);
+            deaths++;
+            return true;
+          });
+        }
+      };
+      for (let step = 0; step < 25; step++) {
+        const accountId = random.pick(accounts);
+        const rows = Array.from(
+          { length: 1 + random.below(12) },
+          (_, n) => anyCall(random, random.pick(accounts), `call ${index}-${step}-${n}`),
+        );
+        written.push(...rows);
+        // Part of what another replica writes at this moment, too, as after a takeover.
+        await replay([...rows, random.pick(written)]);
+        if (random.chance(30)) {
+          const store = createRepricing(replica, createAnalyticsStore(replica));
+          for await (const calls of store.read({ accountId })) {
+            await store.correct(
+              accountId,
+              calls.filter(() => random.chance(20)).map((call) => {
+                const costNanos = BigInt(random.below(2_000_000_000));
+                return { call, costNanos, chargedNanos: costNanos, priceVersion: `${step}` };
+              }),
+            );
+          }
+        }
+        if (random.chance(30)) {
+          const { accountId, transactionId } = random.pick(written);
+          await refundCharge(
+            replica,
+            { accountId, transactionId, note: "twice" },
+            createAnalyticsStore(replica),
+          );
+        }
+        if (random.chance(20)) {
+          const selectors = { userIds: [`user ${random.below(10)}`] };
+          await erase(replica, request(accountId, selectors, { requestedAt: new Date(asked) }));
+        }
+        if (random.chance(10)) {
+          const days = 20 + random.below(40);
+          const limit = new Date(now.getTime() - days * 24 * hour);
+          await createRetention(replica, createAnalyticsStore(replica)).eraseUsage(limit);
+        }
+      }
+    };
+    await Promise.all(replicas.map(live));
+    assert.deepEqual(await gaps(database), []);
+    assert.ok(deaths > 10, `${deaths}`);
+    const [left] = await database.query("select count(*) as count from interactions");
+    assert.ok(Number(left!.count) > 20, `${left!.count}`);
+    await createRetention(database, createAnalyticsStore(database)).eraseUsage(
+      new Date(now.getTime() + hour),
     );
-    await database.query("alter table interaction_payloads drop column words");
-    await database.query("alter table interactions drop column attempts");
-    await migrate(database, all);
-    assert.deepEqual(await gaps(database), []);
-    await createAnalyticsStore(database).insert([anyCall(random, accountId, "one more")]);
-    await database.query("delete from interactions_2026_11 where transaction_id < 'call 2'");
-    assert.deepEqual(await gaps(database), []);
-    const steps = await createUsageSums(database).steps(everything(accountId));
-    assert.equal(steps.reduce((sum, one) => sum + one.calls, 0), 301);
-    assert.ok(steps.some((one) => errorsOf(one) > 0));
+    const [rest] = await database.query(
+      "select count(*) as count from usage_sums where not erased",
+    );
+    assert.equal(Number(rest!.count), 0);
   },
 );

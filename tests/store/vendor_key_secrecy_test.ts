@@ -8,7 +8,7 @@ import { createVendorKeyCache } from "../../src/keys/vendor_key_cache.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/open.ts";
-import { type MasterKeyHolder, openMasterKey } from "../../src/keys/store/master_key.ts";
+import { type MasterKeySource, openMasterKey } from "../../src/keys/store/master_key.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 import { eachDatabase } from "../support/databases.ts";
@@ -63,7 +63,7 @@ async function processOf(said: Said, database: Database, dataDir: string, master
   return { ...partsOf(database, holder, log), holder };
 }
 
-function partsOf(database: Database, holder: MasterKeyHolder, log: Log) {
+function partsOf(database: Database, holder: MasterKeySource, log: Log) {
   const registry = createRegistry({}, []);
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(holder));
   const ring = createVendorKeyCache({ store: vendorKeys, registry, log });

@@ -3,13 +3,13 @@ import { Secret } from "../../src/base/secret.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
 import type { VendorKeyStore } from "../../src/keys/vendor_key.ts";
 import type { Database } from "../../src/database/database.ts";
-import type { MasterKeyHolder } from "../../src/keys/store/master_key.ts";
+import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
 
 /** A process's master key that counts what a rotation makes of it. */
-function holder(key = MasterKey.generate()): MasterKeyHolder & { steps: string[] } {
+function holder(key = MasterKey.generate()): MasterKeySource & { steps: string[] } {
   let current = key;
   const steps: string[] = [];
   return {
@@ -25,7 +25,7 @@ function holder(key = MasterKey.generate()): MasterKeyHolder & { steps: string[]
   };
 }
 
-const storeOf = (database: Database, of: MasterKeyHolder = holder()) =>
+const storeOf = (database: Database, of: MasterKeySource = holder()) =>
   createVendorKeys(database, () => Promise.resolve(of));
 
 /** What opens, by account and vendor: the value, or why there is none. */

@@ -1,15 +1,14 @@
 import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { writeBusyMonths } from "./busy_month.ts";
-import { productMigrations } from "./databases.ts";
+import { copyMigrated } from "./new_database.ts";
 import { startSimulatedService } from "./service.ts";
 
 /** A service with two months of calls of its first account, whose people sign in at a simulated provider. */
 export async function startBusyService(perDay?: number) {
   const dataDir = await Deno.makeTempDir({ prefix: "gateway-busy-" });
+  await copyMigrated(`${dataDir}/database`);
   const database = await openEmbedded(`${dataDir}/database`);
-  await migrate(database, await productMigrations());
   const keys = ["key of checkout", "key of support", "key of evaluations"];
   const now = new Date();
   await writeBusyMonths(database, { accountId: 1, keys, now, ...(perDay ? { perDay } : {}) });

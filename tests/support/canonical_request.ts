@@ -8,7 +8,7 @@ export function canonicalRequest(parts: Partial<CanonicalRequest>): CanonicalReq
     system: [],
     turns: [],
     tools: [],
-    foreign: [],
+    unsupported: [],
     paths: {},
     ...parts,
   };

@@ -1,13 +1,16 @@
 import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { copyMigrated, productMigrations } from "./new_database.ts";
 import {
   postgresAvailability,
   startPostgres,
   type TestDatabase,
   type TestPostgres,
 } from "./postgres.ts";
+
+export { productMigrations };
 
 /**
  * What a test does with a fresh, migrated database. `open` opens the same database once more: on
@@ -16,10 +19,37 @@ import {
  */
 export type DatabaseTest = (database: Database, open: () => Promise<Database>) => Promise<void>;
 
-/** Registers a test once for each kind of database. */
+/** Registers a test once for each database of this run; see `databasesOfThisRun`. */
 export function eachDatabase(name: string, test: DatabaseTest): void {
+  const { postgres, embedded } = databasesOfThisRun();
+  if (postgres) onPostgres(name, test);
+  if (embedded) onEmbedded(name, test);
+}
+
+/**
+ * Registers a test once for each kind of database in every run: for what the two drivers must have
+ * in common, and for statements and guarantees that depend on the engine.
+ */
+export function onBothDatabases(name: string, test: DatabaseTest): void {
   onPostgres(name, test);
   onEmbedded(name, test);
+}
+
+/**
+ * The databases that this run tries tests on whose statements are the same on both. The embedded
+ * one costs several times as much, so it takes its turn in the long rounds: `STORE=both`, or
+ * `STORE=embedded`. Where there is no PostgreSQL the embedded one takes its place.
+ */
+export function databasesOfThisRun(): { readonly postgres: boolean; readonly embedded: boolean } {
+  const asked = Deno.env.get("STORE") ?? "postgres";
+  if (!["postgres", "embedded", "both"].includes(asked)) {
+    throw new Error(`STORE=${asked} is none of postgres, embedded and both`);
+  }
+  const { available } = postgresAvailability();
+  return {
+    postgres: asked === "both" || (asked === "postgres" && available),
+    embedded: asked !== "postgres" || !available,
+  };
 }
 
 /** Registers a test for PostgreSQL; a skip that says why where there is none (CI: a failure). */
@@ -34,9 +64,10 @@ export function onEmbedded(name: string, test: DatabaseTest): void {
   Deno.test(`${name} (embedded)`, () => runOnEmbedded(test));
 }
 
-/** The steps of `migrations/`. */
-export function productMigrations(): Promise<Migration[]> {
-  return readMigrations(new URL("../../migrations/", import.meta.url));
+/** The same as a list, for tests that are registered kind by kind. */
+export function kindsOfThisRun(): ("embedded" | "postgres")[] {
+  const { postgres, embedded } = databasesOfThisRun();
+  return [...embedded ? ["embedded" as const] : [], ...postgres ? ["postgres" as const] : []];
 }
 
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
@@ -103,16 +134,17 @@ class EmbeddedDirectory {
   }
 
   async fresh(): Promise<Database> {
+    const isNew = this.#shape === undefined;
+    if (isNew) await copyMigrated(`${this.#path}/database`);
     const database = this.#database && !this.#closed ? this.#database : await this.#open();
-    if (this.#shape !== undefined && await shapeOf(database) === this.#shape) {
-      await database.query(emptyAll);
-      return database;
-    }
-    // A directory that has just been made is empty.
-    if (this.#shape !== undefined) {
+    if (!isNew) {
+      if (await shapeOf(database) === this.#shape) {
+        await database.query(emptyAll);
+        return database;
+      }
       await database.query("drop schema public cascade; create schema public");
+      await migrate(database, await productMigrations());
     }
-    await migrate(database, await productMigrations());
     this.#shape = await shapeOf(database);
     return database;
   }

@@ -1,33 +1,62 @@
 import { createMigrated } from "./databases.ts";
 import { postgresAvailability } from "./postgres.ts";
+import { sample } from "./sample.ts";
 import { type Environment, startSimulatedService, type TestService } from "./service.ts";
 
-/** Registers a test with a service in front of simulated vendors, once for each kind of database. */
+/**
+ * Registers a test with a service in front of simulated vendors, on the embedded database or on
+ * PostgreSQL: what is above the stores doesn't know which, and the tests of the stores run on both.
+ * The test's name decides, so that about half of a file's tests run on either; `STORE=both` runs
+ * all on both.
+ */
 export function eachService(
   name: string,
   env: Environment | (() => Promise<Environment>),
   test: (service: TestService, database: string | undefined) => Promise<void>,
 ): void {
   const given = () => typeof env === "function" ? env() : Promise.resolve(env);
-  Deno.test(`${name} (embedded)`, async () => {
-    await using service = await startSimulatedService(await given());
-    await test(service, undefined);
-  });
+  for (const { title, ignore, start } of databasesFor(name)) {
+    Deno.test({
+      name: title,
+      ignore,
+      async fn() {
+        const database = await start();
+        try {
+          await using service = await startSimulatedService({
+            ...await given(),
+            ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
+          });
+          await test(service, database.url);
+        } finally {
+          await database.drop();
+        }
+      },
+    });
+  }
+}
+
+/** A database that a test runs on. */
+interface DatabaseOfTest {
+  /** The test's name, which tells the kind, and why it is skipped where it is. */
+  title: string;
+  ignore: boolean;
+  /** Without an address the service makes an embedded one. */
+  start(): Promise<{ url: string | undefined; drop(): Promise<void> }>;
+}
+
+/** The one that the name decides on; both with `STORE=both`. */
+export function databasesFor(name: string): DatabaseOfTest[] {
   const { available, reason } = postgresAvailability();
-  Deno.test({
-    name: available ? `${name} (postgres)` : `${name} (postgres; skipped: ${reason})`,
+  const embedded: DatabaseOfTest = {
+    title: `${name} (embedded)`,
+    ignore: false,
+    start: () => Promise.resolve({ url: undefined, drop: () => Promise.resolve() }),
+  };
+  const postgres: DatabaseOfTest = {
+    title: available ? `${name} (postgres)` : `${name} (postgres; skipped: ${reason})`,
     ignore: !available,
-    async fn() {
-      const created = await createMigrated();
-      try {
-        await using service = await startSimulatedService({
-          ...await given(),
-          DATABASE_URL: created.url,
-        });
-        await test(service, created.url);
-      } finally {
-        await created.drop();
-      }
-    },
-  });
+    start: createMigrated,
+  };
+  const all = Deno.env.get("STORE") === "both" || !available;
+  return sample([embedded, postgres], { oneOf: 2, salt: name, all });
 }

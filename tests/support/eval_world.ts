@@ -118,7 +118,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
         dialects: { chat, responses, messages, generate },
         media: createMedia(database),
         work: createEvalWork(database, {
-          holder: crypto.randomUUID(),
+          workerId: crypto.randomUUID(),
           analytics: createAnalyticsStore(database),
         }),
         graders: createGradeThread(),

@@ -1,15 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { interactionRecord } from "../../contracts/data/export_tables.ts";
 import { columns } from "../../src/records/columns.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 
 /** A record with everything that may be absent absent. */
 export function interactionRow(
   transactionId: string,
-  more: Partial<Interaction> = {},
-): Interaction {
+  more: Partial<SettledCall> = {},
+): SettledCall {
   return {
-    ...absent as unknown as Interaction,
+    ...absent as unknown as SettledCall,
     transactionId,
     createdAt: new Date("2026-11-21T09:00:00.123Z"),
     requestId: "req-1",

@@ -164,7 +164,7 @@ export class MessagesSamples extends Random {
         ? { toolChoice: { mode: isForced ? "required" as const : this.pick(["auto", "none"]) } }
         : {}),
       ...(this.chance(30) ? { format: this.#format() } : {}),
-      foreign: [],
+      unsupported: [],
       paths: {},
     };
   }

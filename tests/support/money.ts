@@ -3,6 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { databasesOfThisRun } from "./databases.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
 import { postgresAvailability, startPostgres } from "./postgres.ts";
 import type { ServiceProcess } from "./process.ts";
@@ -20,10 +21,21 @@ export interface Site {
   look<T>(work: (database: Database) => Promise<T>): Promise<T>;
 }
 
-/** Registers a test for an installation of each kind. */
+/** Registers a test for an installation on each database of this run. */
 export function eachSite(name: string, test: (site: Site) => Promise<void>): void {
-  Deno.test(`${name} (embedded)`, () => withSite("embedded", test));
+  const { postgres, embedded } = databasesOfThisRun();
+  if (postgres) postgresSite(name, test);
+  if (embedded) embeddedSite(name, test);
+}
+
+/** Registers a test for an installation of each kind in every run. */
+export function bothSites(name: string, test: (site: Site) => Promise<void>): void {
   postgresSite(name, test);
+  embeddedSite(name, test);
+}
+
+function embeddedSite(name: string, test: (site: Site) => Promise<void>): void {
+  Deno.test(`${name} (embedded)`, () => withSite("embedded", test));
 }
 
 /** Registers a test for an installation on PostgreSQL. */

@@ -1,4 +1,5 @@
 import settings from "../../deno.json" with { type: "json" };
+import { copyMigrated } from "./new_database.ts";
 
 /** How a program of this repository is started: clean environment, nothing inherited. */
 export interface ProgramOptions {
@@ -20,6 +21,8 @@ export interface ProgramOptions {
 export interface ServiceOptions extends ProgramOptions {
   /** For a service with TLS: a client that trusts its certificate. */
   readonly client?: Deno.HttpClient;
+  /** Has the service make and migrate its embedded database itself, as a first start does. */
+  readonly migrates?: boolean;
 }
 
 /**
@@ -32,6 +35,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
   const env = { PORT: "0", ...options.env, DATA_DIR: dataDir };
+  if (startsOnCopy(options, dataDir)) {
+    Deno.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    await copyMigrated(`${dataDir}/database`);
+  }
   const program = new Program({ ...options, env }, async () => {
     if (given === undefined) await Deno.remove(dataDir, { recursive: true });
   });
@@ -41,6 +48,22 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   } catch (error) {
     await program.end();
     throw error;
+  }
+}
+
+/** Whether it would make a new embedded database, and nobody wants to see it do that. */
+function startsOnCopy(options: ServiceOptions, dataDir: string): boolean {
+  const { script, executable, env, migrates } = options;
+  if (migrates || script !== undefined || executable !== undefined) return false;
+  return env?.DATABASE_URL === undefined && !isThere(`${dataDir}/database`);
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
   }
 }
 

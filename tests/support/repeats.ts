@@ -25,7 +25,7 @@ export function testProcess(
   parts: {
     store: ReplayStore;
     clock: Pick<Clock, "monotonicMs">;
-    later?: (ms: number, run: () => void) => () => void;
+    setTimer?: (ms: number, run: () => void) => () => void;
   },
 ): TestProcess {
   const duplicates: Duplicate[] = [];
@@ -33,7 +33,7 @@ export function testProcess(
   const note = (message: string) => void complaints.push(message);
   const gate = createIdempotency({
     newId: () => crypto.randomUUID(),
-    later: realLater,
+    setTimer: realLater,
     log: { warn: note, error: note },
     onDuplicate: (duplicate) => duplicates.push(duplicate),
     ...parts,
@@ -142,7 +142,7 @@ export function setUp(names: readonly string[] = ["a"]) {
   const timers = new FakeTimers();
   const store = new FakeReplays(timers.clock);
   const make = (name: string) =>
-    testProcess({ store: store.for(name), clock: timers.clock, later: timers.later });
+    testProcess({ store: store.for(name), clock: timers.clock, setTimer: timers.later });
   const processes = names.map(make);
   const [one, two, three] = [processes[0]!, processes[1]!, processes[2]!];
   /** Lets time pass in small steps, as timers are set on the way. */

@@ -1,11 +1,10 @@
 import type { SseEvent } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import type { DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
+import type { AnswerContext, DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
-import type { AnswerContext } from "../../src/dialects/kernel/translator.ts";
-import { decodeRequest } from "../../src/dialects/text/responses/decode_request.ts";
-import { ResponsesStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
-import { ResponsesStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
+import { decodeRequest } from "../../src/dialects/text/responses/request_decoder.ts";
+import { createStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
+import { createStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
 
 /** For tests: a context that mints ids in a row, for the given request body. */
 export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
@@ -28,7 +27,7 @@ export function encodeStream(
   events: readonly CanonicalEvent[],
   context: AnswerContext = contextOf(),
 ): string {
-  const encoder = new ResponsesStreamEncoder(context);
+  const encoder = createStreamEncoder(context);
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
 }
 
@@ -46,7 +45,7 @@ export function decodeStream(
   wire: readonly unknown[],
   quirks: DialectQuirks = {},
 ): { events: CanonicalEvent[]; complete: boolean; answer: CanonicalAnswer } {
-  const decoder = new ResponsesStreamDecoder(quirks);
+  const decoder = createStreamDecoder(quirks);
   const events = wire.flatMap((one) => decoder.decode(sse(one)).events);
   const { events: rest, complete } = decoder.end();
   events.push(...rest);

@@ -5,6 +5,9 @@ import type { CommandResult } from "../../src/admin/command.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
+import { createMigrated } from "./databases.ts";
+import { copyMigrated } from "./new_database.ts";
+import { postgresAvailability } from "./postgres.ts";
 
 /** One row of an export, by the columns of interface.md §6. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -39,10 +42,19 @@ export interface TestService extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export interface TestServiceOptions {
+export interface TestServiceOptions extends DatabaseChoice {
   env?: Environment;
   /** For TLS: a client that trusts the certificate. */
   client?: Deno.HttpClient;
+}
+
+export interface DatabaseChoice {
+  /**
+   * The embedded one unless `env` has an address. `any`: PostgreSQL where there is one, which takes
+   * half the time of the embedded one, for tests of what the database has no part in; with
+   * `STORE=embedded` they run on that too.
+   */
+  database?: "any";
 }
 
 /**
@@ -52,10 +64,17 @@ export interface TestServiceOptions {
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
+  const isOpen = given === undefined && options.env?.DATABASE_URL === undefined;
+  const postgres = isOpen && options.database === "any" && isPostgresPreferred()
+    ? await createMigrated()
+    : undefined;
+  if (isOpen && !postgres) await copyMigrated(`${dataDir}/database`);
   const greeting: string[] = [];
   const log: string[] = [];
-  const config = parseConfig({ PORT: "0", ...options.env, DATA_DIR: dataDir });
+  const address: Environment = postgres ? { DATABASE_URL: postgres.url } : {};
+  const config = parseConfig({ PORT: "0", ...address, ...options.env, DATA_DIR: dataDir });
   const removeData = async () => {
+    await postgres?.drop();
     if (given === undefined) await Deno.remove(dataDir, { recursive: true });
   };
   const server = await startServer(
@@ -80,6 +99,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function isPostgresPreferred(): boolean {
+  return Deno.env.get("STORE") !== "embedded" && postgresAvailability().available;
 }
 
 /** What a test asks of a service, wherever it runs. */
@@ -157,9 +180,11 @@ export function simulatedEnvironment(simulators: Simulators): Record<string, str
 /** A service in front of the simulated vendors. */
 export async function startSimulatedService(
   env: Environment = {},
+  choice: DatabaseChoice = {},
 ): Promise<TestService & { simulators: Simulators }> {
   const simulators = await startSimulators();
-  const service = await startTestService({ env: { ...simulatedEnvironment(simulators), ...env } })
+  const environment = { ...simulatedEnvironment(simulators), ...env };
+  const service = await startTestService({ env: environment, ...choice })
     .catch(async (thrown) => {
       await simulators.close();
       throw thrown;

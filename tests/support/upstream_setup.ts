@@ -29,7 +29,7 @@ export async function withVendor(
   const vendor = await startFakeVendor();
   const upstream = createUpstream({
     clock: timers.clock,
-    later: timers.later,
+    setTimer: timers.later,
     random: () => 0,
     timeouts,
     maxAnswerBytes: 1 << 20,

@@ -18,9 +18,9 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 };
 
 /**
- * Chat completion, any vendor
+ * Create chat completion, any vendor
  *
- * Chat completion, any vendor.
+ * Create chat completion, any vendor.
  *
  * Scope: `chat`.
  *
@@ -37,9 +37,9 @@ export const createChatCompletion = <ThrowOnError extends boolean = true>(option
 });
 
 /**
- * Response, any vendor
+ * Create response, any vendor
  *
- * Response, any vendor.
+ * Create response, any vendor.
  *
  * Scope: `chat`.
  *
@@ -56,7 +56,7 @@ export const createResponse = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Forget a stored response
+ * Delete a stored response
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -69,7 +69,7 @@ export const deleteResponse = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * A stored response
+ * Retrieve a stored response
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -82,7 +82,7 @@ export const getResponse = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * End a background response
+ * Cancel a background response
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -95,9 +95,9 @@ export const cancelResponse = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Message, any vendor
+ * Create message, any vendor
  *
- * Message, any vendor.
+ * Create message, any vendor.
  *
  * Scope: `chat`.
  *
@@ -114,7 +114,7 @@ export const createMessage = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Tokens of a messages request
+ * Count tokens of a messages request
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -154,7 +154,7 @@ export const generateContent = <ThrowOnError extends boolean = true>(options: Op
 });
 
 /**
- * Generate content, streamed
+ * Stream generated content
  *
  * One JSON array, or server-sent events with `?alt=sse`.
  *
@@ -179,7 +179,7 @@ export const streamGenerateContent = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Tokens of a request
+ * Count tokens
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -202,7 +202,7 @@ export const countTokens = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Vectors out of words, any vendor
+ * Create embeddings, any vendor
  *
  * Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.
  *
@@ -219,7 +219,7 @@ export const createEmbedding = <ThrowOnError extends boolean = true>(options: Op
 });
 
 /**
- * Draw pictures, by the model's own method
+ * Generate images, by the model's own method
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -242,7 +242,7 @@ export const predict = <ThrowOnError extends boolean = true>(options: Options<Pr
 });
 
 /**
- * The vector of one content, by the model's own method
+ * Embed one content, by the model's own method
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -265,7 +265,7 @@ export const embedContent = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Vectors of several contents, by the model's own method
+ * Embed several contents, by the model's own method
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -288,7 +288,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Models of every vendor
+ * List models of every vendor
  *
  * A vendor that does not answer is left out; the others are listed all the same.
  *
@@ -301,9 +301,9 @@ export const listModels = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Health of every vendor
+ * Check health of every vendor
  *
- * Health of every vendor.
+ * Check health of every vendor.
  *
  * Scope: `chat`.
  */
@@ -314,9 +314,9 @@ export const getHealth = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Draw pictures, any vendor
+ * Generate images, any vendor
  *
- * One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Pictures that the vendor withholds are counted in `filtered_count`; when all are, the answer is 400 `content_policy_violation`, and costs what the vendor charges for it, which is mostly nothing.
+ * One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Images that the vendor withholds are counted in `filtered_count`. If it withholds all, the answer is 400 `content_policy_violation` and costs what the vendor charges for it, usually nothing.
  *
  * Scope: `images`.
  *
@@ -333,7 +333,7 @@ export const generateImage = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Say a text, any vendor
+ * Create speech, any vendor
  *
  * One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.
  *
@@ -419,7 +419,7 @@ export const deleteExport = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Read media that a stored payload names
+ * Download media of a stored payload
  *
  * Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.
  */
@@ -464,9 +464,9 @@ export const requestErasure = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Progress and receipt of a deletion
+ * Retrieve progress and receipt of a deletion
  *
- * Progress and receipt of a deletion.
+ * Retrieve progress and receipt of a deletion.
  *
  * Scope: `data:delete`.
  */
@@ -494,7 +494,7 @@ export const postCohortOutcome = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Figures of a cohort
+ * Retrieve the figures of a cohort
  *
  * What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER).
  *
@@ -550,9 +550,9 @@ export const cancelEval = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * An evaluation with its results
+ * Retrieve an evaluation with its results
  *
- * An evaluation with its results.
+ * Retrieve an evaluation with its results.
  *
  * Scope: `evals`.
  */
@@ -563,51 +563,51 @@ export const getEval = <ThrowOnError extends boolean = true>(options: Options<Ge
 });
 
 /**
- * The process is alive
+ * Liveness probe
  *
- * The process is alive.
+ * Liveness probe.
  */
 export const getLivez = <ThrowOnError extends boolean = true>(options: Options<GetLivezData, ThrowOnError>): RequestResult<GetLivezResponses, GetLivezErrors, ThrowOnError> => options.client.get<GetLivezResponses, GetLivezErrors, ThrowOnError>({ url: '/livez', ...options });
 
 /**
- * The process can take calls: its store answers
+ * Readiness probe
  *
- * The process can take calls: its store answers.
+ * Readiness probe.
  */
 export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<GetReadyzData, ThrowOnError>): RequestResult<GetReadyzResponses, GetReadyzErrors, ThrowOnError> => options.client.get<GetReadyzResponses, GetReadyzErrors, ThrowOnError>({ url: '/readyz', ...options });
 
 /**
- * Metrics in the Prometheus text format
+ * Get metrics in the Prometheus text format
  *
  * From loopback, or with `Authorization: Bearer <METRICS_TOKEN>`.
  */
 export const getMetrics = <ThrowOnError extends boolean = true>(options: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => options.client.get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({ url: '/metrics', ...options });
 
 /**
- * This document, OpenAPI 3.1
+ * Get this document, OpenAPI 3.1
  *
  * `servers` names the address of the service that answers.
  */
 export const getOpenApi = <ThrowOnError extends boolean = true>(options: Options<GetOpenApiData, ThrowOnError>): RequestResult<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError> => options.client.get<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError>({ url: '/openapi.json', ...options });
 
 /**
- * This document, OpenAPI 3.0.3
+ * Get this document, OpenAPI 3.0.3
  *
  * For generators that don't take 3.1.
  */
 export const getOpenApi30 = <ThrowOnError extends boolean = true>(options: Options<GetOpenApi30Data, ThrowOnError>): RequestResult<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError> => options.client.get<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError>({ url: '/openapi-3.0.json', ...options });
 
 /**
- * This document as a page
+ * Show this document as a page
  *
  * Every operation can be tried against this service with a key that is typed in.
  */
 export const getReference = <ThrowOnError extends boolean = true>(options: Options<GetReferenceData, ThrowOnError>): RequestResult<GetReferenceResponses, GetReferenceErrors, ThrowOnError> => options.client.get<GetReferenceResponses, GetReferenceErrors, ThrowOnError>({ url: '/reference', ...options });
 
 /**
- * Chat completion (vendor-a, hosted open-model provider)
+ * Create chat completion (Hugging Face)
  *
- * Chat completion (vendor-a, hosted open-model provider).
+ * Create chat completion (Hugging Face).
  *
  * Also at `/huggingface/v1/chat/completions`.
  *
@@ -626,9 +626,9 @@ export const createChatCompletionVendorA = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Response (vendor-a)
+ * Create response (Hugging Face)
  *
- * Response (vendor-a).
+ * Create response (Hugging Face).
  *
  * Also at `/huggingface/v1/responses`.
  *
@@ -647,7 +647,7 @@ export const createResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Forget a stored response
+ * Delete a stored response
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -662,7 +662,7 @@ export const deleteResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * A stored response
+ * Retrieve a stored response
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -677,7 +677,7 @@ export const getResponseVendorA = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * End a background response
+ * Cancel a background response
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -692,7 +692,7 @@ export const cancelResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Pictures out of words (vendor-a, hosted open-model provider)
+ * Create image (Hugging Face)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -713,7 +713,7 @@ export const createImageVendorA = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Vectors out of words (vendor-a, hosted open-model provider)
+ * Create embeddings (Hugging Face)
  *
  * Fields that are not named here go on to a chat-style vendor as they are.
  *
@@ -732,9 +732,9 @@ export const createEmbeddingVendorA = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Models of vendor-a (hosted open-model provider)
+ * List models (Hugging Face)
  *
- * Models of vendor-a (hosted open-model provider).
+ * List models (Hugging Face).
  *
  * Also at `/huggingface/v1/models`.
  *
@@ -747,7 +747,7 @@ export const listModelsVendorA = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-a
+ * Check health (Hugging Face)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -762,9 +762,9 @@ export const getHealthVendorA = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Chat completion (vendor-b, chat-model provider)
+ * Create chat completion (OpenAI)
  *
- * Chat completion (vendor-b, chat-model provider).
+ * Create chat completion (OpenAI).
  *
  * Also at `/openai/v1/chat/completions`.
  *
@@ -783,9 +783,9 @@ export const createChatCompletionVendorB = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Response (vendor-b)
+ * Create response (OpenAI)
  *
- * Response (vendor-b).
+ * Create response (OpenAI).
  *
  * Also at `/openai/v1/responses`.
  *
@@ -804,7 +804,7 @@ export const createResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Forget a stored response
+ * Delete a stored response
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -819,7 +819,7 @@ export const deleteResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * A stored response
+ * Retrieve a stored response
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -834,7 +834,7 @@ export const getResponseVendorB = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * End a background response
+ * Cancel a background response
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -849,7 +849,7 @@ export const cancelResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Pictures out of words (vendor-b, chat-model provider)
+ * Create image (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -870,7 +870,7 @@ export const createImageVendorB = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Pictures out of pictures (vendor-b, chat-model provider)
+ * Edit image (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -891,9 +891,9 @@ export const createImageEditVendorB = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Sound out of words (vendor-b, chat-model provider)
+ * Create speech (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.
+ * As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openai/v1/audio/speech`.
  *
@@ -912,7 +912,7 @@ export const createSpeechVendorB = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Words out of sound (vendor-b, chat-model provider)
+ * Create transcription (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -934,7 +934,7 @@ export const createTranscriptionVendorB = <ThrowOnError extends boolean = true>(
 });
 
 /**
- * Vectors out of words (vendor-b, chat-model provider)
+ * Create embeddings (OpenAI)
  *
  * Fields that are not named here go on to a chat-style vendor as they are.
  *
@@ -953,9 +953,9 @@ export const createEmbeddingVendorB = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Models of vendor-b (chat-model provider)
+ * List models (OpenAI)
  *
- * Models of vendor-b (chat-model provider).
+ * List models (OpenAI).
  *
  * Also at `/openai/v1/models`.
  *
@@ -968,7 +968,7 @@ export const listModelsVendorB = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-b
+ * Check health (OpenAI)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -983,9 +983,9 @@ export const getHealthVendorB = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Message (vendor-c)
+ * Create message (Anthropic)
  *
- * Message (vendor-c).
+ * Create message (Anthropic).
  *
  * Also at `/anthropic/v1/messages`.
  *
@@ -1004,7 +1004,7 @@ export const createMessageVendorC = <ThrowOnError extends boolean = true>(option
 });
 
 /**
- * Tokens of a messages request
+ * Count tokens of a messages request
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -1023,9 +1023,9 @@ export const countMessageTokensVendorC = <ThrowOnError extends boolean = true>(o
 });
 
 /**
- * Models of vendor-c (messages-API provider)
+ * List models (Anthropic)
  *
- * Models of vendor-c (messages-API provider).
+ * List models (Anthropic).
  *
  * Also at `/anthropic/v1/models`.
  *
@@ -1038,7 +1038,7 @@ export const listModelsVendorC = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-c
+ * Check health (Anthropic)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -1053,9 +1053,9 @@ export const getHealthVendorC = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Generate content (vendor-d)
+ * Generate content (Google)
  *
- * Generate content (vendor-d).
+ * Generate content (Google).
  *
  * Also at `/vendor-d/v1beta/models/{model}:generateContent`, `/google/v1/models/{model}:generateContent`, `/google/v1beta/models/{model}:generateContent`.
  *
@@ -1076,7 +1076,7 @@ export const generateContentVendorD = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Generate content, streamed
+ * Stream generated content
  *
  * One JSON array, or server-sent events with `?alt=sse`.
  *
@@ -1101,7 +1101,7 @@ export const streamGenerateContentVendorD = <ThrowOnError extends boolean = true
 });
 
 /**
- * Tokens of a request
+ * Count tokens
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -1124,7 +1124,7 @@ export const countTokensVendorD = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Draw pictures (vendor-d)
+ * Generate images (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1147,7 +1147,7 @@ export const predictVendorD = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * The vector of one content (vendor-d)
+ * Embed one content (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1170,7 +1170,7 @@ export const embedContentVendorD = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Vectors of several contents (vendor-d)
+ * Embed several contents (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1193,9 +1193,9 @@ export const batchEmbedContentsVendorD = <ThrowOnError extends boolean = true>(o
 });
 
 /**
- * Models of vendor-d (native content-generation provider)
+ * List models (Google)
  *
- * Models of vendor-d (native content-generation provider).
+ * List models (Google).
  *
  * Also at `/vendor-d/v1beta/models`, `/google/v1/models`, `/google/v1beta/models`.
  *
@@ -1212,7 +1212,7 @@ export const listModelsVendorD = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-d
+ * Check health (Google)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -1231,9 +1231,9 @@ export const getHealthVendorD = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Chat completion (vendor-e, chat-completions-style front for the models of vendor-d)
+ * Create chat completion (Google (chat front))
  *
- * Chat completion (vendor-e, chat-completions-style front for the models of vendor-d).
+ * Create chat completion (Google (chat front)).
  *
  * Also at `/gemini/v1/chat/completions`.
  *
@@ -1252,9 +1252,9 @@ export const createChatCompletionVendorE = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Response (vendor-e)
+ * Create response (Google (chat front))
  *
- * Response (vendor-e).
+ * Create response (Google (chat front)).
  *
  * Also at `/gemini/v1/responses`.
  *
@@ -1273,7 +1273,7 @@ export const createResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Forget a stored response
+ * Delete a stored response
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -1288,7 +1288,7 @@ export const deleteResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * A stored response
+ * Retrieve a stored response
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -1303,7 +1303,7 @@ export const getResponseVendorE = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * End a background response
+ * Cancel a background response
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -1318,7 +1318,7 @@ export const cancelResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Vectors out of words (vendor-e, chat-completions-style front for the models of vendor-d)
+ * Create embeddings (Google (chat front))
  *
  * Fields that are not named here go on to a chat-style vendor as they are.
  *
@@ -1337,9 +1337,9 @@ export const createEmbeddingVendorE = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Models of vendor-e (chat-completions-style front for the models of vendor-d)
+ * List models (Google (chat front))
  *
- * Models of vendor-e (chat-completions-style front for the models of vendor-d).
+ * List models (Google (chat front)).
  *
  * Also at `/gemini/v1/models`.
  *
@@ -1352,7 +1352,7 @@ export const listModelsVendorE = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-e
+ * Check health (Google (chat front))
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -1367,9 +1367,9 @@ export const getHealthVendorE = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Chat completion (vendor-f, aggregator of models from many providers)
+ * Create chat completion (OpenRouter)
  *
- * Chat completion (vendor-f, aggregator of models from many providers).
+ * Create chat completion (OpenRouter).
  *
  * Also at `/openrouter/v1/chat/completions`.
  *
@@ -1388,7 +1388,7 @@ export const createChatCompletionVendorF = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Pictures out of words (vendor-f, aggregator of models from many providers)
+ * Create image (OpenRouter)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1409,9 +1409,9 @@ export const createImageVendorF = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Sound out of words (vendor-f, aggregator of models from many providers)
+ * Create speech (OpenRouter)
  *
- * As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.
+ * As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openrouter/v1/audio/speech`.
  *
@@ -1430,7 +1430,7 @@ export const createSpeechVendorF = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Vectors out of words (vendor-f, aggregator of models from many providers)
+ * Create embeddings (OpenRouter)
  *
  * Fields that are not named here go on to a chat-style vendor as they are.
  *
@@ -1449,9 +1449,9 @@ export const createEmbeddingVendorF = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Models of vendor-f (aggregator of models from many providers)
+ * List models (OpenRouter)
  *
- * Models of vendor-f (aggregator of models from many providers).
+ * List models (OpenRouter).
  *
  * Also at `/openrouter/v1/models`.
  *
@@ -1464,7 +1464,7 @@ export const listModelsVendorF = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-f
+ * Check health (OpenRouter)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -1479,9 +1479,9 @@ export const getHealthVendorF = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Chat completion (vendor-g, further chat-model provider)
+ * Create chat completion (xAI)
  *
- * Chat completion (vendor-g, further chat-model provider).
+ * Create chat completion (xAI).
  *
  * Also at `/xai/v1/chat/completions`.
  *
@@ -1500,7 +1500,7 @@ export const createChatCompletionVendorG = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Pictures out of words (vendor-g, further chat-model provider)
+ * Create image (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1521,7 +1521,7 @@ export const createImageVendorG = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Pictures out of pictures (vendor-g, further chat-model provider)
+ * Edit image (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1542,9 +1542,9 @@ export const createImageEditVendorG = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Models of vendor-g (further chat-model provider)
+ * List models (xAI)
  *
- * Models of vendor-g (further chat-model provider).
+ * List models (xAI).
  *
  * Also at `/xai/v1/models`.
  *
@@ -1557,7 +1557,7 @@ export const listModelsVendorG = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Health of vendor-g
+ * Check health (xAI)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *

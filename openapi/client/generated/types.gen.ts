@@ -1376,7 +1376,7 @@ export type EmbeddingList = {
          */
         prompt_tokens: number;
         /**
-         * The same.
+         * The same number.
          */
         total_tokens: number;
         [key: string]: unknown;
@@ -2141,7 +2141,7 @@ export type ExportJob = {
      */
     request_id: string;
     /**
-     * Bytes of the file; 0 as long as it is not written.
+     * Bytes of the file; 0 until it is written.
      */
     bytes_size: number;
     /**
@@ -2152,7 +2152,7 @@ export type ExportJob = {
 
 export type ExportLink = {
     /**
-     * Signed address of the file, good for seven days.
+     * Signed address of the file, valid for seven days.
      */
     export_url: string;
 };
@@ -2675,7 +2675,7 @@ export type ExportList = {
          */
         format: 'json' | 'csv';
         /**
-         * Bytes of the file; 0 as long as it is not written.
+         * Bytes of the file; 0 until it is written.
          */
         bytes_size: number;
         /**
@@ -3686,7 +3686,7 @@ export type VendorSpeechRequest = {
      */
     model: string;
     /**
-     * What is to be said. Tag lines at its start are recorded and cut.
+     * Text to speak. Tag lines at its start are recorded and removed.
      */
     input: string;
     /**
@@ -3694,7 +3694,7 @@ export type VendorSpeechRequest = {
      */
     voice?: unknown;
     /**
-     * How it is to be said.
+     * Delivery instructions.
      */
     instructions?: string | null;
     /**
@@ -3718,7 +3718,7 @@ export type VendorSpeechRequest = {
 
 export type Transcript = {
     /**
-     * What was said.
+     * Transcript.
      */
     text?: string;
     /**
@@ -3754,7 +3754,7 @@ export type TranscriptDoneEvent = {
      */
     type: 'transcript.text.done';
     /**
-     * All that was said.
+     * Full transcript.
      */
     text: string;
     usage?: MediaUsage & unknown;
@@ -3767,11 +3767,11 @@ export type TranscriptionForm = {
      */
     model: string;
     /**
-     * The sound, as a file in a format that the vendor reads.
+     * Audio file in a format that the vendor reads.
      */
     file: Blob | File;
     /**
-     * Language of the sound, as ISO 639-1.
+     * Language of the audio, as ISO 639-1.
      */
     language?: string | null;
     /**
@@ -3944,7 +3944,7 @@ export type CreateChatCompletionError = CreateChatCompletionErrors[keyof CreateC
 
 export type CreateChatCompletionResponses = {
     /**
-     * Chat completion, any vendor
+     * Create chat completion, any vendor
      */
     200: ChatCompletion;
 };
@@ -4085,7 +4085,7 @@ export type CreateResponseError = CreateResponseErrors[keyof CreateResponseError
 
 export type CreateResponseResponses = {
     /**
-     * Response, any vendor
+     * Create response, any vendor
      */
     200: ResponseObject;
 };
@@ -4153,7 +4153,7 @@ export type DeleteResponseError = DeleteResponseErrors[keyof DeleteResponseError
 
 export type DeleteResponseResponses = {
     /**
-     * Forget a stored response
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -4230,7 +4230,7 @@ export type GetResponseError = GetResponseErrors[keyof GetResponseErrors];
 
 export type GetResponseResponses = {
     /**
-     * A stored response
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -4298,7 +4298,7 @@ export type CancelResponseError = CancelResponseErrors[keyof CancelResponseError
 
 export type CancelResponseResponses = {
     /**
-     * End a background response
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -4435,7 +4435,7 @@ export type CreateMessageError = CreateMessageErrors[keyof CreateMessageErrors];
 
 export type CreateMessageResponses = {
     /**
-     * Message, any vendor
+     * Create message, any vendor
      */
     200: Message;
 };
@@ -4556,7 +4556,7 @@ export type CountMessageTokensError = CountMessageTokensErrors[keyof CountMessag
 
 export type CountMessageTokensResponses = {
     /**
-     * Tokens of a messages request
+     * Count tokens of a messages request
      */
     200: MessagesTokenCount;
 };
@@ -4849,7 +4849,7 @@ export type StreamGenerateContentError = StreamGenerateContentErrors[keyof Strea
 
 export type StreamGenerateContentResponses = {
     /**
-     * Generate content, streamed
+     * Stream generated content
      */
     200: Array<GenerateAnswer>;
 };
@@ -4975,7 +4975,7 @@ export type CountTokensError = CountTokensErrors[keyof CountTokensErrors];
 
 export type CountTokensResponses = {
     /**
-     * Tokens of a request
+     * Count tokens
      */
     200: GenerateTokenCount;
 };
@@ -5112,7 +5112,7 @@ export type CreateEmbeddingError = CreateEmbeddingErrors[keyof CreateEmbeddingEr
 
 export type CreateEmbeddingResponses = {
     /**
-     * Vectors out of words, any vendor
+     * Create embeddings, any vendor
      */
     200: EmbeddingList;
 };
@@ -5254,7 +5254,7 @@ export type PredictError = PredictErrors[keyof PredictErrors];
 
 export type PredictResponses = {
     /**
-     * Draw pictures, by the model's own method
+     * Generate images, by the model's own method
      */
     200: PredictAnswer;
 };
@@ -5396,7 +5396,7 @@ export type EmbedContentError = EmbedContentErrors[keyof EmbedContentErrors];
 
 export type EmbedContentResponses = {
     /**
-     * The vector of one content, by the model's own method
+     * Embed one content, by the model's own method
      */
     200: EmbedContentAnswer;
 };
@@ -5538,7 +5538,7 @@ export type BatchEmbedContentsError = BatchEmbedContentsErrors[keyof BatchEmbedC
 
 export type BatchEmbedContentsResponses = {
     /**
-     * Vectors of several contents, by the model's own method
+     * Embed several contents, by the model's own method
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -5593,7 +5593,7 @@ export type ListModelsError = ListModelsErrors[keyof ListModelsErrors];
 
 export type ListModelsResponses = {
     /**
-     * Models of every vendor
+     * List models of every vendor
      */
     200: ModelList;
 };
@@ -5648,7 +5648,7 @@ export type GetHealthError = GetHealthErrors[keyof GetHealthErrors];
 
 export type GetHealthResponses = {
     /**
-     * Health of every vendor
+     * Check health of every vendor
      */
     200: Health;
 };
@@ -5785,7 +5785,7 @@ export type GenerateImageError = GenerateImageErrors[keyof GenerateImageErrors];
 
 export type GenerateImageResponses = {
     /**
-     * Draw pictures, any vendor
+     * Generate images, any vendor
      */
     200: ImageAnswer;
 };
@@ -5922,7 +5922,7 @@ export type GenerateSpeechError = GenerateSpeechErrors[keyof GenerateSpeechError
 
 export type GenerateSpeechResponses = {
     /**
-     * Say a text, any vendor
+     * Create speech, any vendor
      */
     200: SpeechAnswer;
 };
@@ -6552,7 +6552,7 @@ export type GetDeletionError = GetDeletionErrors[keyof GetDeletionErrors];
 
 export type GetDeletionResponses = {
     /**
-     * Progress and receipt of a deletion
+     * Retrieve progress and receipt of a deletion
      */
     200: Deletion;
 };
@@ -6694,7 +6694,7 @@ export type GetCohortError = GetCohortErrors[keyof GetCohortErrors];
 
 export type GetCohortResponses = {
     /**
-     * Figures of a cohort
+     * Retrieve the figures of a cohort
      */
     200: CohortReport;
 };
@@ -6988,7 +6988,7 @@ export type GetEvalError = GetEvalErrors[keyof GetEvalErrors];
 
 export type GetEvalResponses = {
     /**
-     * An evaluation with its results
+     * Retrieve an evaluation with its results
      */
     200: EvalRunWithResults;
 };
@@ -7013,7 +7013,7 @@ export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
 
 export type GetLivezResponses = {
     /**
-     * The process is alive
+     * Liveness probe
      */
     200: Alive;
 };
@@ -7044,7 +7044,7 @@ export type GetReadyzError = GetReadyzErrors[keyof GetReadyzErrors];
 
 export type GetReadyzResponses = {
     /**
-     * The process can take calls: its store answers
+     * Readiness probe
      */
     200: Alive;
 };
@@ -7098,7 +7098,7 @@ export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
 
 export type GetOpenApiResponses = {
     /**
-     * This document, OpenAPI 3.1
+     * Get this document, OpenAPI 3.1
      */
     200: OpenApiDocument;
 };
@@ -7123,7 +7123,7 @@ export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
 
 export type GetOpenApi30Responses = {
     /**
-     * This document, OpenAPI 3.0.3
+     * Get this document, OpenAPI 3.0.3
      */
     200: OpenApiDocument;
 };
@@ -7285,7 +7285,7 @@ export type CreateChatCompletionVendorAError = CreateChatCompletionVendorAErrors
 
 export type CreateChatCompletionVendorAResponses = {
     /**
-     * Chat completion (vendor-a, hosted open-model provider)
+     * Create chat completion (Hugging Face)
      */
     200: ChatCompletion;
 };
@@ -7426,7 +7426,7 @@ export type CreateResponseVendorAError = CreateResponseVendorAErrors[keyof Creat
 
 export type CreateResponseVendorAResponses = {
     /**
-     * Response (vendor-a)
+     * Create response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -7494,7 +7494,7 @@ export type DeleteResponseVendorAError = DeleteResponseVendorAErrors[keyof Delet
 
 export type DeleteResponseVendorAResponses = {
     /**
-     * Forget a stored response
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -7571,7 +7571,7 @@ export type GetResponseVendorAError = GetResponseVendorAErrors[keyof GetResponse
 
 export type GetResponseVendorAResponses = {
     /**
-     * A stored response
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -7639,7 +7639,7 @@ export type CancelResponseVendorAError = CancelResponseVendorAErrors[keyof Cance
 
 export type CancelResponseVendorAResponses = {
     /**
-     * End a background response
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -7776,7 +7776,7 @@ export type CreateImageVendorAError = CreateImageVendorAErrors[keyof CreateImage
 
 export type CreateImageVendorAResponses = {
     /**
-     * Pictures out of words (vendor-a, hosted open-model provider)
+     * Create image (Hugging Face)
      */
     200: ImageList;
 };
@@ -7913,7 +7913,7 @@ export type CreateEmbeddingVendorAError = CreateEmbeddingVendorAErrors[keyof Cre
 
 export type CreateEmbeddingVendorAResponses = {
     /**
-     * Vectors out of words (vendor-a, hosted open-model provider)
+     * Create embeddings (Hugging Face)
      */
     200: EmbeddingList;
 };
@@ -7982,7 +7982,7 @@ export type ListModelsVendorAError = ListModelsVendorAErrors[keyof ListModelsVen
 
 export type ListModelsVendorAResponses = {
     /**
-     * Models of vendor-a (hosted open-model provider)
+     * List models (Hugging Face)
      */
     200: ModelList;
 };
@@ -8037,7 +8037,7 @@ export type GetHealthVendorAError = GetHealthVendorAErrors[keyof GetHealthVendor
 
 export type GetHealthVendorAResponses = {
     /**
-     * Health of vendor-a
+     * Check health (Hugging Face)
      */
     200: VendorHealth;
 };
@@ -8174,7 +8174,7 @@ export type CreateChatCompletionVendorBError = CreateChatCompletionVendorBErrors
 
 export type CreateChatCompletionVendorBResponses = {
     /**
-     * Chat completion (vendor-b, chat-model provider)
+     * Create chat completion (OpenAI)
      */
     200: ChatCompletion;
 };
@@ -8315,7 +8315,7 @@ export type CreateResponseVendorBError = CreateResponseVendorBErrors[keyof Creat
 
 export type CreateResponseVendorBResponses = {
     /**
-     * Response (vendor-b)
+     * Create response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -8383,7 +8383,7 @@ export type DeleteResponseVendorBError = DeleteResponseVendorBErrors[keyof Delet
 
 export type DeleteResponseVendorBResponses = {
     /**
-     * Forget a stored response
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -8460,7 +8460,7 @@ export type GetResponseVendorBError = GetResponseVendorBErrors[keyof GetResponse
 
 export type GetResponseVendorBResponses = {
     /**
-     * A stored response
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -8528,7 +8528,7 @@ export type CancelResponseVendorBError = CancelResponseVendorBErrors[keyof Cance
 
 export type CancelResponseVendorBResponses = {
     /**
-     * End a background response
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -8665,7 +8665,7 @@ export type CreateImageVendorBError = CreateImageVendorBErrors[keyof CreateImage
 
 export type CreateImageVendorBResponses = {
     /**
-     * Pictures out of words (vendor-b, chat-model provider)
+     * Create image (OpenAI)
      */
     200: ImageList;
 };
@@ -8802,7 +8802,7 @@ export type CreateImageEditVendorBError = CreateImageEditVendorBErrors[keyof Cre
 
 export type CreateImageEditVendorBResponses = {
     /**
-     * Pictures out of pictures (vendor-b, chat-model provider)
+     * Edit image (OpenAI)
      */
     200: ImageList;
 };
@@ -9076,7 +9076,7 @@ export type CreateTranscriptionVendorBError = CreateTranscriptionVendorBErrors[k
 
 export type CreateTranscriptionVendorBResponses = {
     /**
-     * Words out of sound (vendor-b, chat-model provider)
+     * Create transcription (OpenAI)
      */
     200: Transcript;
 };
@@ -9213,7 +9213,7 @@ export type CreateEmbeddingVendorBError = CreateEmbeddingVendorBErrors[keyof Cre
 
 export type CreateEmbeddingVendorBResponses = {
     /**
-     * Vectors out of words (vendor-b, chat-model provider)
+     * Create embeddings (OpenAI)
      */
     200: EmbeddingList;
 };
@@ -9282,7 +9282,7 @@ export type ListModelsVendorBError = ListModelsVendorBErrors[keyof ListModelsVen
 
 export type ListModelsVendorBResponses = {
     /**
-     * Models of vendor-b (chat-model provider)
+     * List models (OpenAI)
      */
     200: ModelList;
 };
@@ -9337,7 +9337,7 @@ export type GetHealthVendorBError = GetHealthVendorBErrors[keyof GetHealthVendor
 
 export type GetHealthVendorBResponses = {
     /**
-     * Health of vendor-b
+     * Check health (OpenAI)
      */
     200: VendorHealth;
 };
@@ -9474,7 +9474,7 @@ export type CreateMessageVendorCError = CreateMessageVendorCErrors[keyof CreateM
 
 export type CreateMessageVendorCResponses = {
     /**
-     * Message (vendor-c)
+     * Create message (Anthropic)
      */
     200: Message;
 };
@@ -9595,7 +9595,7 @@ export type CountMessageTokensVendorCError = CountMessageTokensVendorCErrors[key
 
 export type CountMessageTokensVendorCResponses = {
     /**
-     * Tokens of a messages request
+     * Count tokens of a messages request
      */
     200: MessagesTokenCount;
 };
@@ -9664,7 +9664,7 @@ export type ListModelsVendorCError = ListModelsVendorCErrors[keyof ListModelsVen
 
 export type ListModelsVendorCResponses = {
     /**
-     * Models of vendor-c (messages-API provider)
+     * List models (Anthropic)
      */
     200: ModelList;
 };
@@ -9719,7 +9719,7 @@ export type GetHealthVendorCError = GetHealthVendorCErrors[keyof GetHealthVendor
 
 export type GetHealthVendorCResponses = {
     /**
-     * Health of vendor-c
+     * Check health (Anthropic)
      */
     200: VendorHealth;
 };
@@ -9861,7 +9861,7 @@ export type GenerateContentVendorDError = GenerateContentVendorDErrors[keyof Gen
 
 export type GenerateContentVendorDResponses = {
     /**
-     * Generate content (vendor-d)
+     * Generate content (Google)
      */
     200: GenerateAnswer;
 };
@@ -10012,7 +10012,7 @@ export type StreamGenerateContentVendorDError = StreamGenerateContentVendorDErro
 
 export type StreamGenerateContentVendorDResponses = {
     /**
-     * Generate content, streamed
+     * Stream generated content
      */
     200: Array<GenerateAnswer>;
 };
@@ -10138,7 +10138,7 @@ export type CountTokensVendorDError = CountTokensVendorDErrors[keyof CountTokens
 
 export type CountTokensVendorDResponses = {
     /**
-     * Tokens of a request
+     * Count tokens
      */
     200: GenerateTokenCount;
 };
@@ -10280,7 +10280,7 @@ export type PredictVendorDError = PredictVendorDErrors[keyof PredictVendorDError
 
 export type PredictVendorDResponses = {
     /**
-     * Draw pictures (vendor-d)
+     * Generate images (Google)
      */
     200: PredictAnswer;
 };
@@ -10422,7 +10422,7 @@ export type EmbedContentVendorDError = EmbedContentVendorDErrors[keyof EmbedCont
 
 export type EmbedContentVendorDResponses = {
     /**
-     * The vector of one content (vendor-d)
+     * Embed one content (Google)
      */
     200: EmbedContentAnswer;
 };
@@ -10564,7 +10564,7 @@ export type BatchEmbedContentsVendorDError = BatchEmbedContentsVendorDErrors[key
 
 export type BatchEmbedContentsVendorDResponses = {
     /**
-     * Vectors of several contents (vendor-d)
+     * Embed several contents (Google)
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -10633,7 +10633,7 @@ export type ListModelsVendorDError = ListModelsVendorDErrors[keyof ListModelsVen
 
 export type ListModelsVendorDResponses = {
     /**
-     * Models of vendor-d (native content-generation provider)
+     * List models (Google)
      */
     200: ModelList;
 };
@@ -10688,7 +10688,7 @@ export type GetHealthVendorDError = GetHealthVendorDErrors[keyof GetHealthVendor
 
 export type GetHealthVendorDResponses = {
     /**
-     * Health of vendor-d
+     * Check health (Google)
      */
     200: VendorHealth;
 };
@@ -10825,7 +10825,7 @@ export type CreateChatCompletionVendorEError = CreateChatCompletionVendorEErrors
 
 export type CreateChatCompletionVendorEResponses = {
     /**
-     * Chat completion (vendor-e, chat-completions-style front for the models of vendor-d)
+     * Create chat completion (Google (chat front))
      */
     200: ChatCompletion;
 };
@@ -10966,7 +10966,7 @@ export type CreateResponseVendorEError = CreateResponseVendorEErrors[keyof Creat
 
 export type CreateResponseVendorEResponses = {
     /**
-     * Response (vendor-e)
+     * Create response (Google (chat front))
      */
     200: ResponseObject;
 };
@@ -11034,7 +11034,7 @@ export type DeleteResponseVendorEError = DeleteResponseVendorEErrors[keyof Delet
 
 export type DeleteResponseVendorEResponses = {
     /**
-     * Forget a stored response
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -11111,7 +11111,7 @@ export type GetResponseVendorEError = GetResponseVendorEErrors[keyof GetResponse
 
 export type GetResponseVendorEResponses = {
     /**
-     * A stored response
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -11179,7 +11179,7 @@ export type CancelResponseVendorEError = CancelResponseVendorEErrors[keyof Cance
 
 export type CancelResponseVendorEResponses = {
     /**
-     * End a background response
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -11316,7 +11316,7 @@ export type CreateEmbeddingVendorEError = CreateEmbeddingVendorEErrors[keyof Cre
 
 export type CreateEmbeddingVendorEResponses = {
     /**
-     * Vectors out of words (vendor-e, chat-completions-style front for the models of vendor-d)
+     * Create embeddings (Google (chat front))
      */
     200: EmbeddingList;
 };
@@ -11385,7 +11385,7 @@ export type ListModelsVendorEError = ListModelsVendorEErrors[keyof ListModelsVen
 
 export type ListModelsVendorEResponses = {
     /**
-     * Models of vendor-e (chat-completions-style front for the models of vendor-d)
+     * List models (Google (chat front))
      */
     200: ModelList;
 };
@@ -11440,7 +11440,7 @@ export type GetHealthVendorEError = GetHealthVendorEErrors[keyof GetHealthVendor
 
 export type GetHealthVendorEResponses = {
     /**
-     * Health of vendor-e
+     * Check health (Google (chat front))
      */
     200: VendorHealth;
 };
@@ -11577,7 +11577,7 @@ export type CreateChatCompletionVendorFError = CreateChatCompletionVendorFErrors
 
 export type CreateChatCompletionVendorFResponses = {
     /**
-     * Chat completion (vendor-f, aggregator of models from many providers)
+     * Create chat completion (OpenRouter)
      */
     200: ChatCompletion;
 };
@@ -11714,7 +11714,7 @@ export type CreateImageVendorFError = CreateImageVendorFErrors[keyof CreateImage
 
 export type CreateImageVendorFResponses = {
     /**
-     * Pictures out of words (vendor-f, aggregator of models from many providers)
+     * Create image (OpenRouter)
      */
     200: ImageList;
 };
@@ -11988,7 +11988,7 @@ export type CreateEmbeddingVendorFError = CreateEmbeddingVendorFErrors[keyof Cre
 
 export type CreateEmbeddingVendorFResponses = {
     /**
-     * Vectors out of words (vendor-f, aggregator of models from many providers)
+     * Create embeddings (OpenRouter)
      */
     200: EmbeddingList;
 };
@@ -12057,7 +12057,7 @@ export type ListModelsVendorFError = ListModelsVendorFErrors[keyof ListModelsVen
 
 export type ListModelsVendorFResponses = {
     /**
-     * Models of vendor-f (aggregator of models from many providers)
+     * List models (OpenRouter)
      */
     200: ModelList;
 };
@@ -12112,7 +12112,7 @@ export type GetHealthVendorFError = GetHealthVendorFErrors[keyof GetHealthVendor
 
 export type GetHealthVendorFResponses = {
     /**
-     * Health of vendor-f
+     * Check health (OpenRouter)
      */
     200: VendorHealth;
 };
@@ -12249,7 +12249,7 @@ export type CreateChatCompletionVendorGError = CreateChatCompletionVendorGErrors
 
 export type CreateChatCompletionVendorGResponses = {
     /**
-     * Chat completion (vendor-g, further chat-model provider)
+     * Create chat completion (xAI)
      */
     200: ChatCompletion;
 };
@@ -12386,7 +12386,7 @@ export type CreateImageVendorGError = CreateImageVendorGErrors[keyof CreateImage
 
 export type CreateImageVendorGResponses = {
     /**
-     * Pictures out of words (vendor-g, further chat-model provider)
+     * Create image (xAI)
      */
     200: ImageList;
 };
@@ -12523,7 +12523,7 @@ export type CreateImageEditVendorGError = CreateImageEditVendorGErrors[keyof Cre
 
 export type CreateImageEditVendorGResponses = {
     /**
-     * Pictures out of pictures (vendor-g, further chat-model provider)
+     * Edit image (xAI)
      */
     200: ImageList;
 };
@@ -12592,7 +12592,7 @@ export type ListModelsVendorGError = ListModelsVendorGErrors[keyof ListModelsVen
 
 export type ListModelsVendorGResponses = {
     /**
-     * Models of vendor-g (further chat-model provider)
+     * List models (xAI)
      */
     200: ModelList;
 };
@@ -12647,7 +12647,7 @@ export type GetHealthVendorGError = GetHealthVendorGErrors[keyof GetHealthVendor
 
 export type GetHealthVendorGResponses = {
     /**
-     * Health of vendor-g
+     * Check health (xAI)
      */
     200: VendorHealth;
 };

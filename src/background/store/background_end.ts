@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
@@ -9,7 +9,7 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
  */
 export async function endBackground(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<ReadonlySet<string>> {
   const unwanted = new Set<string>();
   for (const { accountId, transactionId, kept } of rows) {

@@ -78,9 +78,9 @@ async function checkKnown(tx: Queryable, { accountId, cohortId, items }: Outcome
      where account_id = $1 and cohort_id = $2 and item_id = any($3::text[])`,
     [accountId, cohortId, ids],
   );
-  const known = new Map(rows.map((row) => [row.item_id, row]));
+  const existing = new Map(rows.map((row) => [row.item_id, row]));
   for (const [index, item] of items.entries()) {
-    const row = item.itemId === null ? undefined : known.get(item.itemId);
+    const row = item.itemId === null ? undefined : existing.get(item.itemId);
     if (!row || saysTheSame(row, item)) continue;
     const param = `conversions[${index}].id`;
     throw new Fault("idempotency_conflict", {

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
 import { lockAccounts, releaseLease } from "./ledger.ts";
 
@@ -9,16 +9,16 @@ import { lockAccounts, releaseLease } from "./ledger.ts";
  */
 export async function chargeOnce(
   tx: Queryable,
-  rows: readonly Interaction[],
-): Promise<readonly Interaction[]> {
+  rows: readonly SettledCall[],
+): Promise<readonly SettledCall[]> {
   const repeatable = rows.filter((row) =>
     row.repeat && row.status === "completed" && row.chargedNanos > 0n
   );
   if (repeatable.length === 0) return rows;
   const second = new Set<string>();
   // One after the other: two calls of one request may be among them.
-  for (const portion of withoutRepetition(repeatable)) {
-    for (const id of await chargedElsewhere(tx, portion)) second.add(id);
+  for (const chunk of withoutRepetition(repeatable)) {
+    for (const id of await chargedElsewhere(tx, chunk)) second.add(id);
   }
   if (second.size === 0) return rows;
   await lockAccounts(tx, [...new Set(rows.map(({ accountId }) => accountId))]);
@@ -33,7 +33,7 @@ export async function chargeOnce(
 /** Notes whose charge it is; gives those whose request was charged as another call. */
 async function chargedElsewhere(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
@@ -60,13 +60,13 @@ async function chargedElsewhere(
 }
 
 /** In portions of which none has two rows of one key. */
-function withoutRepetition(rows: readonly Interaction[]): Interaction[][] {
-  const portions: Interaction[][] = [];
+function withoutRepetition(rows: readonly SettledCall[]): SettledCall[][] {
+  const chunks: SettledCall[][] = [];
   const seen = new Map<string, number>();
   for (const row of rows) {
     const at = seen.get(row.repeat!.key) ?? 0;
     seen.set(row.repeat!.key, at + 1);
-    (portions[at] ??= []).push(row);
+    (chunks[at] ??= []).push(row);
   }
-  return portions;
+  return chunks;
 }

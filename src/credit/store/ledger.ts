@@ -46,8 +46,8 @@ export function createLedger(database: Database): Ledger {
     async post(settlements) {
       await database.transaction((tx) => postAll(tx, settlements));
     },
-    sweepExpired: () => giveBack(database, "expires_at < clock_timestamp()", []),
-    takeBack: (processId) => giveBack(database, "process_id = $1", [processId]),
+    sweepExpired: () => refundCharge(database, "expires_at < clock_timestamp()", []),
+    takeBack: (processId) => refundCharge(database, "process_id = $1", [processId]),
     async check() {
       return (await database.query(checkSums, [])).map(readGap);
     },
@@ -104,11 +104,11 @@ export async function credit(
     throw new Error("The balance would be more than an account can hold.", { cause: thrown });
   });
   if (row) return row.balance_nanos as bigint;
-  const [known] = await database.query(
+  const [existing] = await database.query(
     "select balance_nanos from account_balances where account_id = $1",
     [accountId],
   );
-  return known!.balance_nanos as bigint;
+  return existing!.balance_nanos as bigint;
 }
 
 /** SQLSTATE of both databases. */
@@ -185,7 +185,7 @@ async function renew(
   return new Set(rows.map(({ id }) => String(id)));
 }
 
-async function giveBack(
+async function refundCharge(
   database: Database,
   which: string,
   values: readonly string[],
@@ -210,7 +210,7 @@ function readGap(row: SqlRow): LedgerGap {
   return {
     accountId: Number(row.account_id),
     what: row.what as LedgerGap["what"],
-    keptNanos: row.kept as bigint,
+    unspentNanos: row.kept as bigint,
     entriesNanos: row.entries as bigint,
   };
 }

@@ -4,10 +4,10 @@ for (const chart of document.querySelectorAll("figure[data-chart]")) {
   const svg = chart.querySelector(".plot svg");
   const cursor = chart.querySelector(".cursor");
   const table = chart.querySelector(".figures table");
-  if (svg && cursor && table) watch(chart, svg, cursor, table);
+  if (svg && cursor && table) followPointer(chart, svg, cursor, table);
 }
 
-function watch(
+function followPointer(
   /** @type {HTMLElement} */ chart,
   /** @type {SVGSVGElement} */ svg,
   /** @type {SVGRectElement} */ cursor,
@@ -57,11 +57,11 @@ function watch(
     const stepWidth = svg.viewBox.baseVal.width / rows.length;
     cursor.setAttribute("x", String(at * stepWidth));
     cursor.setAttribute("visibility", "visible");
-    place(at);
+    moveCursor(at);
   }
 
   /** Beside the step, on the side with more room. */
-  function place(/** @type {number} */ at) {
+  function moveCursor(/** @type {number} */ at) {
     const [frame, plot] = [chart.getBoundingClientRect(), svg.getBoundingClientRect()];
     const middle = plot.left - frame.left + plot.width * (at + 0.5) / rows.length;
     const isLeft = at < rows.length / 2;

@@ -58,27 +58,27 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
 function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
   const body = calls.querySelector("tbody");
   if (!body) return;
-  const holder = document.createElement("template");
-  holder.innerHTML = `<table><tbody>${html}</tbody></table>`;
-  const rows = [...holder.content.querySelectorAll("tr")];
+  const template = document.createElement("template");
+  template.innerHTML = `<table><tbody>${html}</tbody></table>`;
+  const rows = [...template.content.querySelectorAll("tr")];
   if (rows.length === 0) return;
   const shown = new Map([...body.rows].map((row) => [row.dataset.id, row]));
   const frame = /** @type {HTMLElement} */ (calls.querySelector(".table"));
   const before = frame.scrollHeight;
   let added = 0;
-  let place = body.firstElementChild;
+  let next = body.firstElementChild;
   for (const row of rows) {
     const there = shown.get(row.dataset.id);
     if (!there) {
       row.classList.add("row-new");
-      body.insertBefore(row, place);
+      body.insertBefore(row, next);
       added++;
     } else {
       // What changed since, such as how long ago it was.
       if (there.innerHTML !== row.innerHTML && !there.contains(document.activeElement)) {
         there.replaceChildren(...row.childNodes);
       }
-      place = there.nextElementSibling;
+      next = there.nextElementSibling;
     }
   }
   // Who reads further down goes on reading the same rows.

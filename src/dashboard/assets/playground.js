@@ -50,7 +50,7 @@ async function talk() {
 async function stream(body, answer, signal) {
   const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
   if (!response.headers.get("content-type")?.startsWith("application/x-ndjson")) return tooOld;
-  let [said, thought, failure, rest] = ["", "", "", ""];
+  let [text, thought, failure, rest] = ["", "", "", ""];
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const { done, value } = await reader.read();
@@ -58,12 +58,12 @@ async function stream(body, answer, signal) {
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
     for (const event of lines.map((line) => JSON.parse(line))) {
-      if (event.kind === "text") said += event.text;
+      if (event.kind === "text") text += event.text;
       if (event.kind === "reasoning") thought += event.text;
       if (event.kind === "error") failure = event.message;
-      if (event.kind === "end") took(answer, event.words, event.id);
+      if (event.kind === "end") took(answer, event.summary, event.id);
     }
-    write(answer, said);
+    write(answer, text);
     think(answer, thought);
   }
 }
@@ -103,12 +103,12 @@ function think(turn, text) {
 }
 
 /** What the call took, with the way to its record. */
-function took(turn, words, id) {
+function took(turn, summary, id) {
   const link = document.createElement("a");
   link.href = `/dashboard/interactions/${id}`;
   link.textContent = "Interaction";
   const line = turn.querySelector(".took");
-  goingAlong(() => line.replaceChildren(`${words} `, ...(id === null ? [] : [link])));
+  goingAlong(() => line.replaceChildren(`${summary} `, ...(id === null ? [] : [link])));
 }
 
 /** Who has scrolled up to read is left there. */

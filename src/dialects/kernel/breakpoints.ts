@@ -8,7 +8,7 @@ import type {
   ToolResultPart,
 } from "./canonical_request.ts";
 import { markLast, markPath } from "./read_cache_mark.ts";
-import type { Target } from "./translator.ts";
+import type { Target } from "./dialect.ts";
 
 /** More of them are not written (openai 7.57, `prompt_cache_options`). */
 const maxMarks = 4;

@@ -41,7 +41,7 @@ export interface CanonicalRequest {
   /** Calls with the same key are likely to share the beginning of their prompts. */
   promptCacheKey?: string;
   /** The caller's fields that have no neutral form, by their path, with their value. */
-  foreign: ForeignField[];
+  unsupported: UnsupportedField[];
   /** Path in the caller's body of each setting that was set, such as `topP` → `top_p`. */
   paths: Readonly<Partial<Record<SettingName, string>>>;
 }
@@ -70,7 +70,7 @@ export type SettingName =
   | "promptCacheKey";
 
 /** A field of the caller's dialect that other dialects have no word for. */
-export interface ForeignField {
+export interface UnsupportedField {
   path: string;
   value: unknown;
   /** What leaving it out does: a `hint` changes nothing that was asked for. */

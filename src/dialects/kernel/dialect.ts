@@ -1,5 +1,6 @@
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Fault } from "../../shared/fault.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -8,17 +9,20 @@ import type { HostedWork } from "./hosted.ts";
 import type { MediaField } from "./media_field.ts";
 import type { ToolDemand } from "./tool_demand.ts";
 import type { RefusedSettings } from "./refused_settings.ts";
+import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
 
 /**
- * One wire format: how a request is read and spliced, and how answers become canonical events and
- * back. Pure: no I/O, no clock, no other dialect.
+ * One wire format: requests and answers, into the canonical form and out of it, and spliced as text
+ * where vendor and caller speak it both. Pure: no I/O, no clock, no random, no other dialect; ids
+ * and times are handed in. The four in `src/dialects/text/` have the same files and exports
+ * (docs/developing.md, "Add a dialect").
  */
-export interface Dialect {
+export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
   readonly name: DialectName;
-  /** Where requests and answers hold media in their text. */
-  readonly mediaFields: readonly MediaField[];
-  /** Members of a request that answers repeat or are written by, and what tells calls apart. */
-  readonly answerFields: readonly string[];
+}
+
+/** Requests: what the gateway reads of them, and how they reach a vendor. */
+export interface RequestCodec {
   /** What the gateway must know of a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**
@@ -26,31 +30,69 @@ export interface Dialect {
    * Everything else stays byte for byte as the caller wrote it.
    */
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
+  /** The same in steps, for requests that hold much. */
+  spliceRequestSteps(
+    bodyText: string,
+    facts: RequestFacts,
+    changes: RequestChanges,
+  ): Steps<string>;
+  /**
+   * Reads a caller's request; `body` has passed the contract, prompt tags are cut already.
+   * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
+   */
+  decodeRequest(body: unknown): CanonicalRequest;
+  /** The same in steps, for requests that hold much. */
+  decodeRequestSteps(body: unknown): Steps<CanonicalRequest>;
+  /** Writes a request for a vendor; what can't be carried is listed, never dropped silently. */
+  encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest;
+  encodeRequestSteps(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** What of a request runs at its vendor beside the model, or lives in the vendor's account. */
   hostedWork(body: unknown): HostedWork;
+  /** Path of the call, appended to the vendor's base address. */
+  upstreamPath(model: string, stream: boolean): string;
+  /** Where requests and answers hold media in their text. */
+  readonly mediaFields: readonly MediaField[];
+  /** Whether this media can't be sent by its address: it has to be fetched and sent as data. */
+  readonly needsInline: (part: MediaPart, url: string) => boolean;
+  readonly asking: Asking;
+}
+
+/** Whole answers and streams. */
+export interface AnswerCodec {
+  /** Members of a request that answers repeat or are written by, and what tells calls apart. */
+  readonly answerFields: readonly string[];
+  /** The member of a whole answer that holds its usage. */
+  readonly usageMember: string;
+  /** That member's value in the neutral form; undefined where it holds no numbers. */
+  readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
+  /**
+   * The events of a whole answer, given its parsed JSON. Throws `Fault` when it isn't one; an
+   * answer that carries an error in a 200 ends with an error event.
+   */
+  decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[];
+  /**
+   * The whole answer as JSON value: with a context, for a caller whose vendor speaks another
+   * dialect; without, as its vendor gave it, for the record.
+   */
+  encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
+  /** A decoder of one streamed answer, to a request for `choices` of them (1 when absent). */
+  createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
+  /** An encoder of one streamed answer. */
+  createStreamEncoder(context: AnswerContext): StreamEncoder;
+  /** The bytes that end a stream with an error in this dialect. */
+  errorFrame(fault: Fault): string;
+}
+
+/** What only some dialects have. */
+export interface OptionalForms {
   /**
    * For a dialect whose vendors keep answers unless told not to: how such a call is made without.
    * Undefined where the caller wants nothing kept.
    */
   stateless?(body: unknown, model: string): StatelessCall | undefined;
-  /** The same in steps, for requests that hold much. */
-  spliceSteps(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
-  /** Path of the call, appended to the vendor's base address. */
-  upstreamPath(model: string, stream: boolean): string;
-  /** A decoder for one streamed answer, to a request for so many (1 when absent). */
-  streamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
-  /**
-   * The events of a whole answer, given its parsed JSON. Throws `Fault` when it is none; an answer
-   * that carries an error in a 200 ends with an error event.
-   */
-  decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[];
-  /** The whole answer as JSON value in this dialect. */
-  encodeAnswer(answer: CanonicalAnswer): unknown;
-  /** The bytes that end a stream with an error in this dialect. */
-  errorFrame(fault: Fault): string;
   /**
    * For a dialect with a second stream form (a JSON array): rewrites the vendor's server-sent
-   * events into it, for callers of the pass-through lane who asked for that form.
+   * events into it, for pass-through callers who asked for that form.
    */
   reframe?(): StreamReframer;
   /**
@@ -60,12 +102,11 @@ export interface Dialect {
   wholeOf?(event: SseEvent): unknown;
   /** For the dialect of chat endpoints: what a request asks of one that such endpoints refuse. */
   toolDemand?(body: unknown): ToolDemand;
-  readonly asking: Asking;
   /** For a dialect with an endpoint that counts a request's tokens. */
   readonly counting?: Counting;
-  /** For a dialect whose callers may continue a kept answer. */
+  /** For a dialect whose callers may continue a stored answer. */
   readonly conversation?: Conversation;
-  /** For a dialect whose streams tell usage only where a flag asks for it. */
+  /** For a dialect whose streams report usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without what we ask for on our own and its model is known to refuse. */
   fitToModel?(
@@ -80,8 +121,6 @@ export interface Dialect {
     request: Readonly<Record<string, unknown>>,
     refusal: string,
   ): Record<string, unknown> | undefined;
-  /** The member of a whole answer that tells its usage. */
-  readonly usageMember: string;
   /** For a dialect whose callers may leave a call to the service and come back for its answer. */
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the model that answered with the one that they asked. */
@@ -151,7 +190,7 @@ export interface Counting {
   write(tokens: number): unknown;
 }
 
-/** A flag that some servers don't know and refuse (chat-completions.md §4.4). */
+/** A flag that some servers don't know and refuse. */
 export interface UsageFlag {
   /** Whether a vendor's refusal, given as its text, is about the flag. */
   isRefusedIn(refusal: string): boolean;
@@ -265,4 +304,89 @@ export interface DecodedEvent {
   usageOnly: boolean;
   /** True for the event after which nothing is missing, such as `[DONE]`. */
   terminal: boolean;
+}
+
+/** What the encoder must know of where the request goes. */
+export interface Target {
+  /** The vendor's own name of the model. */
+  model: string;
+  /** The model's limit of output tokens from the price table or the vendor's list, if known. */
+  maxOutputTokens: number | undefined;
+  /** What the vendor does differently within the dialect. */
+  quirks?: DialectQuirks;
+  /**
+   * How the vendor's model is offered the vendor's web search; absent: it has none. `options` is
+   * the chat dialect's own form, on models that always search; `tool` one among its tools.
+   */
+  webSearch?: "tool" | "options";
+  /**
+   * How the vendor takes marks of what is to be cached: in the messages dialect's words, or as
+   * breakpoints of its own. Absent: it has no place for them.
+   */
+  cacheMarks?: "ephemeral" | "breakpoints";
+  /** The vendor takes a key by which it finds what it has cached. */
+  cacheKey?: boolean;
+  /** Marks are set where the caller set none, if the prompt is long enough to pay. */
+  autoCache?: boolean;
+}
+
+export interface EncodedRequest {
+  /** JSON value of the vendor's request. */
+  body: Record<string, unknown>;
+  losses: Loss[];
+  reversal: Reversal;
+}
+
+/**
+ * What was emulated on the way up and has to be undone on the canonical events of the answer
+ * (`undo.ts` does it, for every dialect alike).
+ */
+export interface Reversal {
+  /** Alias sent to the vendor → the caller's tool name. */
+  toolNames: Readonly<Record<string, string>>;
+  /** Custom tools sent as functions with one string property `input`. */
+  customTools: readonly string[];
+  /** Tool whose arguments are the answer's text (emulated JSON schema); finish becomes `stop`. */
+  jsonTool: string | undefined;
+  /** Member to take out of that JSON, where a schema's root had to be wrapped. */
+  jsonUnwrap: string | undefined;
+  /** Take a surrounding code fence off the text (emulated JSON mode). */
+  stripFence: boolean;
+}
+
+/** What the caller's answer is written from beside its events. */
+export interface AnswerContext {
+  /** Minted bare ids: `id("chatcmpl-")` gives a new id with that prefix. */
+  id: (prefix: string) => string;
+  /** Unix time in seconds at which the answer began. */
+  created: number;
+  /** Model to show when the vendor names none. */
+  model: string;
+  /** Model to show whatever the vendor names. */
+  shownModel?: string | undefined;
+  /** Of the caller's request; the whole of it may be large. */
+  request: Pick<CanonicalRequest, "reasoning">;
+  /** The caller's own body, for what is echoed as it was sent. */
+  body: unknown;
+  /** Whether the caller asked to see usage in its stream. */
+  showUsage: boolean;
+  /** Prompt tokens counted beforehand, for dialects that state them at the start. */
+  inputTokens: number;
+  /** Unix time in seconds by now, for dialects that state when an answer ended. */
+  now?: () => number;
+  /** Stream as one JSON array in place of server-sent events, where the dialect has both forms. */
+  jsonArray?: boolean;
+}
+
+/** Writes one streamed answer in a dialect; gives text to send, which may be empty. */
+export interface StreamEncoder {
+  /** Of the whole stream; `text/event-stream` when absent. */
+  readonly contentType?: string;
+  encode(event: CanonicalEvent): string;
+  /** After the last event of an answer that ended well. */
+  end(): string;
+  /** Ends the stream with an error in the dialect's own form. */
+  fail(fault: Fault): string;
+  /** What says nothing and may stand here, for the time in which there is nothing to say. */
+  keepAlive(): string;
 }

@@ -57,7 +57,7 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
     ? readTags(prompt, named)
     : { tags: {}, length: 0 };
   if (length > 0 && length === (prompt as string).length) {
-    const message = `${named}: the prompt holds nothing but tag lines.`;
+    const message = `${named}: the prompt contains only tag lines.`;
     throw new Fault("invalid_value", { param: named!, message });
   }
   // What is further in nobody reads again.
@@ -198,7 +198,7 @@ const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "qual
   .concat(["user", "safety_identifier"]);
 
 function twiceFault(name: string): Fault {
-  return new Fault("invalid_value", { param: name, message: `${name}: the field is there twice.` });
+  return new Fault("invalid_value", { param: name, message: `${name}: duplicate field.` });
 }
 
 function valueAt(fields: JsonRecord, path: JsonPath): unknown {

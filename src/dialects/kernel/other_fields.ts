@@ -1,5 +1,5 @@
 import type { Steps } from "../../base/steps.ts";
-import type { ForeignField } from "./canonical_request.ts";
+import type { UnsupportedField } from "./canonical_request.ts";
 import { Fault } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
@@ -24,8 +24,8 @@ export function* otherFields(
   request: JsonRecord,
   known: Readonly<Record<string, KnownFieldSet>>,
   spell: (field: string) => string = (field) => field,
-): Steps<ForeignField[]> {
-  const found: ForeignField[] = [];
+): Steps<UnsupportedField[]> {
+  const found: UnsupportedField[] = [];
   // Hundreds of thousands of values may be looked at, and few of them named.
   const trail: (string | number)[] = [];
   const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {

@@ -1,5 +1,5 @@
 import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
-import type { Target } from "./translator.ts";
+import type { Target } from "./dialect.ts";
 
 /** Settings that some models of a vendor refuse with a 400; a field of the vendor's row. */
 export interface RefusedSettings {

@@ -8,7 +8,7 @@ import type {
 } from "./canonical.ts";
 import { innerJson } from "./inner_json.ts";
 import { isRecord } from "./json.ts";
-import type { Reversal } from "./translator.ts";
+import type { Reversal } from "./dialect.ts";
 
 /** What becomes of the pieces of one block. */
 type Treatment =

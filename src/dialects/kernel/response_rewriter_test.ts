@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "./canonical.ts";
 import { foldEvents } from "./fold.ts";
-import type { Reversal } from "./translator.ts";
+import type { Reversal } from "./dialect.ts";
 import { ResponseRewriter } from "./response_rewriter.ts";
 
 const nothing: Reversal = {

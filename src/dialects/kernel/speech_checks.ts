@@ -51,6 +51,6 @@ export function refuseSpeakers({ speakers, model }: SpeechAsk): void {
   if (speakers.length === 0) return;
   throw new Fault("unsupported_parameter", {
     param: "speakers",
-    message: `speakers: ${model} speaks with one voice; gemini models of vendor-d have two.`,
+    message: `speakers: ${model} supports one speaker; gemini models of vendor-d support two.`,
   });
 }

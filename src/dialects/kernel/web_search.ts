@@ -9,7 +9,7 @@ import type {
 } from "./canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
-import type { Target } from "./translator.ts";
+import type { Target } from "./dialect.ts";
 
 /**
  * Web search that the vendor does itself (chat `web_search_options`, responses `web_search`,

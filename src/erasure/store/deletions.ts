@@ -31,13 +31,13 @@ export function createDeletions(
   const { main, analytics } = stores;
   return {
     count: (request) => countScope(stores, scopeOf(tombstoneOf(request, ""), request.selectors)),
-    async add(request, holder) {
+    async add(request, workerId) {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
-      if (holder === undefined) await requireRoom(main, request.accountId);
+      if (workerId === undefined) await requireRoom(main, request.accountId);
       if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
-        await insertDeletion(tx, stored, tombstone, holder);
+        await insertDeletion(tx, stored, tombstone, workerId);
         await writeAudit(tx, request.audit);
         // Last, since writers wait for as long as the lock is held.
         await lockForErasure(tx);
@@ -63,11 +63,11 @@ export function createDeletions(
         [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
       );
     },
-    eraseBatch: ({ tombstone, selectors }, holder) =>
+    eraseBatch: ({ tombstone, selectors }, workerId) =>
       eraseBatch(
         stores,
         scopeOf(tombstone, selectors),
-        (tx, erased) => note(tx, tombstone.deletionId, holder, erased),
+        (tx, erased) => note(tx, tombstone.deletionId, workerId, erased),
       ),
     async erasedSpan(deletionId) {
       const [row] = await main.query("select * from deletions where deletion_id = $1", [
@@ -79,7 +79,7 @@ export function createDeletions(
     },
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
-    newsReader: () => createErasureFeed(main),
+    changeFeed: () => createErasureFeed(main),
     async sweep() {
       await sweepErased(main);
       if (!analytics.sharesMain) await analytics.sweepErased();
@@ -115,8 +115,8 @@ async function finish(tx: Queryable, deletionId: string): Promise<void> {
 
 function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
   return {
-    async claim(holder, exceptOf = []) {
-      const [row] = await main.query(claimSql, [holder, holdSeconds, exceptOf]);
+    async claim(workerId, exceptOf = []) {
+      const [row] = await main.query(claimSql, [workerId, holdSeconds, exceptOf]);
       if (!row) return undefined;
       return { tombstone: readTombstone(row), selectors: readSelectors(row.selectors) };
     },
@@ -128,11 +128,11 @@ function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "r
         [deletionId],
       );
     },
-    async release(holder) {
+    async release(workerId) {
       await main.query(
         `update deletions set state = 'queued', holder = null, held_until = null
          where holder = $1 and completed_at is null`,
-        [holder],
+        [workerId],
       );
     },
   };
@@ -185,7 +185,7 @@ async function insertDeletion(
   tx: Queryable,
   request: DeletionRequest,
   { selectorsHash }: Tombstone,
-  holder: string | undefined,
+  workerId: string | undefined,
 ): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors, selectors_hash, reason,
@@ -196,13 +196,13 @@ async function insertDeletion(
     [
       request.deletionId,
       request.accountId,
-      holder === undefined ? "queued" : "running",
+      workerId === undefined ? "queued" : "running",
       JSON.stringify(request.selectors),
       selectorsHash,
       sanitizeText(request.reason),
       request.requestedAt,
-      holder === undefined ? 0 : 1,
-      holder ?? null,
+      workerId === undefined ? 0 : 1,
+      workerId ?? null,
       holdSeconds,
     ],
   );
@@ -241,7 +241,7 @@ const claimSql = `with taken as (
 async function note(
   tx: Queryable,
   deletionId: string,
-  holder: string,
+  workerId: string,
   { counts, from, to, relations }: Erased,
 ): Promise<void> {
   await tx.query(
@@ -259,7 +259,7 @@ async function note(
       counts.eval_results,
       from,
       to,
-      holder,
+      workerId,
       holdSeconds,
     ],
   );

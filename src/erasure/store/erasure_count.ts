@@ -45,8 +45,8 @@ export async function madeOf(
      ) select transaction_id from calls`,
     [accountId, transactionIds],
   );
-  const given = new Set(transactionIds);
-  return rows.map(idOf).filter((id) => !given.has(id));
+  const transactions = new Set(transactionIds);
+  return rows.map(idOf).filter((id) => !transactions.has(id));
 }
 
 /** Rows of a table that are in the scope themselves, or belong to one of the calls. */

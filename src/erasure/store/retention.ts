@@ -7,7 +7,7 @@ import type { AnalyticsStore } from "../../records/analytics_store.ts";
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
   return {
-    openMonths: (now) => analytics.openMonths(now),
+    ensurePartitions: (now) => analytics.ensurePartitions(now),
     async erasePayloads(limit) {
       const erased = await analytics.erasePayloadsBefore(limit);
       return erased && await unlessBusy(async () => {
@@ -16,8 +16,8 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
           partitions: erased.partitions,
           payloads: erased.rows,
           mediaRefs: erased.mediaRefs,
-          keptResponses: await deleteBefore(main, "kept_responses", limit),
-          keptReasoning: await deleteBefore(main, "kept_reasoning", limit),
+          storedResponses: await deleteBefore(main, "kept_responses", limit),
+          storedReasoning: await deleteBefore(main, "kept_reasoning", limit),
           evalDetails: await eraseResults({ main, analytics }, limit, "details"),
         } satisfies ErasedPayloads;
       });

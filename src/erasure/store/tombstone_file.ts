@@ -12,7 +12,7 @@ export interface TombstoneFile {
 }
 
 export function createTombstoneFile(path: string): TombstoneFile {
-  let known: Promise<Set<string>> | undefined;
+  let ids: Promise<Set<string>> | undefined;
   const read = async () => {
     const text = await Deno.readTextFile(path).catch((thrown) => {
       if (thrown instanceof Deno.errors.NotFound) return "";
@@ -23,8 +23,8 @@ export function createTombstoneFile(path: string): TombstoneFile {
   return {
     read,
     async add(tombstones) {
-      known ??= read().then((all) => new Set(all.map(({ deletionId }) => deletionId)));
-      const there = await known;
+      ids ??= read().then((all) => new Set(all.map(({ deletionId }) => deletionId)));
+      const there = await ids;
       const missing = tombstones.filter(({ deletionId }) => !there.has(deletionId));
       if (missing.length === 0) return;
       using file = await Deno.open(path, { append: true, create: true, mode: 0o600 });

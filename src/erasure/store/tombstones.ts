@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Tombstone } from "../tombstone.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sharedErasureLock } from "../../database/erasure_lock.ts";
@@ -10,45 +10,45 @@ const erasedDays = 7;
 
 /** What is left of rows that are to be written. */
 export interface Writable {
-  rows: Interaction[];
+  rows: SettledCall[];
   /** Calls that are not written, since they were erased while they were under way. */
   erased: string[];
   /** Of these, those that nobody knew of before. */
-  newlyErased: Interaction[];
+  newlyErased: SettledCall[];
 }
 
 /**
- * The rows without those that a deletion means, and without kept answers that repeat erased text.
+ * Filters out rows matched by a tombstone, and stored answers derived from erased text.
  * Part of the transaction that writes them, and before it writes any: no erasure happens between
  * this and its end. One round trip as long as nothing was erased of late.
  */
 export async function withoutErased(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<Writable> {
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
   // Without values several statements go at once. The second one's snapshot is taken when the lock
   // is held; in one statement it would be older.
-  const [news] = await tx.query(
+  const [feed] = await tx.query(
     `${sharedErasureLock};
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
        clock_timestamp() - interval '${erasedDays} days' as forgotten`,
   );
   const erased = new Set<string>();
-  if (news!.meant === true) await findCovered(tx, rows, erased);
-  if (news!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
-  const isLost = (row: Interaction) =>
+  if (feed!.meant === true) await findCovered(tx, rows, erased);
+  if (feed!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
+  const isLost = (row: SettledCall) =>
     erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
   const lost = rows.filter(isLost).map((row) => row.transactionId);
   const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
-  const repeats = (row: Interaction) =>
+  const quotesErased = (row: SettledCall) =>
     sourcesOf(row).some((id) => erased.has(id)) ||
     // From a journal that was away for so long nobody can tell any more.
-    sourcesOf(row).length > 0 && row.createdAt < (news!.forgotten as Date);
+    sourcesOf(row).length > 0 && row.createdAt < (feed!.forgotten as Date);
   return {
     rows: rows.filter((row) => !isLost(row)).map((row) =>
-      repeats(row) ? withoutResponse(row) : row
+      quotesErased(row) ? withoutResponse(row) : row
     ),
     erased: lost,
     newlyErased: rows.filter((row) => noted.has(row.transactionId)),
@@ -59,7 +59,7 @@ const never = new Date(8.64e15);
 
 async function findCovered(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
   erased: Set<string>,
 ): Promise<void> {
   const found = await tx.query(
@@ -80,7 +80,7 @@ async function findCovered(
 /** Calls that were erased before with another one, and what kept answers repeat. */
 async function findGone(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
   erased: Set<string>,
 ): Promise<void> {
   const ids = rows.flatMap((row) => [
@@ -116,7 +116,7 @@ export async function sweepErased(database: Queryable): Promise<void> {
   );
 }
 
-function withoutResponse(row: Interaction): Interaction {
+function withoutResponse(row: SettledCall): SettledCall {
   if (!row.kept) return row;
   const { reasoning, background } = row.kept;
   // A background call ends all the same.
@@ -124,7 +124,7 @@ function withoutResponse(row: Interaction): Interaction {
   return { ...row, kept: { reasoning, ...(ended ? { background: ended } : {}) } };
 }
 
-function sourcesOf(row: Interaction): readonly string[] {
+function sourcesOf(row: SettledCall): readonly string[] {
   return row.kept?.response?.sources ?? [];
 }
 

@@ -16,7 +16,7 @@ import { lockForWriting } from "../../database/erasure_lock.ts";
 /** How long a claim holds without being renewed. */
 const claimMs = 30_000;
 /** A run that has waited for so long for credit or the like is given up. */
-const patienceHours = 24;
+const maxWaitHours = 24;
 /** Pauses grow with the time that a run has waited, up to this unless a longer one is asked for. */
 const longestPause = "60 seconds";
 
@@ -26,14 +26,14 @@ const longestPause = "60 seconds";
  */
 export function createEvalWork(
   database: Database,
-  deps: { holder: string; analytics: Pick<AnalyticsStore, "findCall" | "within"> },
+  deps: { workerId: string; analytics: Pick<AnalyticsStore, "findCall" | "within"> },
 ): EvalWork {
   const { analytics } = deps;
   // An embedded database has one owner: what another process claimed in it was before its end.
-  const holder = database.kind === "embedded" ? "embedded" : deps.holder;
+  const workerId = database.kind === "embedded" ? "embedded" : deps.workerId;
   return {
-    claim: ({ runs, accounts, claimId }) => claim(database, holder, claimId, runs, accounts),
-    othersWait: (asked) => othersWait(database, holder, asked),
+    claim: ({ runs, accounts, claimId }) => claim(database, workerId, claimId, runs, accounts),
+    othersWait: (asked) => othersWait(database, workerId, asked),
     renew: (claimIds) => renew(database, claimIds),
     async items(run, after, limit) {
       const rows = await database.query(
@@ -85,12 +85,12 @@ export function createEvalWork(
 /** Whether there are runs of other accounts that could be claimed. */
 async function othersWait(
   database: Database,
-  holder: string,
+  workerId: string,
   { runs, accounts }: Parameters<EvalWork["othersWait"]>[0],
 ): Promise<boolean> {
   const rows = await database.query(
     `select 1 as one from eval_runs where ${claimable("$1", "$2", "$3")} limit 1`,
-    [runs, accounts, holder],
+    [runs, accounts, workerId],
   );
   return rows.length > 0;
 }
@@ -102,9 +102,9 @@ function fromNow(ms: string): string {
 }
 
 /** Runs that this holder may take up, but for some and those of some accounts. */
-function claimable(runs: string, accounts: string, holder: string): string {
+function claimable(runs: string, accounts: string, workerId: string): string {
   return `state in ('queued', 'running') and (next_at is null or next_at <= clock_timestamp())
-    and (claimed_until is null or claimed_until <= clock_timestamp() or claimed_by = ${holder})
+    and (claimed_until is null or claimed_until <= clock_timestamp() or claimed_by = ${workerId})
     and eval_run_id <> all(${runs}::text[]) and account_id <> all(${accounts}::bigint[])`;
 }
 
@@ -124,12 +124,12 @@ const claimSql = `update eval_runs set state = 'running', claim_id = $1, claimed
 
 async function claim(
   database: Database,
-  holder: string,
+  workerId: string,
   claimId: string,
   runs: readonly string[],
   accounts: readonly number[],
 ): Promise<ClaimedRun | undefined> {
-  const [row] = await database.query(claimSql, [claimId, holder, claimMs, runs, accounts]);
+  const [row] = await database.query(claimSql, [claimId, workerId, claimMs, runs, accounts]);
   return row && {
     evalRunId: String(row.eval_run_id),
     claimId,
@@ -178,7 +178,7 @@ const pauseSql = `update eval_runs set ${noClaim}, waiting_for = $3,
   where eval_run_id = $1 and claim_id = $2 and state = 'running'`;
 
 function gaveUp(): string {
-  return `waiting_since < clock_timestamp() - interval '${patienceHours} hours'`;
+  return `waiting_since < clock_timestamp() - interval '${maxWaitHours} hours'`;
 }
 
 /** Item, results and counts together; a run that was cancelled meanwhile takes them too. */

@@ -28,10 +28,10 @@ export async function* readEvalRows(
     const bound = [...values];
     const all = [...conditions];
     if (after) {
-      const places = key.map(({ name, type }) =>
+      const parameters = key.map(({ name, type }) =>
         `$${bound.push(String(after![`after_${name}`]))}::text::${type}`
       );
-      all.push(`(${key.map(({ name }) => `t.${name}`).join(", ")}) > (${places.join(", ")})`);
+      all.push(`(${key.map(({ name }) => `t.${name}`).join(", ")}) > (${parameters.join(", ")})`);
     }
     const rows = await database.query(
       `select ${names.map((name) => `t.${name}`).join(", ")}, ${cursor.join(", ")}

@@ -21,9 +21,9 @@ export interface ExportJobOptions {
   keepMs?: number;
   /** How many jobs of an account may wait or run, and how many may be kept. */
   maxOpen?: number;
-  maxKept?: number;
+  maxStored?: number;
   /** How many bytes the files of an account may have before it may ask for another. */
-  maxKeptBytes?: number;
+  maxStoredBytes?: number;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -38,11 +38,11 @@ export function createExportJobs(
     leaseMs = 30_000,
     keepMs = 7 * dayMs,
     maxOpen = 20,
-    maxKept = 200,
-    maxKeptBytes = 16 * 1024 ** 3,
+    maxStored = 200,
+    maxStoredBytes = 16 * 1024 ** 3,
   }: ExportJobOptions = {},
 ): ExportJobStore {
-  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxKept, maxKeptBytes });
+  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxStored, maxStoredBytes });
 }
 
 class ExportJobs implements ExportJobStore {
@@ -111,7 +111,7 @@ class ExportJobs implements ExportJobStore {
   async find(accountId: number, requestId: string): Promise<ExportJob | undefined> {
     const [row] = await this.#database.query(
       `select ${columns} from export_jobs
-         where account_id = $1 and request_id = $2 and ${isKept}`,
+         where account_id = $1 and request_id = $2 and ${isStored}`,
       [accountId, requestId],
     );
     return row && readJob(row);
@@ -119,7 +119,7 @@ class ExportJobs implements ExportJobStore {
 
   async list(accountId: number): Promise<ExportJob[]> {
     const rows = await this.#database.query(
-      `select ${columns} from export_jobs where account_id = $1 and ${isKept}
+      `select ${columns} from export_jobs where account_id = $1 and ${isStored}
          order by created_at desc, request_id desc`,
       [accountId],
     );
@@ -134,7 +134,7 @@ class ExportJobs implements ExportJobStore {
     return this.#database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
-           where account_id = $1 and request_id = $2 and ${isKept} returning ${columns}`,
+           where account_id = $1 and request_id = $2 and ${isStored} returning ${columns}`,
         [accountId, requestId],
       );
       if (!row) return undefined;
@@ -182,7 +182,7 @@ class ExportJobs implements ExportJobStore {
 
 const columns = `request_id, account_id, place, format, state, claim, bytes_size, created_at,
   expires_at, tables, start_at, end_at`;
-const isKept = "state <> 'removed' and expires_at > clock_timestamp()";
+const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
 function fromNow(ms: string): string {
   return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
@@ -190,7 +190,7 @@ function fromNow(ms: string): string {
 
 async function create(
   database: Queryable,
-  { requestId, accountId, place, order, snapshot, audit }: NewExport,
+  { requestId, accountId, location, order, snapshot, audit }: NewExport,
   limits: Required<ExportJobOptions>,
 ): Promise<ExportJob> {
   // Requests at once are counted one after the other.
@@ -198,11 +198,11 @@ async function create(
   const [counts] = await database.query(
     `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept,
        coalesce(sum(bytes_size) filter (where has_file), 0) as bytes
-     from export_jobs where account_id = $1 and ${isKept}`,
+     from export_jobs where account_id = $1 and ${isStored}`,
     [accountId],
   );
-  const { open, kept, bytes } = counts!;
-  checkRoom({ open: Number(open), kept: Number(kept), bytes: Number(bytes) }, limits);
+  const { open, kept: stored, bytes } = counts!;
+  checkRoom({ open: Number(open), stored: Number(stored), bytes: Number(bytes) }, limits);
   const detail = { filters: order.filters, rawCells: order.rawCells };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
@@ -212,7 +212,7 @@ async function create(
     [
       requestId,
       accountId,
-      place,
+      location,
       order.format,
       order.tables,
       order.start ?? null,
@@ -227,8 +227,8 @@ async function create(
 }
 
 function checkRoom(
-  { open, kept, bytes }: { open: number; kept: number; bytes: number },
-  { maxOpen, maxKept, maxKeptBytes }: Required<ExportJobOptions>,
+  { open, stored, bytes }: { open: number; stored: number; bytes: number },
+  { maxOpen, maxStored, maxStoredBytes }: Required<ExportJobOptions>,
 ): void {
   if (open >= maxOpen) {
     throw new Fault("rate_limit_exceeded", {
@@ -236,11 +236,11 @@ function checkRoom(
       retryAfterSeconds: 30,
     });
   }
-  if (kept < maxKept && bytes < maxKeptBytes) return;
+  if (stored < maxStored && bytes < maxStoredBytes) return;
   const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
   throw new Fault("rate_limit_exceeded", {
     message:
-      `This account keeps ${kept} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
+      `This account keeps ${stored} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
     retryAfterSeconds: 3600,
   });
 }
@@ -288,7 +288,7 @@ function readJob(row: SqlRow): ExportJob {
   return {
     requestId: String(row.request_id),
     accountId: Number(row.account_id),
-    place: row.place as ExportJob["place"],
+    location: row.place as ExportJob["location"],
     format: row.format as ExportJob["format"],
     state: row.state as ExportJob["state"],
     claim: Number(row.claim),

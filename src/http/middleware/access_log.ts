@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
@@ -22,7 +22,7 @@ export function accessLog(
     const method = context.req.method;
     const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);
     const log = refusals.mayWrite(isRefused) ? deps.log : silent;
-    const write = (settled?: Interaction) =>
+    const write = (settled?: SettledCall) =>
       note({ ...deps, log }, requestContext, method, status, settled);
     if (
       requestContext.trace.transactionId !== undefined && requestContext.trace.settled === undefined
@@ -38,28 +38,28 @@ const silent: Pick<Log, "info"> = { info() {} };
 
 /** Lines of requests without a valid key: as many at once, and as many a second. */
 const refusalLines = { burst: 100, perSecond: 5 };
-/** How often it is said how many were left out. */
+/** How often the number of lines that were left out is logged. */
 const leftOutMs = 10_000;
 
 /** Who floods us with wrong keys doesn't flood the log: lines beyond a rate are counted instead. */
 class RefusalLines {
-  readonly #parts: { clock: Clock; log: Log };
+  readonly #deps: { clock: Clock; log: Log };
   readonly #limit: FailureLimit;
   #leftOut = 0;
   #saidMs = -Infinity;
 
   constructor(deps: { clock: Clock; log: Log }) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#limit = createFailureLimit(deps.clock, refusalLines);
   }
 
-  /** Whether this request gets its line. What was left out is said with the next request. */
+  /** Whether this request gets its line. What was left out is logged with the next request. */
   mayWrite(isRefused: boolean): boolean {
     const isWritten = !isRefused || this.#limit.fail("any") === 0;
     if (!isWritten) this.#leftOut++;
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (this.#leftOut > 0 && nowMs - this.#saidMs >= leftOutMs) {
-      this.#parts.log.warn("requests without a valid key are left out of the log", {
+      this.#deps.log.warn("requests without a valid key are left out of the log", {
         left_out: this.#leftOut,
       });
       this.#leftOut = 0;
@@ -74,7 +74,7 @@ function note(
   requestContext: RequestContext,
   method: string,
   status: number,
-  settled: Interaction | undefined,
+  settled: SettledCall | undefined,
 ): void {
   const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
   // Unknown paths are many; as one route they can't fill the metrics.
@@ -92,7 +92,7 @@ function note(
   });
 }
 
-function callFields(settled: Interaction) {
+function callFields(settled: SettledCall) {
   return {
     transaction: settled.transactionId,
     vendor: settled.vendor,
@@ -105,7 +105,7 @@ function callFields(settled: Interaction) {
   };
 }
 
-function measure(metrics: Metrics, settled: Interaction): void {
+function measure(metrics: Metrics, settled: SettledCall): void {
   const { vendor, mode } = settled;
   metrics.calls.inc({ vendor, status: settled.status });
   if (settled.timeToFirstTokenMs !== null) {

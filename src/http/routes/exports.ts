@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
@@ -9,7 +10,7 @@ import {
   readExportSpec,
 } from "../../exports/export_spec.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Reply } from "../../relay/reply.ts";
@@ -25,7 +26,7 @@ export function exportRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
     exports: Exports;
-    flushRecords: () => Promise<void>;
+    flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {
@@ -70,7 +71,7 @@ export function exportRoutes(
 
 async function startedReply(
   exports: Exports,
-  caller: Caller,
+  caller: CallContext,
   order: ExportSpec,
   delivery: "job" | "bucket",
 ): Promise<Reply> {

@@ -7,14 +7,14 @@ import type { Recorder } from "../../records/recorder.ts";
 import { bind, type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-type MediaParts = BindDeps & {
+type MediaRouteDeps = BindDeps & {
   media: MediaStore;
   mediaSigner: MediaSigner;
   recorder: Pick<Recorder, "drain">;
 };
 
 /** Mounts `GET /api/v1/media/{sha256}` for who has a key. */
-export function mediaRoutes(app: Hono<Env>, deps: MediaParts): void {
+export function mediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   bind(
     app,
     contracts.getMedia,
@@ -24,7 +24,7 @@ export function mediaRoutes(app: Hono<Env>, deps: MediaParts): void {
 }
 
 /** Mounts it for who has a signed address and no key; goes in front of authentication. */
-export function signedMediaRoutes(app: Hono<Env>, deps: MediaParts): void {
+export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   bindPublic(
     app,
     contracts.getMedia,
@@ -45,7 +45,7 @@ export function signedMediaRoutes(app: Hono<Env>, deps: MediaParts): void {
 const pieceBytes = 1024 * 1024;
 
 async function reply(
-  { media, recorder }: MediaParts,
+  { media, recorder }: MediaRouteDeps,
   accountId: number,
   sha256: string,
   more: Readonly<Record<string, string>> = {},

@@ -1,10 +1,10 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { ImagesRequest } from "../../media/images.ts";
-import { permitModel } from "../../relay/relay.ts";
+import { permitModel } from "../../relay/admit.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { SpeechRequest } from "../../media/speech.ts";
 import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
@@ -14,7 +14,7 @@ import { type AddressDeps, ownAddress } from "../own_address.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-type MediaCallParts = BindDeps & AddressDeps & {
+type MediaCallRouteDeps = BindDeps & AddressDeps & {
   drawImages: (request: ImagesRequest) => Promise<Reply>;
   speakText: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
@@ -23,7 +23,7 @@ type MediaCallParts = BindDeps & AddressDeps & {
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
-export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallParts): void {
+export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void {
   bind(app, contracts.generateImage, deps, async ({ caller, body, bodyText, header }) => {
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>
@@ -47,7 +47,7 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallParts): void {
 /** A request for pictures or speech may leave its model to us. */
 function permitMedia(
   registry: Registry,
-  { principal: { key } }: Caller,
+  { principal: { key } }: CallContext,
   body: MediaChoice,
   kind: "images" | "speech",
 ): void {

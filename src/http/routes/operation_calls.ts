@@ -11,7 +11,7 @@ import { modelOf, repeatText } from "../../dialects/kernel/operation_request.ts"
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
-import { permitNamed } from "../../relay/relay.ts";
+import { permitNamed } from "../../relay/admit.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";

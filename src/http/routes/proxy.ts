@@ -5,10 +5,11 @@ import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { Caller } from "../../relay/call_context.ts";
-import { permitNamed, type Relay } from "../../relay/relay.ts";
+import type { CallContext } from "../../relay/call_context.ts";
+import { permitNamed } from "../../relay/admit.ts";
+import type { Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { FullDialect } from "../../dialects/kernel/translator.ts";
+import type { Dialect } from "../../dialects/kernel/dialect.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
@@ -22,7 +23,7 @@ export type ProxyDeps = BindDeps & {
   idempotency: Idempotency;
   /** Counts the tokens of a request; no call to a model. */
   countTokens: (request: CountRequest) => Promise<Reply>;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
 };
 
 /** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
@@ -38,10 +39,7 @@ export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
   }
 }
 
-type FamilyContracts = Pick<
-  ReturnType<typeof familyContracts>,
-  "chat" | "responses" | "messages" | "generate"
->;
+type FamilyContracts = Pick<ReturnType<typeof familyContracts>, DialectName>;
 
 /** `vendor` is undefined on the unified family, where the model's name chooses it. */
 function mountFamily(
@@ -69,7 +67,7 @@ function mountFamily(
 /** Every request of these endpoints names its model here; the contracts see to that. */
 function permit(
   { registry }: ProxyDeps,
-  caller: Caller,
+  caller: CallContext,
   vendor: Vendor | undefined,
   body: unknown,
 ): void {
@@ -83,7 +81,7 @@ function relayed(
   app: Hono<Env>,
   deps: ProxyDeps,
   contract: CreateContract,
-  dialect: FullDialect,
+  dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, deps, async ({ caller, body, bodyText }) => ({
@@ -100,7 +98,7 @@ function generated(
   app: Hono<Env>,
   deps: ProxyDeps,
   family: NonNullable<FamilyContracts["generate"]>,
-  dialect: FullDialect,
+  dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
   bind(app, family.whole, deps, async ({ caller, params, body: sent, bodyText }) => {

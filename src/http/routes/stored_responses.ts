@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Background } from "../../background/background.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindDeps, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../request_context.ts";
@@ -38,7 +38,7 @@ export function storedResponseRoutes(
 
 type Params = { response_id: string };
 
-function keyOf({ principal }: Caller, { response_id: responseId }: Params) {
+function keyOf({ principal }: CallContext, { response_id: responseId }: Params) {
   return { accountId: principal.account.id, responseId };
 }
 

@@ -19,10 +19,10 @@ export function createReplays(
   { processId, claimMs = defaultClaimMs }: { processId: string; claimMs?: number },
 ): ReplayStore {
   // Whoever held a claim in an embedded database before has ended: the directory has one owner.
-  const holder = database.kind === "embedded" ? "embedded" : processId;
+  const workerId = database.kind === "embedded" ? "embedded" : processId;
   return {
     async claim(claim) {
-      const values = [claim.key, claim.accountId, claim.fingerprint, claim.claimId, holder];
+      const values = [claim.key, claim.accountId, claim.fingerprint, claim.claimId, workerId];
       const rows = await database.query(claimSql, [...values, claimMs]);
       if (rows[0]?.claimed === true) return { state: "free" };
       // Neither claimed nor seen: it was made after this statement's snapshot; the next look sees it.
@@ -41,7 +41,7 @@ export function createReplays(
         claim.accountId,
         claim.fingerprint,
         claim.claimId,
-        holder,
+        workerId,
         keepMs,
         answer.status,
         sanitizeText(JSON.stringify(answer.headers)),

@@ -6,7 +6,7 @@ import type { Database } from "../../database/database.ts";
 import { claimMasterKey, masterKeyLine, readClaim } from "./master_key_claim.ts";
 
 /** The master key of this process: `MASTER_KEY`, or the one that `DATA_DIR` keeps. */
-export interface MasterKeyHolder {
+export interface MasterKeySource {
   readonly source: "environment" | "file";
   current(): MasterKey;
   /** Before a rotation commits: puts the new key where a start after a crash finds it. */
@@ -31,25 +31,25 @@ export interface MasterKeyDeps {
  * one. Throws an Error of one line that names MASTER_KEY and says what to do when the database's
  * vendor keys are sealed under another one.
  */
-export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeyHolder> {
+export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const { configured, dataDir, database } = deps;
   const claimed = (await readClaim(database))?.fingerprint;
-  const holder = await holderOf(configured, dataDir, claimed);
-  if (!holder) {
+  const source = await sourceOf(configured, dataDir, claimed);
+  if (!source) {
     if (claimed !== undefined) throw new Error(masterKeyLine("missing"));
     const made = MasterKey.generate();
     await writeKeyFile(`${dataDir}/${fileName}`, made);
-    return new FileHolder(dataDir, made);
+    return new FileKeySource(dataDir, made);
   }
   if (configured && claimed === undefined) {
     await database.transaction((tx) =>
-      claimMasterKey(tx, { source: holder.source, key: holder.current() })
+      claimMasterKey(tx, { source: source.source, key: source.current() })
     );
-  } else if (claimed !== undefined && claimed !== holder.current().fingerprint) {
-    const kept = configured && await readKeyFile(`${dataDir}/${fileName}`);
-    throw new Error(masterKeyLine(kept?.fingerprint === claimed ? "inFile" : holder.source));
+  } else if (claimed !== undefined && claimed !== source.current().fingerprint) {
+    const fromFile = configured && await readKeyFile(`${dataDir}/${fileName}`);
+    throw new Error(masterKeyLine(fromFile?.fingerprint === claimed ? "inFile" : source.source));
   }
-  return holder;
+  return source;
 }
 
 /**
@@ -57,10 +57,10 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeyHolde
  * not have it. Whether it is the database's is checked by what seals with it. Throws an Error of
  * one line when there is none.
  */
-export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeyHolder> {
+export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const claimed = (await readClaim(deps.database))?.fingerprint;
-  const holder = await holderOf(deps.configured, deps.dataDir, claimed);
-  if (holder) return holder;
+  const source = await sourceOf(deps.configured, deps.dataDir, claimed);
+  if (source) return source;
   throw new Error(
     `MASTER_KEY is missing, and DATA_DIR=${deps.dataDir} keeps none: run this with the MASTER_KEY or the DATA_DIR of the servers.`,
   );
@@ -70,28 +70,28 @@ const fileName = "master.key";
 /** What a rotation is about to put in the place of the file. */
 const nextName = "master.key.next";
 
-async function holderOf(
+async function sourceOf(
   configured: Secret | undefined,
   dataDir: string,
   claimed: string | undefined,
-): Promise<MasterKeyHolder | undefined> {
-  if (configured) return environmentHolder(new MasterKey(configured));
-  const kept = await readKeyFile(`${dataDir}/${fileName}`);
-  if (kept && (claimed === undefined || claimed === kept.fingerprint)) {
-    return new FileHolder(dataDir, kept);
+): Promise<MasterKeySource | undefined> {
+  if (configured) return environmentKeys(new MasterKey(configured));
+  const fromFile = await readKeyFile(`${dataDir}/${fileName}`);
+  if (fromFile && (claimed === undefined || claimed === fromFile.fingerprint)) {
+    return new FileKeySource(dataDir, fromFile);
   }
   // A rotation that was cut between its commit and the change of the file is finished here.
   const next = await readKeyFile(`${dataDir}/${nextName}`);
   if (next && next.fingerprint === claimed) {
-    const holder = new FileHolder(dataDir, next);
-    await holder.adopt(next);
-    return holder;
+    const source = new FileKeySource(dataDir, next);
+    await source.adopt(next);
+    return source;
   }
-  return kept && new FileHolder(dataDir, kept);
+  return fromFile && new FileKeySource(dataDir, fromFile);
 }
 
 /** The environment can't be changed from inside: the operator sets the new key there. */
-function environmentHolder(configured: MasterKey): MasterKeyHolder {
+function environmentKeys(configured: MasterKey): MasterKeySource {
   let key = configured;
   return {
     source: "environment",
@@ -105,7 +105,7 @@ function environmentHolder(configured: MasterKey): MasterKeyHolder {
   };
 }
 
-class FileHolder implements MasterKeyHolder {
+class FileKeySource implements MasterKeySource {
   readonly source = "file";
   #key: MasterKey;
 

@@ -11,7 +11,7 @@ import {
 } from "../vendor_key.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import type { MasterKeyHolder } from "./master_key.ts";
+import type { MasterKeySource } from "./master_key.ts";
 import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
 import { chunks } from "../../database/chunks.ts";
 
@@ -20,13 +20,13 @@ const shown = "account_id, vendor, last_four, created_at, changed_at";
 /** `masterKey` is asked only where something is sealed or opened: listing and removing need none. */
 export function createVendorKeys(
   database: Database,
-  masterKey: () => Promise<MasterKeyHolder>,
+  masterKey: () => Promise<MasterKeySource>,
 ): VendorKeyStore {
   return {
     async set(accountId, vendor, value, audit) {
-      const holder = await masterKey();
+      const masterKeys = await masterKey();
       return await database.transaction(async (tx) => {
-        const stored = await insert(tx, holder, accountId, vendor, value);
+        const stored = await insert(tx, masterKeys, accountId, vendor, value);
         await writeAudit(tx, audit?.(stored));
         return stored;
       });
@@ -59,13 +59,13 @@ export function createVendorKeys(
 
 async function insert(
   tx: Queryable,
-  holder: MasterKeyHolder,
+  masterKeys: MasterKeySource,
   accountId: number,
   vendor: string,
   value: Secret,
 ): Promise<StoredVendorKey> {
-  const key = holder.current();
-  const keyVersion = await claimMasterKey(tx, { source: holder.source, key });
+  const key = masterKeys.current();
+  const keyVersion = await claimMasterKey(tx, { source: masterKeys.source, key });
   const sealed = key.seal(value, { accountId, vendor, keyVersion });
   const [row] = await tx.query(
     `insert into vendor_keys (account_id, vendor, sealed, key_version, last_four)
@@ -83,7 +83,7 @@ async function insert(
 
 async function look(
   database: Queryable,
-  holder: MasterKeyHolder,
+  masterKeys: MasterKeySource,
   since: Date | null,
 ): Promise<VendorKeyLook> {
   const rows = await database.query(
@@ -94,8 +94,8 @@ async function look(
     [since],
   );
   const { now, fingerprint } = rows[0] as { now: Date; fingerprint: string | null };
-  const matches = () => fingerprint === null || fingerprint === holder.current().fingerprint;
-  if (!matches()) await holder.reread();
+  const matches = () => fingerprint === null || fingerprint === masterKeys.current().fingerprint;
+  if (!matches()) await masterKeys.reread();
   return {
     now,
     masterKeyMatches: matches(),
@@ -103,7 +103,7 @@ async function look(
       accountId: Number(row.account_id),
       vendor: String(row.vendor),
       revision: row.revision as bigint,
-      state: open(holder.current(), row),
+      state: open(masterKeys.current(), row),
     })),
   };
 }
@@ -128,7 +128,7 @@ function unseal(key: MasterKey, row: SqlRow): Secret {
 
 async function rotate(
   database: Database,
-  holder: MasterKeyHolder,
+  masterKeys: MasterKeySource,
   next: MasterKey,
 ): Promise<Rotation> {
   const done = await database.transaction(async (tx) => {
@@ -139,12 +139,13 @@ async function rotate(
       "select account_id, vendor, sealed, key_version from vendor_keys where sealed is not null",
     );
     // With nothing sealed the old key is not needed: the way on for who has lost it.
-    const known = claim === undefined || claim.fingerprint === holder.current().fingerprint;
-    if (rows.length > 0 && !known) throw new Error(masterKeyLine(holder.source));
+    const isCurrentKey = claim === undefined ||
+      claim.fingerprint === masterKeys.current().fingerprint;
+    if (rows.length > 0 && !isCurrentKey) throw new Error(masterKeyLine(masterKeys.source));
     const version = (claim?.version ?? 0n) + 1n;
-    const resealed = rows.map((row) => reseal(row, holder.current(), next, version));
-    for (const portion of chunks(resealed, () => 1, portionRows)) {
-      await tx.query(updateSealed, [JSON.stringify(portion), version]);
+    const resealed = rows.map((row) => reseal(row, masterKeys.current(), next, version));
+    for (const chunk of chunks(resealed, () => 1, chunkRows)) {
+      await tx.query(updateSealed, [JSON.stringify(chunk), version]);
     }
     await tx.query(
       `insert into master_key (id, version, fingerprint) values (1, $1, $2)
@@ -152,14 +153,14 @@ async function rotate(
          fingerprint = excluded.fingerprint, changed_at = clock_timestamp()`,
       [version, next.fingerprint],
     );
-    await holder.prepare(next);
+    await masterKeys.prepare(next);
     return { resealed: rows.length, already: false };
   });
-  await holder.adopt(next);
-  return { ...done, source: holder.source };
+  await masterKeys.adopt(next);
+  return { ...done, source: masterKeys.source };
 }
 
-const portionRows = 1000;
+const chunkRows = 1000;
 
 /** The values stay what they were, so neither revision nor time of change moves. */
 const updateSealed = `update vendor_keys v set sealed = r.sealed, key_version = $2
@@ -167,13 +168,13 @@ const updateSealed = `update vendor_keys v set sealed = r.sealed, key_version = 
   where v.account_id = r.account_id and v.vendor = r.vendor`;
 
 function reseal(row: SqlRow, from: MasterKey, to: MasterKey, keyVersion: bigint) {
-  const place = { accountId: Number(row.account_id), vendor: String(row.vendor), keyVersion };
+  const slot = { accountId: Number(row.account_id), vendor: String(row.vendor), keyVersion };
   try {
-    const sealed = to.seal(unseal(from, row), place);
-    return { account_id: place.accountId, vendor: place.vendor, sealed };
+    const sealed = to.seal(unseal(from, row), slot);
+    return { account_id: slot.accountId, vendor: slot.vendor, sealed };
   } catch (thrown) {
     throw new Error(
-      `The key of ${place.vendor} stored for account ${place.accountId} can't be opened (${
+      `The key of ${slot.vendor} stored for account ${slot.accountId} can't be opened (${
         messageOf(thrown)
       }), so nothing was changed: store it again or remove it.`,
     );

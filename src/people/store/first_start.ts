@@ -4,7 +4,6 @@ import { createAccounts } from "../../keys/store/accounts.ts";
 import { insertKey } from "../../keys/store/api_keys.ts";
 import type { Database } from "../../database/database.ts";
 import { credit } from "../../credit/store/ledger.ts";
-import { schemaLock } from "../../database/migrate.ts";
 
 /**
  * Makes the first account and its key where there is no account yet. Of two processes that start
@@ -20,7 +19,7 @@ export async function ensureFirstAccount(
   },
 ): Promise<{ account: Account; created: boolean }> {
   return await database.transaction(async (tx) => {
-    await tx.query("select pg_advisory_xact_lock($1)", [schemaLock]);
+    await tx.query("select pg_advisory_xact_lock($1)", [firstAccountLock]);
     const accounts = createAccounts(tx);
     const existing = await accounts.first();
     if (existing) return { account: existing, created: false };
@@ -32,3 +31,6 @@ export async function ensureFirstAccount(
     return { account, created: true };
   });
 }
+
+/** Key of the advisory lock under which the first account is made. */
+const firstAccountLock = 7_305_112_604_911;

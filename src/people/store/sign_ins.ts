@@ -121,32 +121,32 @@ async function admit(
     if (typeof invited === "string") return { kind: invited };
     return await accept(tx, identity, invited, context);
   }
-  const known = await join(tx, identity, undefined, context);
-  if (known.kind === "admitted") return known;
+  const existing = await join(tx, identity, undefined, context);
+  if (existing.kind === "admitted") return existing;
   const invited = await byAddress(tx, identity, now);
   if (invited) return await accept(tx, identity, invited, context);
-  const place = byDomain(identity, first, context);
-  return place ? await join(tx, identity, place, context) : { kind: "stranger" };
+  const membership = byDomain(identity, first, context);
+  return membership ? await join(tx, identity, membership, context) : { kind: "stranger" };
 }
 
 /** An invitation is taken once, by who agrees to it. */
 async function accept(
   tx: Queryable,
   identity: Identity,
-  { id, hash, ...place }: Invited,
+  { id, hash, ...membership }: Invited,
   context: Context,
 ): Promise<Admission> {
   if (!context.hasAgreed) return { kind: "asks", claimHash: null, invitationHash: hash };
   await tx.query("delete from invitations where id = $1", [id]);
-  return await join(tx, identity, place, context);
+  return await join(tx, identity, membership, context);
 }
 
-interface Place {
+interface JoinedAccount {
   accountId: number;
   role: Role;
 }
 
-interface Invited extends Place {
+interface Invited extends JoinedAccount {
   id: string;
   hash: string;
 }
@@ -224,7 +224,7 @@ function byDomain(
   { email }: Identity,
   first: number | undefined,
   { allowedDomains }: Context,
-): Place | undefined {
+): JoinedAccount | undefined {
   if (email === null || first === undefined) return undefined;
   return allowedDomains.includes(domainOf(email))
     ? { accountId: first, role: "member" }
@@ -238,15 +238,15 @@ function byDomain(
 async function join(
   tx: Queryable,
   { issuer, subject, email, name }: Identity,
-  place: Place | undefined,
+  membership: JoinedAccount | undefined,
   { now, newPersonId, joined }: Context,
 ): Promise<Admission> {
-  const [known] = await tx.query(
+  const [existing] = await tx.query(
     `select p.id, (select min(account_id) from memberships m where m.person_id = p.id) as account_id
      from people p where p.issuer = $1 and p.subject = $2`,
     [sanitizeText(issuer), sanitizeText(subject)],
   );
-  if (!place && (known?.account_id ?? null) === null) return { kind: "stranger" };
+  if (!membership && (existing?.account_id ?? null) === null) return { kind: "stranger" };
   const [person] = await tx.query(
     `insert into people (id, issuer, subject, email, name, created_at, signed_in_at)
      values ($1, $2, $3, $4, $5, $6, $6)
@@ -256,17 +256,17 @@ async function join(
     [newPersonId, sanitizeText(issuer), sanitizeText(subject), email, sanitizeText(name), now],
   );
   const personId = String(person!.id);
-  if (!place) {
-    return { kind: "admitted", personId, accountId: Number(known!.account_id) };
+  if (!membership) {
+    return { kind: "admitted", personId, accountId: Number(existing!.account_id) };
   }
   const made = await tx.query(
     `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)
      on conflict (account_id, person_id) do update set role = excluded.role
        where excluded.role = 'owner'
      returning role`,
-    [place.accountId, personId, place.role, now],
+    [membership.accountId, personId, membership.role, now],
   );
-  const { accountId } = place;
+  const { accountId } = membership;
   if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
   return { kind: "admitted", personId, accountId };
 }

@@ -31,7 +31,7 @@ export function discrepancyOf(
   );
 }
 
-/** protocols/pricing.md is believed before the package; what it says is named by its section. */
+/** Bundled rows come from the vendors' own price pages, which are believed before the package. */
 export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
   {
     dimensions: ["perXSearch", "perFileSearch", "perCodeSession", "perMapsQuery"],
@@ -54,7 +54,7 @@ export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
     ],
     promptTokens: 272_000,
     why:
-      "The higher prices hold above 272,000 tokens (pricing.md §4 vector 4, §5); the package lets them begin at exactly 272,000 for these models.",
+      "The higher prices hold above 272,000 tokens by the vendor's page; the package lets them begin at exactly 272,000 for these models.",
   },
   {
     label: "vendor-b",
@@ -75,7 +75,7 @@ export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
     models: ["claude-sonnet-5-5"],
     dimensions: ["cacheRead"],
     why:
-      "The package has no claude-sonnet-5-5: it takes the name for claude-sonnet-5 by its beginning (pricing.md §3). Cache reads cost 0.10 from 2026-10-07.",
+      "The package has no claude-sonnet-5-5: it takes the name for claude-sonnet-5 by its beginning. Cache reads cost 0.10 from 2026-10-07.",
   },
   {
     label: "vendor-d",
@@ -93,7 +93,7 @@ export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
     ],
     dimensions: ["perWebSearch"],
     why:
-      "Grounding costs 14 per 1,000 queries (pricing.md §1), 35 per 1,000 prompts in generation 2.5; the package has no price for it.",
+      "Grounding costs 14 per 1,000 queries, 35 per 1,000 prompts in generation 2.5; the package has no price for it.",
   },
   {
     label: "vendor-a",
@@ -105,6 +105,6 @@ export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
     ],
     dimensions: ["input", "output", "cacheRead"],
     why:
-      "The maker's first-party price of pricing.md §5, used only where a host lists none; the package has later prices of the maker that change with the time of day.",
+      "The maker's first-party price, used only where a host lists none; the package has later prices of the maker that change with the time of day.",
   },
 ];

@@ -4,7 +4,7 @@ import { priceRow } from "../table/price_row.ts";
 
 /**
  * Price rows from an aggregator's model list: `data[].pricing` with decimal strings in USD per
- * token (protocols/pricing.md §2). `body` is the parsed answer, or its `data`; it isn't trusted:
+ * token. `body` is the parsed answer, or its `data`; it isn't trusted:
  * what can't be read is left out. A model with a variable price (`"-1"`) gets no row.
  * Conditions by time of day become the dearest of both prices; the long-context ones become tiers.
  */

@@ -1,4 +1,4 @@
-/** Where bundled prices come from (protocols/pricing.md §5, as copied there). */
+/** Where bundled prices come from. */
 export const vendorPages = { source: "vendor's model pages", checked_on: "2026-11" };
 export const genaiPackage = { source: "npm genai-prices 0.1.8", checked_on: "2026-09-23" };
 const genaiRepository = "genai-prices repository";

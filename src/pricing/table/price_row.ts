@@ -10,7 +10,7 @@ import {
 } from "../pricing.ts";
 
 /**
- * Prices of one model in the words of `PRICES_FILE` (interface.md §7): decimal strings, USD per
+ * Prices of one model in the words of `PRICES_FILE` (docs/configuration.md): decimal strings, USD per
  * million tokens unless the name says otherwise. The bundled table is written in them too.
  */
 export interface PriceFields extends RateFields {
@@ -83,26 +83,28 @@ export interface RowOrigin {
  * A price row from decimal fields, which are not trusted: anything unknown or of a wrong form
  * throws an Error whose one-line message begins with `path`, such as `vendor-b/gpt-x.input: …`.
  */
-export function readPriceRow(origin: RowOrigin, fields: unknown, path: string): PriceRow {
-  const given = objectAt(fields, path);
-  refuseUnknown(given, [...rateNames, ...rowNames], path);
-  const validFrom = dayAt(given.valid_from, `${path}.valid_from`);
-  const lastDay = dayAt(given.valid_to, `${path}.valid_to`);
+export function readPriceRow(origin: RowOrigin, value: unknown, path: string): PriceRow {
+  const fields = objectAt(value, path);
+  refuseUnknown(fields, [...rateNames, ...rowNames], path);
+  const validFrom = dayAt(fields.valid_from, `${path}.valid_from`);
+  const lastDay = dayAt(fields.valid_to, `${path}.valid_to`);
   if (validFrom !== undefined && lastDay !== undefined && lastDay < validFrom) {
     throw new Error(`${path}.valid_to: expected a day not before valid_from`);
   }
-  const maxOutputTokens = given.max_output_tokens === undefined
+  const maxOutputTokens = fields.max_output_tokens === undefined
     ? undefined
-    : wholeAt(given.max_output_tokens, `${path}.max_output_tokens`, 1);
+    : wholeAt(fields.max_output_tokens, `${path}.max_output_tokens`, 1);
   return priceRow(origin, {
-    rates: ratesAt(given, path),
-    contextTiers: listAt(given.context_tiers, `${path}.context_tiers`).map(tierAt),
-    serviceTiers: factorsAt(given.service_tiers, `${path}.service_tiers`),
-    ...given.regions === undefined ? {} : { regions: factorsAt(given.regions, `${path}.regions`) },
-    ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
-    ...given.chat_refuses === undefined
+    rates: ratesAt(fields, path),
+    contextTiers: listAt(fields.context_tiers, `${path}.context_tiers`).map(tierAt),
+    serviceTiers: factorsAt(fields.service_tiers, `${path}.service_tiers`),
+    ...fields.regions === undefined
       ? {}
-      : { chatRefuses: refusalsAt(given.chat_refuses, `${path}.chat_refuses`) },
+      : { regions: factorsAt(fields.regions, `${path}.regions`) },
+    ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
+    ...fields.chat_refuses === undefined
+      ? {}
+      : { chatRefuses: refusalsAt(fields.chat_refuses, `${path}.chat_refuses`) },
     ...validFrom === undefined ? {} : { validFrom },
     ...lastDay === undefined ? {} : { validTo: new Date(lastDay.getTime() + dayMs) },
   });
@@ -162,18 +164,18 @@ const rowNames = [
 ];
 const thresholdNames = ["above_input_tokens", "from_input_tokens"];
 
-function ratesAt(given: Record<string, unknown>, path: string): Rates {
+function ratesAt(fields: Record<string, unknown>, path: string): Rates {
   const rates: Rates = {};
   for (
     const [names, digits] of [[perMillionTokens, perMillionDigits], [each, picoDigits]] as const
   ) {
     for (const [name, dimension] of Object.entries(names)) {
-      const value = given[name];
+      const value = fields[name];
       if (value !== undefined) rates[dimension] = usdAt(value, digits, `${path}.${name}`);
     }
   }
-  if (given.per_image !== undefined) {
-    rates.perImage = perImageAt(given.per_image, `${path}.per_image`);
+  if (fields.per_image !== undefined) {
+    rates.perImage = perImageAt(fields.per_image, `${path}.per_image`);
   }
   return rates;
 }
@@ -188,16 +190,16 @@ function perImageAt(value: unknown, path: string): bigint | Record<string, bigin
 }
 
 function tierAt({ value, path }: { value: unknown; path: string }): ContextTier {
-  const given = objectAt(value, path);
-  refuseUnknown(given, [...rateNames, ...thresholdNames], path);
-  const [name, other] = thresholdNames.filter((threshold) => given[threshold] !== undefined);
+  const fields = objectAt(value, path);
+  refuseUnknown(fields, [...rateNames, ...thresholdNames], path);
+  const [name, other] = thresholdNames.filter((threshold) => fields[threshold] !== undefined);
   if (name === undefined || other !== undefined) {
     throw new Error(`${path}: expected one of above_input_tokens and from_input_tokens`);
   }
   return {
-    threshold: wholeAt(given[name], `${path}.${name}`, 0),
+    threshold: wholeAt(fields[name], `${path}.${name}`, 0),
     inclusive: name === "from_input_tokens",
-    rates: ratesAt(given, path),
+    rates: ratesAt(fields, path),
   };
 }
 
@@ -215,8 +217,8 @@ const factorDigits = 6;
 
 function refusalsAt(value: unknown, path: string): ChatRefusal[] {
   return listAt(value, path).map((item) => {
-    const known = chatRefusals.find((name) => name === item.value);
-    if (known !== undefined) return known;
+    const allowed = chatRefusals.find((name) => name === item.value);
+    if (allowed !== undefined) return allowed;
     throw new Error(
       `${item.path}: expected one of ${chatRefusals.join(", ")}, got ${shown(item.value)}`,
     );
@@ -269,13 +271,13 @@ function listAt(value: unknown, path: string): { value: unknown; path: string }[
 }
 
 function refuseUnknown(
-  given: Record<string, unknown>,
-  known: readonly string[],
+  fields: Record<string, unknown>,
+  allowed: readonly string[],
   path: string,
 ): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
   if (unknown === undefined) return;
-  throw new Error(`${path}.${unknown}: unknown field, expected one of ${known.join(", ")}`);
+  throw new Error(`${path}.${unknown}: unknown field, expected one of ${allowed.join(", ")}`);
 }
 
 function shown(value: unknown): string {

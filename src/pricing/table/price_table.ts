@@ -31,7 +31,7 @@ const familyG = {
 };
 
 /**
- * The bundled prices of protocols/pricing.md §5: USD per million tokens as decimal strings, in the
+ * The bundled prices: USD per million tokens as decimal strings, in the
  * words of `PRICES_FILE`.
  */
 export const priceTable: readonly PriceEntry[] = [

@@ -1,7 +1,7 @@
 import type { PriceEntry } from "./price_row.ts";
 import { articles, genaiPackage, litellm, repository } from "../sources/price_sources.ts";
 
-// Batch and flex at half, priority and fast at double the price are "typical" (pricing.md §1), not
+// Batch and flex at half, priority and fast at double the price are "typical", not
 // verified for each model.
 const mediaB = {
   label: "vendor-b",

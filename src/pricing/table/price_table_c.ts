@@ -1,7 +1,7 @@
 import type { PriceEntry } from "./price_row.ts";
 import { audited, repository, vendorPages } from "../sources/price_sources.ts";
 
-// Output limits: protocols/messages.md §8. Web search: 10 per 1,000 (pricing.md §5). Batch at half
+// Output limits: the vendor's model pages. Web search: 10 per 1,000. Batch at half
 // the price is "typical" there (§1); "fast" is listed for one model only.
 const familyC = {
   label: "vendor-c",

@@ -1,9 +1,9 @@
 import type { PriceEntry } from "./price_row.ts";
 import { genaiPackage, repository, tracker } from "../sources/price_sources.ts";
 
-// Grounding by searches and by maps: 14 per 1,000 queries (pricing.md §1; maps: TokenMeter 0.14.0,
+// Grounding by searches and by maps: 14 per 1,000 queries (maps: TokenMeter 0.14.0,
 // November 2026). Running code costs its tokens alone. Batch and flex at half the price are
-// "typical" (pricing.md §1).
+// "typical".
 const familyD = {
   label: "vendor-d",
   per_web_search: "0.014",

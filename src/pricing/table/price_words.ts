@@ -74,10 +74,10 @@ const each: ReadonlySet<string> = new Set([
 function rateFieldsOf(rates: Rates): RateFields {
   const entries = Object.entries(rates).map(([name, rate]) => {
     const dimension = name as keyof typeof dimensionWords;
-    const words = typeof rate === "bigint" ? rateWords(dimension, rate) : Object.fromEntries(
+    const texts = typeof rate === "bigint" ? rateWords(dimension, rate) : Object.fromEntries(
       Object.entries(rate).map(([kind, pico]) => [kind, rateWords(dimension, pico)]),
     );
-    return [dimensionWords[dimension], words];
+    return [dimensionWords[dimension], texts];
   });
   return Object.fromEntries(entries);
 }

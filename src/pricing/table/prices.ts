@@ -77,11 +77,11 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
     chatRefuses(label, model, at) {
       const labels = labelsOf(label);
       for (const name of priceNames(model)) {
-        const said = firstOf(
+        const quoted = firstOf(
           [overridden, table],
           (index) => firstOf(labels, (one) => latest(index.get(one)?.get(name), at)?.chatRefuses),
         );
-        if (said !== undefined) return said;
+        if (quoted !== undefined) return quoted;
       }
       return [];
     },

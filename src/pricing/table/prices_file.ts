@@ -5,7 +5,7 @@ import { readPriceRow } from "./price_row.ts";
 export const operatorSource = "PRICES_FILE";
 
 /**
- * The rows of `PRICES_FILE` (interface.md §7): a JSON object of `<label or alias>/<model>` →
+ * The rows of `PRICES_FILE` (docs/configuration.md): a JSON object of `<label or alias>/<model>` →
  * fields. A row's `label` is the name as written; `createPrices` resolves aliases. Throws an Error
  * with a one-line message that begins with the path of what is wrong.
  */

@@ -29,7 +29,7 @@ function costUsd(label: string, model: string, usage: Usage, at = now): string {
   return nanosToUsd(costOf(usage, row).nanos);
 }
 
-Deno.test("bundled prices give the test vectors of pricing.md §4", () => {
+Deno.test("bundled prices give the test vectors", () => {
   const sol = { input: 300_000, cacheRead: 100_000, output: 1000 };
   assert.equal(costUsd("vendor-b", "gpt-6-sol", sol), "0.855000000");
   const argon = { input: 1_000_000, output: 0 };
@@ -58,7 +58,7 @@ Deno.test("a price changes at midnight UTC of its day", () => {
   assert.equal(sonnet("2026-10-07T00:00:00Z"), "0.100000000");
 });
 
-Deno.test("a name never finds the price of another model that begins alike (pitfall 128)", () => {
+Deno.test("a name never finds the price of another model that begins alike", () => {
   const prices = pricesWith('{"vendor-b/gpt-5": {"input": "99"}}');
   assert.equal(prices.find("vendor-b", "gpt-5-mini", now)?.model, "gpt-5-mini");
   assert.equal(prices.find("vendor-b", "gpt-5", now)?.model, "gpt-5");

@@ -90,13 +90,13 @@ async function readRow(
 
 function leaseOf(row: SqlRow, request: LeaseRequest) {
   const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
-  const heard = JSON.parse(String(row.heard)) as Heartbeat;
-  return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heard);
+  const heartbeats = JSON.parse(String(row.heard)) as Heartbeat;
+  return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heartbeats);
 }
 
 /** Whole tokens of an account's bucket at this moment, those that processes hold included. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
-  const nobody = { process: "", leaseId: "", spent: 0, has: 0, kept: 0, needed: 0, wanted: 0 };
+  const nobody = { process: "", leaseId: "", spent: 0, has: 0, withheld: 0, needed: 0, wanted: 0 };
   const row = await readRow(database, accountId, null);
   const { answer } = leaseOf(row, { ...nobody, leaseMs: 0, leave: true });
   return Math.floor(answer.rest / unitsPerToken);

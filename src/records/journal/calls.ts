@@ -1,4 +1,4 @@
-import { bareInteraction, type Interaction } from "../../shared/interaction.ts";
+import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import type { Media } from "../../shared/media.ts";
 import { encodeRecord, type JournalRecord } from "./records.ts";
@@ -9,7 +9,7 @@ import { encodeRecord, type JournalRecord } from "./records.ts";
  */
 export function recordOf(
   kind: JournalRecord["kind"],
-  interaction: Interaction,
+  interaction: SettledCall,
   begun: readonly Media[] | false = false,
 ): JournalRecord {
   const { requestText, responseText, media = [], ...row } = interaction;
@@ -32,7 +32,7 @@ export function recordOf(
  * The end of a call as bytes. A record that can't be written would be tried again for ever, and stop
  * every call meanwhile: how the call ended and what it cost always can.
  */
-export function encodeEnd(interaction: Interaction, begun: readonly Media[] | false): Uint8Array {
+export function encodeEnd(interaction: SettledCall, begun: readonly Media[] | false): Uint8Array {
   try {
     return encodeRecord(recordOf("end", interaction, begun));
   } catch {
@@ -46,7 +46,7 @@ export class CallReader {
   readonly #begun = new Map<string, JournalRecord>();
 
   /** The call as it ended, if this is its end. */
-  take(record: JournalRecord): Interaction | undefined {
+  take(record: JournalRecord): SettledCall | undefined {
     if (record.kind === "begin") {
       this.#begun.set(record.id, record);
       return undefined;
@@ -60,7 +60,7 @@ export class CallReader {
   }
 
   /** The calls that began and never ended, as they began. */
-  *unended(): Generator<Interaction> {
+  *unended(): Generator<SettledCall> {
     for (const record of this.#begun.values()) {
       yield interactionOf(record, record.request ?? null);
     }
@@ -71,7 +71,7 @@ function interactionOf(
   record: JournalRecord,
   requestText: string | null,
   begun?: JournalRecord,
-): Interaction {
+): SettledCall {
   const { media: _listed, ...row } = interactionFromJson(record.body);
   const media = [...begun ? mediaOf(begun) : [], ...mediaOf(record)];
   return {

@@ -2,7 +2,7 @@ import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
@@ -88,7 +88,7 @@ export class FileJournal implements Journal {
     throw refused("the journal waits for the disk");
   }
 
-  begin(interaction: Interaction): void {
+  begin(interaction: SettledCall): void {
     this.admit();
     const { transactionId, accountId, requestText: request, media } = interaction;
     refuseCrowding(accountId, {
@@ -106,7 +106,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  async end(interaction: Interaction): Promise<void> {
+  async end(interaction: SettledCall): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const { resolve, reject } = confirmed;
     const ended = { interaction, isSpilled: false, resolve, reject };
@@ -149,7 +149,7 @@ export class FileJournal implements Journal {
     return true;
   }
 
-  async readSpilled(): Promise<Interaction[]> {
+  async readSpilled(): Promise<SettledCall[]> {
     const file = await this.#spilled.read();
     if (!file) return [];
     const { segment, to, missing } = file;
@@ -167,16 +167,16 @@ export class FileJournal implements Journal {
     return found;
   }
 
-  reject(interaction: Interaction, reason: string): Promise<void> {
+  reject(interaction: SettledCall, reason: string): Promise<void> {
     return this.#rejected.keep(interaction, reason);
   }
 
-  eraseRejected(isErased: (interaction: Interaction) => boolean): Promise<number> {
+  eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number> {
     return this.#rejected.erase(isErased);
   }
 
   async replay(
-    write: (interactions: readonly Interaction[]) => Promise<void>,
+    write: (interactions: readonly SettledCall[]) => Promise<void>,
   ): Promise<Replayed> {
     const paths = this.#left.map((name) => `${this.#directory}/${name}`);
     const replayed = await replayFiles(paths, write);

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
 import type { Replayed, Unreadable } from "./recovery.ts";
@@ -18,13 +18,13 @@ export interface Journal {
    * Notes that a call begins, without waiting for the disk. The record is what the store gets
    * should the process die before the call's end. Throws `overloaded` as `admit` does.
    */
-  begin(interaction: Interaction): void;
+  begin(interaction: SettledCall): void;
   /**
    * Notes how a call ended. Resolves when that survives a crash (`always`: of the machine;
    * `interval`: of the process); rejects when the disk doesn't take it: it is then written again
    * before the next call begins.
    */
-  end(interaction: Interaction): Promise<void>;
+  end(interaction: SettledCall): Promise<void>;
   /** These calls' records are in the store: files that hold nothing else go. */
   stored(transactionIds: readonly string[]): void;
   /**
@@ -41,19 +41,19 @@ export interface Journal {
   /** Records that `readSpilled` has yet to give. */
   readonly spilled: number;
   /** The oldest of them: those of one file, in the order in which the calls ended. */
-  readSpilled(): Promise<Interaction[]>;
+  readSpilled(): Promise<SettledCall[]>;
   /** Keeps a record that the store refuses, in `rejected.jsonl`; rejects when the disk doesn't. */
-  reject(interaction: Interaction, reason: string): Promise<void>;
+  reject(interaction: SettledCall, reason: string): Promise<void>;
   /**
    * Removes what was put aside of erased calls: their lines in `rejected.jsonl`, and every file of
    * bytes that could not be read, since nobody can tell whose they are. Gives the lines removed.
    */
-  eraseRejected(isErased: (interaction: Interaction) => boolean): Promise<number>;
+  eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
   /**
    * Hands what earlier processes left to `write`, oldest first, in batches; their files go once
    * all is written. Calls that began and did not end come as they began. Safe to repeat.
    */
-  replay(write: (interactions: readonly Interaction[]) => Promise<void>): Promise<Replayed>;
+  replay(write: (interactions: readonly SettledCall[]) => Promise<void>): Promise<Replayed>;
   /** Whoever is to be told what happens here; the last one is. */
   watch(watcher: JournalWatcher): void;
   /** Bytes on the disk that this process has written and not removed. */

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
 import { readSegmentFile, type SegmentContents, writeKept } from "./files.ts";
 
@@ -22,12 +22,12 @@ const batchSize = 500;
 /** Hands what files hold to `write`, in batches; the files are the caller's to remove. */
 export async function replayFiles(
   paths: readonly string[],
-  write: (interactions: readonly Interaction[]) => Promise<void>,
+  write: (interactions: readonly SettledCall[]) => Promise<void>,
 ): Promise<Replayed> {
   const calls = new CallReader();
   const replayed = { ended: 0, interrupted: 0 };
-  let batch: Interaction[] = [];
-  const add = async (interaction: Interaction) => {
+  let batch: SettledCall[] = [];
+  const add = async (interaction: SettledCall) => {
     batch.push(interaction);
     if (batch.length >= batchSize) await flush();
   };

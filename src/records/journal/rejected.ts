@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import { damagedNames, rejectedName, writeKept } from "./files.ts";
 
@@ -17,14 +17,14 @@ export class RejectedRecords {
    * Keeps the record of a call that the store refuses: one line of JSON, `{reason, interaction}`,
    * in a file that only its owner can read. Resolves when it is on the disk.
    */
-  keep(interaction: Interaction, reason: string): Promise<void> {
+  keep(interaction: SettledCall, reason: string): Promise<void> {
     return this.#next(() => keepRejected(this.#directory, interaction, reason));
   }
 
   /**
    * Removes the lines of erased calls, and all files of unreadable bytes; gives the lines removed.
    */
-  erase(isErased: (interaction: Interaction) => boolean): Promise<number> {
+  erase(isErased: (interaction: SettledCall) => boolean): Promise<number> {
     return this.#next(() => eraseRejected(this.#directory, isErased));
   }
 
@@ -37,7 +37,7 @@ export class RejectedRecords {
 
 async function keepRejected(
   directory: string,
-  interaction: Interaction,
+  interaction: SettledCall,
   reason: string,
 ): Promise<void> {
   const path = `${directory}/${rejectedName}`;
@@ -53,7 +53,7 @@ async function keepRejected(
 /** Beyond this the file takes no more payloads: rows and charges are what nobody else has. */
 const wholeBytes = 64 * 1024 * 1024;
 
-function withoutPayload({ media: _media, kept: _kept, ...row }: Interaction): Interaction {
+function withoutPayload({ media: _media, kept: _kept, ...row }: SettledCall): SettledCall {
   return { ...row, requestText: null, responseText: null, payloadTruncated: true };
 }
 
@@ -65,7 +65,7 @@ export async function countRejected(directory: string): Promise<number> {
 
 async function eraseRejected(
   directory: string,
-  isErased: (interaction: Interaction) => boolean,
+  isErased: (interaction: SettledCall) => boolean,
 ): Promise<number> {
   for (const name of await damagedNames(directory)) await Deno.remove(`${directory}/${name}`);
   const path = `${directory}/${rejectedName}`;
@@ -84,7 +84,7 @@ async function eraseRejected(
   return lines.length - kept.length;
 }
 
-function interactionOfLine(line: string): Interaction | undefined {
+function interactionOfLine(line: string): SettledCall | undefined {
   try {
     const { interaction } = JSON.parse(line) as { interaction: unknown };
     const { media: _media, ...row } = interactionFromJson(JSON.stringify(interaction));

@@ -1,5 +1,5 @@
 import { Fault } from "../../shared/fault.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import type { JournalWatcher } from "./journal.ts";
 import type { Segment } from "./segment.ts";
@@ -13,7 +13,7 @@ export function refused(note: string, cause?: unknown): Fault {
 
 /** An end that the disk has yet to confirm. */
 export interface PendingEnd {
-  interaction: Interaction;
+  interaction: SettledCall;
   isSpilled: boolean;
   resolve: () => void;
   reject: (thrown: unknown) => void;
@@ -142,6 +142,6 @@ interface SpilledFile {
   /** Ends in it when it was read. */
   to: number;
   due: number;
-  rows: Interaction[];
+  rows: SettledCall[];
   missing: number;
 }

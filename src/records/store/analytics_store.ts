@@ -1,5 +1,6 @@
 import type { AnalyticsReads, AnalyticsStore, AnalyticsTransaction } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
@@ -17,7 +18,7 @@ import { createInteractionRepository } from "./interaction_repository.ts";
 import { writeRecords } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
-import { eraseBefore, openMonths, Partitions, partitionsInUse } from "./partitions.ts";
+import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, repriceCalls } from "./repricing.ts";
 
 /** Is given the ids of calls that were erased while they were under way, and so are not written. */
@@ -34,29 +35,40 @@ export function createAnalyticsStore(
 ): AnalyticsStore {
   const partitions = new Partitions(database);
   const sharesMain = main === database;
+  const changes: AnalyticsTransaction = {
+    ...changesOf(database, (work) => database.transaction(work)),
+    erase: (calls) => eraseAndRefuse(database, calls),
+  };
+  const writing = async (
+    rows: readonly SettledCall[],
+    write: (tx: Queryable) => Promise<string[]>,
+  ) => {
+    const erased = await partitions.writing(rows, () => database.transaction(write));
+    if (erased.length > 0) await onDropped?.(erased);
+  };
+  const insert = async (rows: readonly SettledCall[]) => {
+    if (rows.length === 0) return;
+    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
+    await writing(rows, (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "kept"] : ["rows"]));
+  };
   return {
     ...createAnalyticsReads(database),
-    ...changesOf(database),
+    ...changes,
     sharesMain,
-    within: (tx) => changesOf(sharesMain ? tx : database),
-    async insert(rows) {
-      if (rows.length === 0) return;
-      if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
-      const erased = await partitions.writing(
+    within: (tx) => sharesMain ? changesOf(tx, (work) => work(tx)) : changes,
+    insert,
+    async insertPrepared(rows, prepare) {
+      if (!sharesMain) return await insert(await main.transaction(prepare));
+      await writing(
         rows,
-        () =>
-          database.transaction((tx) =>
-            writeRecords(tx, rows, sharesMain ? ["rows", "kept"] : ["rows"])
-          ),
+        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "kept"]),
       );
-      if (erased.length > 0) await onDropped?.(erased);
     },
     list: (query) => listInteractions(database, query),
     pricedCalls: (query) => readPricedCalls(database, database.kind === "embedded", query),
     addTombstone: (tombstone) => addTombstone(database, tombstone),
     sweepErased: () => sweepErased(database),
-    erase: (calls) => eraseAndRefuse(database, calls),
-    openMonths: (now) => openMonths(database, now),
+    ensurePartitions: (now) => ensurePartitions(database, now),
     erasePayloadsBefore: (limit) =>
       unlessBusy(async () => ({
         ...await eraseBefore(database, "interaction_payloads", limit),
@@ -87,13 +99,17 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   };
 }
 
-function changesOf(database: Queryable): AnalyticsTransaction {
+/** Changes of rows go with those of the sums that are made of them, so `atomically` or not at all. */
+function changesOf(
+  database: Queryable,
+  atomically: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>,
+): AnalyticsTransaction {
   return {
     has: (...asked) => hasCall(database, ...asked),
-    reprice: (...asked) => repriceCalls(database, ...asked),
-    clearCharge: (transactionId) => clearCharge(database, transactionId),
+    reprice: (...asked) => atomically((tx) => repriceCalls(tx, ...asked)),
+    clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
     matched: (...asked) => matchedCalls(database, ...asked),
     keysOf: (...asked) => keysOf(database, ...asked),
-    erase: (calls) => eraseCalls(database, calls),
+    erase: (calls) => atomically((tx) => eraseCalls(tx, calls)),
   };
 }

@@ -1,6 +1,7 @@
 import type { ErasureScope, Tombstone } from "../../erasure/tombstone.ts";
 import { Bound, condition } from "../../erasure/store/erasure_sql.ts";
 import { insertTombstone, noteErased } from "../../erasure/store/tombstones.ts";
+import { countedColumns, countErased } from "../../usage/store/count_usage.ts";
 import { greatest, least, pushAll } from "../../base/lists.ts";
 import type { CallKey, ErasedCalls } from "../analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -116,7 +117,10 @@ export async function eraseCalls(
     for (const table of ["interaction_payloads", "interactions"] as const) {
       const rows = await eraseFrom(tx, table, calls);
       pushAll(relations, new Set(rows.map((row) => String(row.relation))));
-      if (table === "interactions") interactions = rows.length;
+      if (table === "interactions") {
+        interactions = rows.length;
+        await countErased(tx, rows);
+      }
     }
   }
   if (media!.named === true) relations.push("media");
@@ -132,9 +136,10 @@ async function eraseFrom(
   calls: readonly CallKey[],
 ): Promise<SqlRow[]> {
   const times = calls.map(({ createdAt }) => createdAt.getTime());
+  const counted = table === "interactions" ? countedColumns : [];
   return await tx.query(
     `delete from ${table} where transaction_id = any($1::text[]) and created_at between $2 and $3
-     returning tableoid::regclass::text as relation`,
+     returning ${["tableoid::regclass::text as relation", ...counted].join(", ")}`,
     [
       calls.map(({ transactionId }) => transactionId),
       new Date(least(times)),

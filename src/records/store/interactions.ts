@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Queryable } from "../../database/database.ts";
 import { columns, writeRow } from "../columns.ts";
@@ -8,7 +8,13 @@ import { insertMedia } from "./media.ts";
 import { chunks } from "../../database/chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { withoutErased } from "../../erasure/store/tombstones.ts";
-import { countUnstored } from "../../usage/store/usage_sums.ts";
+import {
+  addedCalls,
+  changeUsage,
+  countedColumns,
+  type UsageChange,
+} from "../../usage/store/count_usage.ts";
+import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 
 /** Which parts of records stand in a database. */
 export type RecordPart = "rows" | "kept";
@@ -20,24 +26,29 @@ export type RecordPart = "rows" | "kept";
  */
 export async function writeRecords(
   tx: Queryable,
-  given: readonly Interaction[],
+  given: readonly SettledCall[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, given);
-  if (newlyErased.length > 0 && parts.includes("rows")) await countUnstored(tx, newlyErased);
   if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
-  if (rows.length === 0) return erased;
-  if (parts.includes("rows")) await insertRows(tx, rows);
-  if (parts.includes("kept")) await insertStoredResponses(tx, rows);
+  if (parts.includes("rows")) {
+    const unstored = await unstoredCalls(tx, newlyErased);
+    // Last, so that the rows of sums, which all writers share, are locked for the shortest time.
+    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows)]);
+  }
+  if (rows.length > 0 && parts.includes("kept")) await insertStoredResponses(tx, rows);
   return erased;
 }
 
-async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
-  await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
+/** Gives what is new in the table; a row that was there already is not counted again. */
+async function insertRows(tx: Queryable, rows: readonly SettledCall[]): Promise<UsageChange[]> {
+  if (rows.length === 0) return [];
+  const inserted = await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
   }
   await insertMedia(tx, rows);
+  return addedCalls(inserted);
 }
 
 const columnNames = columns.map(({ name }) => name).join(", ");
@@ -45,7 +56,7 @@ const columnNames = columns.map(({ name }) => name).join(", ");
 const insertUsage = `insert into interactions (${columnNames})
   select ${columnNames} from json_to_recordset($1::text::json)
     as r(${columns.map(({ name, sqlType }) => `${name} ${sqlType}`).join(", ")})
-  on conflict do nothing`;
+  on conflict do nothing returning ${countedColumns.join(", ")}`;
 
 const insertPayloads =
   `insert into interaction_payloads (transaction_id, created_at, request, response, words)
@@ -57,11 +68,11 @@ const insertPayloads =
 /** Characters of payloads that go in one statement, so that none is near a gigabyte. */
 const sentCharacters = 8 * 1024 * 1024;
 
-function payloadLength({ requestText, responseText }: Interaction): number {
+function payloadLength({ requestText, responseText }: SettledCall): number {
   return (requestText?.length ?? 0) + (responseText?.length ?? 0);
 }
 
-function writePayload(row: Interaction): Record<string, unknown> {
+function writePayload(row: SettledCall): Record<string, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),

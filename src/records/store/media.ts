@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media, MediaStore } from "../../shared/media.ts";
 import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -25,7 +25,7 @@ export function createMedia(database: Queryable): MediaStore {
 }
 
 /** Writes the rows' media, each once, and which row names it; part of the rows' transaction. */
-export async function insertMedia(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): Promise<void> {
   const named = rows.filter(({ media }) => media !== undefined && media.length > 0);
   if (named.length === 0) return;
   const all = new Map<string, Media>();
@@ -59,7 +59,7 @@ const insertRefs =
       account_id bigint, sha256 text, mime_type text)
   on conflict do nothing`;
 
-function refsOf(row: Interaction): Record<string, unknown>[] {
+function refsOf(row: SettledCall): Record<string, unknown>[] {
   return row.media!.map(({ sha256, mimeType }) => ({
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),

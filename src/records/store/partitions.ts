@@ -2,7 +2,8 @@ import type { StoredMonth } from "../../erasure/retention.ts";
 import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
-import { countChanged, eraseAlone } from "../../database/retention_lock.ts";
+import { eraseAlone } from "../../database/retention_lock.ts";
+import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 
 /**
  * The months whose partitions exist, as far as this process knows. Rows of other months, however
@@ -53,7 +54,7 @@ async function openMonth(database: Queryable, month: Date): Promise<void> {
 }
 
 /** Creates the partitions of this month and the two after it. */
-export async function openMonths(database: Queryable, now: Date): Promise<void> {
+export async function ensurePartitions(database: Queryable, now: Date): Promise<void> {
   for (const ahead of [0, 1, 2]) {
     await openMonth(database, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)));
   }
@@ -107,7 +108,7 @@ export async function eraseBefore(
     if (partition > boundary) break;
     if (partition < boundary && await dropPartition(database, table, partition)) {
       erased.partitions++;
-    } else erased.rows += await deleteRows(database, partition, limit);
+    } else erased.rows += await deleteRows(database, { table, partition }, limit);
   }
   return erased;
 }
@@ -122,10 +123,7 @@ async function dropPartition(
     await eraseAlone(database, async (tx) => {
       await tx.query(`set local lock_timeout = ${dropWaitMs}`);
       await tx.query(`drop table if exists ${partition}`);
-      // Triggers see rows that are deleted, not a table that goes with them.
-      if (table === "interactions") {
-        await tx.query("select erase_usage_sums($1)", [monthAfter(partition)]);
-      }
+      if (table === "interactions") await countMonthErased(tx, ...spanOf(partition));
     });
     return true;
   } catch (thrown) {
@@ -137,7 +135,11 @@ async function dropPartition(
 const lockNotAvailable = "55P03";
 
 /** Walks through a partition once, a few blocks at a time: no index stands in the order of time. */
-async function deleteRows(database: Database, partition: string, limit: Date): Promise<number> {
+async function deleteRows(
+  database: Database,
+  { table, partition }: { table: Partitioned; partition: string },
+  limit: Date,
+): Promise<number> {
   const [size] = await database.query(
     `select pg_relation_size($1::text::regclass) / current_setting('block_size')::bigint as blocks`,
     [partition],
@@ -145,13 +147,16 @@ async function deleteRows(database: Database, partition: string, limit: Date): P
   const blocks = Number(size?.blocks ?? 0);
   let sum = 0;
   for (let from = 0; from < blocks; from += batchBlocks) {
-    sum += await eraseAlone(database, (tx) =>
-      countChanged(
-        tx,
+    sum += await eraseAlone(database, async (tx) => {
+      const rows = await tx.query(
         `delete from ${partition} where ctid >= '(${from},0)'
-           and ctid < '(${from + batchBlocks},0)' and created_at < $1`,
+           and ctid < '(${from + batchBlocks},0)' and created_at < $1
+         returning ${table === "interactions" ? countedColumns.join(", ") : "true"}`,
         [limit],
-      ));
+      );
+      if (table === "interactions") await countErased(tx, rows);
+      return rows.length;
+    });
   }
   return sum;
 }
@@ -161,9 +166,10 @@ function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
 }
 
-function monthAfter(partition: string): Date {
+/** When the month of a partition begins and ends. */
+function spanOf(partition: string): [Date, Date] {
   const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
-  return new Date(Date.UTC(year!, month!));
+  return [new Date(Date.UTC(year!, month! - 1)), new Date(Date.UTC(year!, month!))];
 }
 
 async function partitionsOf(database: Queryable, table: Partitioned): Promise<string[]> {

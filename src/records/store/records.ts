@@ -1,12 +1,11 @@
 import { Fault } from "../../shared/fault.ts";
-import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { createAnalyticsStore, type OnDropped } from "./analytics_store.ts";
-import { writeRecords } from "./interactions.ts";
+import type { AnalyticsStore } from "../analytics_store.ts";
+import { createAnalyticsStore } from "./analytics_store.ts";
 import { postAll } from "../../credit/store/ledger.ts";
-import { Partitions } from "./partitions.ts";
 import { asRowFault } from "../../database/row_faults.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
@@ -17,32 +16,23 @@ import { insertKeyCharges } from "../../credit/store/spend.ts";
  */
 export function createRecords(
   database: Database,
-  analytics = database,
-  onDropped?: OnDropped,
+  analytics: AnalyticsStore = createAnalyticsStore(database),
 ): InteractionStore {
-  const store = createAnalyticsStore(analytics, database, onDropped);
-  const partitions = new Partitions(analytics);
-  const post = (rows: readonly Interaction[]) =>
-    database.transaction((tx) => postCharges(tx, rows));
-  const write = async (rows: readonly Interaction[]) => {
-    if (!store.sharesMain) return await store.insert(await post(rows));
+  const write = async (rows: readonly SettledCall[]) => {
     try {
-      const erased = await partitions.writing(rows, () =>
-        database.transaction(async (tx) => {
-          const charged = await postCharges(tx, rows);
-          return await writeRecords(tx, charged, ["rows", "kept"]);
-        }));
-      if (erased.length > 0) await onDropped?.(erased);
+      await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows));
     } catch (thrown) {
       const fault = asRowFault(thrown);
       // A row that can't be stored must not take its charge with it.
-      if (rows.length === 1 && !isAway(fault)) await post(rows);
+      if (analytics.sharesMain && rows.length === 1 && !isAway(fault)) {
+        await database.transaction((tx) => postCharges(tx, rows));
+      }
       throw fault;
     }
   };
   return {
-    read: (query) => store.read(query),
-    list: (query) => store.list(query),
+    read: (query) => analytics.read(query),
+    list: (query) => analytics.list(query),
     async insert(rows) {
       if (rows.length === 0) return;
       await write(rows).catch((thrown) => {
@@ -55,15 +45,15 @@ export function createRecords(
 /** Gives the rows as they were charged. */
 async function postCharges(
   tx: Queryable,
-  given: readonly Interaction[],
-): Promise<readonly Interaction[]> {
+  given: readonly SettledCall[],
+): Promise<readonly SettledCall[]> {
   const rows = await chargeOnce(tx, given);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
   return rows;
 }
 
-function settlementOf(row: Interaction): Settlement {
+function settlementOf(row: SettledCall): Settlement {
   return {
     interactionId: row.transactionId,
     accountId: row.accountId,

@@ -1,6 +1,7 @@
 import type { CorrectedCall, PricedCall, PricedCallQuery } from "../analytics_store.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import { changeUsage, correctedCalls, countedColumns } from "../../usage/store/count_usage.ts";
 
 /** Rows of one batch: what is held in memory, and what one transaction changes. */
 const batchRows = 500;
@@ -23,7 +24,7 @@ export async function* readPricedCalls(
   if (query.basis !== undefined) conditions.push(`billing_basis = ${bind(query.basis)}`);
   let after: PricedCall | undefined;
   for (;;) {
-    const place: SqlValue[] = after ? [after.place, after.transactionId] : [];
+    const cursor: SqlValue[] = after ? [after.cursor, after.transactionId] : [];
     const [time, id] = [values.length + 1, values.length + 2];
     const from = after
       ? ` and (created_at, transaction_id) > ($${time}::text::timestamptz, $${id})`
@@ -34,7 +35,7 @@ export async function* readPricedCalls(
          cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens
        from interactions where ${conditions.join(" and ")}${from}
        order by created_at, transaction_id limit ${batchRows}`,
-      [...values, ...place],
+      [...values, ...cursor],
     );
     const calls = rows.map(readCall);
     if (calls.length > 0) yield calls;
@@ -43,7 +44,10 @@ export async function* readPricedCalls(
   }
 }
 
-/** Writes corrected costs; gives the ids of the calls that still were as they had been read. */
+/**
+ * Writes corrected costs, as part of a transaction; gives the ids of the calls that still were as
+ * they had been read.
+ */
 export async function repriceCalls(
   tx: Queryable,
   accountId: number,
@@ -53,7 +57,7 @@ export async function repriceCalls(
     accountId,
     JSON.stringify(calls.map(({ call, costNanos, chargedNanos, priceVersion }) => ({
       transaction_id: call.transactionId,
-      place: call.place,
+      place: call.cursor,
       old_cost: call.costNanos === null ? null : String(call.costNanos),
       old_charged: String(call.chargedNanos),
       cost: String(costNanos),
@@ -61,6 +65,7 @@ export async function repriceCalls(
       version: priceVersion,
     }))),
   ]);
+  await changeUsage(tx, correctedCalls(rows));
   return new Set(rows.map((row) => String(row.transaction_id)));
 }
 
@@ -71,13 +76,14 @@ const correctCalls = `update interactions i
     old_cost bigint, old_charged bigint, cost bigint, charged bigint, version text)
   where i.account_id = $1::bigint and i.transaction_id = r.transaction_id and i.created_at = r.place::timestamptz
     and i.cost_nanos is not distinct from r.old_cost and i.charged_nanos = r.old_charged
-  returning i.transaction_id`;
+  returning i.transaction_id, ${countedColumns.map((column) => `i.${column}`).join(", ")},
+    r.old_cost as old_cost_nanos, r.old_charged as old_charged_nanos`;
 
 function readCall(row: SqlRow): PricedCall {
   return {
     transactionId: String(row.transaction_id),
     createdAt: row.created_at as Date,
-    place: String(row.place),
+    cursor: String(row.place),
     accountId: Number(row.account_id),
     dialect: String(row.dialect),
     vendor: String(row.vendor),
@@ -106,9 +112,18 @@ function readCounts(row: SqlRow): Usage | undefined {
   };
 }
 
-/** The call's row shows that nothing was charged. */
-export async function clearCharge(database: Queryable, transactionId: string): Promise<void> {
-  await database.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
-    transactionId,
-  ]);
+/** The call's row shows that nothing was charged; part of a transaction. */
+export async function clearCharge(tx: Queryable, transactionId: string): Promise<void> {
+  const rows = await tx.query(
+    `update interactions i set charged_nanos = 0
+     from (
+       select transaction_id, created_at, charged_nanos from interactions
+       where transaction_id = $1 for update
+     ) as old
+     where i.transaction_id = old.transaction_id and i.created_at = old.created_at
+     returning ${countedColumns.map((column) => `i.${column}`).join(", ")},
+       old.charged_nanos as old_charged_nanos`,
+    [transactionId],
+  );
+  await changeUsage(tx, correctedCalls(rows));
 }

@@ -7,11 +7,11 @@ import type {
   StoredResponseFields,
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
-import type { Caller } from "../call_context.ts";
+import type { CallContext } from "../call_context.ts";
 import { findSeals } from "./reasoning_store.ts";
 
-/** Makes what is kept of an answer, given its JSON text as the caller received it. */
-export type Keeper = (answerText: string) => StoredResponseFields | undefined;
+/** Makes what is stored of an answer, given its JSON text as the caller received it. */
+export type Retainer = (answerText: string) => StoredResponseFields | undefined;
 
 /**
  * The request with the conversation that it continues, out of our own store for every vendor: a
@@ -20,7 +20,7 @@ export type Keeper = (answerText: string) => StoredResponseFields | undefined;
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
-  request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
+  request: { caller: CallContext; dialect: Dialect; body: unknown; bodyText: string },
   store: StoredResponseStore,
   sealedBy?: string,
 ): Promise<ContinuedRequest> {
@@ -71,17 +71,17 @@ async function withPrevious(
 ): Promise<ContinuedRequest> {
   const previousId = conversation.previousId(body);
   if (previousId === undefined) return { body, bodyText, sources: [] };
-  const kept = await store.findResponse(account, previousId) ??
+  const previous = await store.findResponse(account, previousId) ??
     await unlessUnfinished(conversation.previousField, account, previousId, store);
-  if (!kept) {
+  if (!previous) {
     const field = conversation.previousField;
     throw new Fault("previous_response_not_found", {
       param: field,
       message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
     });
   }
-  const inputItems: unknown = JSON.parse(kept.inputItemsText);
-  const answer: unknown = JSON.parse(kept.answerText);
+  const inputItems: unknown = JSON.parse(previous.inputItemsText);
+  const answer: unknown = JSON.parse(previous.answerText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const find = await seals(unsealed);
   const continued = conversation.continueFrom({
@@ -90,10 +90,10 @@ async function withPrevious(
     inputItems: conversation.sealItems(inputItems, find) as unknown[],
     answer: conversation.sealItems(answer, find),
   });
-  return { ...continued, sources: textsOf([kept]) };
+  return { ...continued, sources: textsOf([previous]) };
 }
 
-/** What is not kept may be a background call that has not ended, or has just done so. */
+/** A response that is not stored may be a background call that has not ended, or has just done so. */
 async function unlessUnfinished(
   field: string,
   account: number,
@@ -128,15 +128,15 @@ async function withItems(
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;
   const found = await store.findByItems(account, wanted);
-  const known = new Set(found.flatMap(({ itemIds }) => itemIds));
-  const missing = wanted.find((id) => !known.has(id));
+  const stored = new Set(found.flatMap(({ itemIds }) => itemIds));
+  const missing = wanted.find((id) => !stored.has(id));
   if (missing !== undefined) {
     throw new Fault("invalid_value", {
       param: "input",
       message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
     });
   }
-  const answers = found.map((kept): unknown => JSON.parse(kept.answerText));
+  const answers = found.map((response): unknown => JSON.parse(response.answerText));
   const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
   const sealed = answers.map((answer) => conversation.sealItems(answer, find));
   const resolved = conversation.resolve(request, sealed);
@@ -146,14 +146,14 @@ async function withItems(
 }
 
 /**
- * Keeps the answer to a request, unless its caller said not to; `body` is the whole conversation,
+ * Stores the answer to a request, unless its caller said not to; `body` is the whole conversation,
  * with the text of the calls `sources` in it.
  */
-export function keeperOf(
+export function retainerOf(
   dialect: Dialect,
   { body, sources }: { body: unknown; sources: readonly string[] },
   inputItemsText = () => finish(inputItems(dialect, body)),
-): Keeper | undefined {
+): Retainer | undefined {
   const { conversation } = dialect;
   if (!conversation?.wantsKept(body)) return undefined;
   return (answerText) => {
@@ -165,7 +165,7 @@ export function keeperOf(
   };
 }
 
-/** JSON text of what a request adds to its conversation, in steps; empty where none is kept. */
+/** JSON text of what a request adds to its conversation, in steps; empty where nothing is stored. */
 export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
   return conversation?.wantsKept(body) ? yield* writeJson(conversation.inputItems(body)) : "";
 }

@@ -9,7 +9,7 @@ import { isRecord } from "../../dialects/kernel/json.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { RetainedReasoning, StoredResponseStore } from "../../shared/stored_response.ts";
 
-/** What is kept of the turn that a tool call stood in: its own opaque, and the reasoning before. */
+/** What is stored of the turn that a tool call stood in: its own opaque, and the reasoning before. */
 interface TurnReasoning {
   call?: Opaque;
   before: { text: string; opaque: Opaque }[];
@@ -20,7 +20,7 @@ const mostHolding = 8;
 
 /**
  * Thought signatures, signed thinking and sealed reasoning on our side, by tool-call id, for
- * clients that can't carry them (translation.md §8.3). Nothing is kept of an answer without tool
+ * clients that can't carry them. Nothing is stored of an answer without tool
  * calls: no vendor asks for its reasoning back.
  */
 export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] {
@@ -51,12 +51,12 @@ export function retainedSeals(answer: CanonicalAnswer, vendor: string): Retained
   return answer.choices.flatMap(({ parts }) => parts).flatMap((part) => {
     const opaque = part.kind === "reasoning" ? part.opaque : undefined;
     if (opaque?.itemId === undefined) return [];
-    const kept: SealedReasoning = { before: [], vendor, sealed: opaque.value };
-    return [{ callId: opaque.itemId, reasoningText: JSON.stringify(kept) }];
+    const stored: SealedReasoning = { before: [], vendor, sealed: opaque.value };
+    return [{ callId: opaque.itemId, reasoningText: JSON.stringify(stored) }];
   });
 }
 
-/** What is kept under these ids of items for this vendor. */
+/** What is stored under these ids of items for this vendor. */
 export async function findSeals(
   ids: readonly string[],
   vendor: string,
@@ -66,8 +66,8 @@ export async function findSeals(
   if (ids.length === 0) return () => undefined;
   const found = await store.findReasoning(accountId, [...new Set(ids)]);
   const seals = new Map(found.flatMap(({ callId, reasoningText }) => {
-    const kept = JSON.parse(reasoningText) as Partial<SealedReasoning>;
-    return kept.vendor === vendor && kept.sealed !== undefined ? [[callId, kept.sealed]] : [];
+    const stored = JSON.parse(reasoningText) as Partial<SealedReasoning>;
+    return stored.vendor === vendor && stored.sealed !== undefined ? [[callId, stored.sealed]] : [];
   }));
   return (id) => seals.get(id);
 }
@@ -121,14 +121,14 @@ function recallTurn(
 ): Part[] {
   let before: ReasoningPart[] = [];
   const recalled = parts.map((part): Part => {
-    const kept = part.type === "tool-call" ? byCall.get(part.id) : undefined;
-    if (!kept || part.type !== "tool-call") return part;
+    const stored = part.type === "tool-call" ? byCall.get(part.id) : undefined;
+    if (!stored || part.type !== "tool-call") return part;
     if (before.length === 0) {
-      before = kept.before.filter(({ opaque }) => opaque.dialect === target)
+      before = stored.before.filter(({ opaque }) => opaque.dialect === target)
         .map(({ text, opaque }) => ({ type: "reasoning", text, opaque, path: part.path }));
     }
-    const usable = part.opaque?.dialect !== target && kept.call?.dialect === target;
-    return usable ? { ...part, opaque: kept.call! } : part;
+    const usable = part.opaque?.dialect !== target && stored.call?.dialect === target;
+    return usable ? { ...part, opaque: stored.call! } : part;
   });
   const carried = parts.some((part) =>
     part.type === "reasoning" && part.opaque?.dialect === target

@@ -26,7 +26,7 @@ function requestOf(parts: Part[]): CanonicalRequest {
     system: [],
     turns: [turn],
     tools: [],
-    foreign: [],
+    unsupported: [],
     paths: {},
   };
 }

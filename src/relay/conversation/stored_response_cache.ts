@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type {
   RetainedReasoning,
   StoredResponse,
@@ -9,13 +9,13 @@ import type {
 import type { SelectableCall } from "../../shared/interaction.ts";
 
 /**
- * Kept answers as the gateway sees them: what was just kept is in memory, since its row may not be
+ * Stored answers as calls see them: what was just stored is in memory, since its row may not be
  * written yet when the next turn comes; everything else is in the store.
  */
 export interface StoredResponseCache extends StoredResponseStore {
   /** Takes what a call keeps, unless it was erased meanwhile. */
-  remember(interaction: Interaction): void;
-  /** Forgets what these calls said, in later responses too. */
+  remember(interaction: SettledCall): void;
+  /** Forgets the text of these calls, in later responses too. */
   forget(transactionIds: readonly string[]): void;
 }
 
@@ -25,14 +25,14 @@ const rememberMs = 5_000;
 const maxChars = 64 * 1024 * 1024;
 const maxGone = 10_000;
 
-interface KeptMemoryParts {
+interface StoredResponseCacheDeps {
   store: StoredResponseStore;
   clock: Pick<Clock, "monotonicMs">;
   isErased: (call: SelectableCall) => boolean;
 }
 
-export function createStoredResponseCache(parts: KeptMemoryParts): StoredResponseCache {
-  return new KeptFront(parts);
+export function createStoredResponseCache(deps: StoredResponseCacheDeps): StoredResponseCache {
+  return new CachedResponses(deps);
 }
 
 interface Remembered {
@@ -43,23 +43,23 @@ interface Remembered {
   chars: number;
 }
 
-class KeptFront implements StoredResponseCache {
+class CachedResponses implements StoredResponseCache {
   readonly #store: StoredResponseStore;
-  readonly #clock: KeptMemoryParts["clock"];
-  readonly #isErased: KeptMemoryParts["isErased"];
+  readonly #clock: StoredResponseCacheDeps["clock"];
+  readonly #isErased: StoredResponseCacheDeps["isErased"];
   /** Oldest first. */
   readonly #entries = new Map<string, Remembered>();
   /** Calls forgotten of late, for answers under way that continue them. */
   readonly #gone = new Set<string>();
   #chars = 0;
 
-  constructor({ store, clock, isErased }: KeptMemoryParts) {
+  constructor({ store, clock, isErased }: StoredResponseCacheDeps) {
     this.#store = store;
     this.#clock = clock;
     this.#isErased = isErased;
   }
 
-  remember(interaction: Interaction): void {
+  remember(interaction: SettledCall): void {
     const { accountId, transactionId, kept } = interaction;
     if (!kept || this.#isErased(interaction)) return;
     if (kept.response && !kept.response.sources.some((id) => this.#gone.has(id))) {

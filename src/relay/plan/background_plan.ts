@@ -3,8 +3,8 @@ import type { BackgroundTask } from "../background_task.ts";
 import type { CallPlan } from "./call_plan.ts";
 
 /**
- * A lane at whose end nobody reads: the answer is only recorded and kept, under the id that its
- * caller was given before there was one.
+ * The plan of a call whose caller does not wait: the answer is only recorded and stored, under the
+ * id that its caller has had since before there was an answer.
  */
 export function planBackground(plan: CallPlan, task: BackgroundTask): CallPlan {
   return {
@@ -17,8 +17,8 @@ export function planBackground(plan: CallPlan, task: BackgroundTask): CallPlan {
     losses: plan.losses,
     hosted: plan.hosted,
     whole(answer) {
-      const { text: told, ...whole } = plan.whole(answer);
-      const text = JSON.stringify(task.answered(JSON.parse(told)));
+      const { text: callersText, ...whole } = plan.whole(answer);
+      const text = JSON.stringify(task.answered(JSON.parse(callersText)));
       return { ...whole, body: "", text };
     },
     stream() {

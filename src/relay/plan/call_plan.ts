@@ -53,7 +53,7 @@ export interface WholeAnswer {
   events: readonly CanonicalEvent[];
 }
 
-/** One streamed answer on its way through a lane. */
+/** How one streamed answer goes to its caller. */
 export interface StreamPlan {
   /** Undefined: the vendor's own. */
   readonly contentType: string | undefined;

@@ -42,7 +42,7 @@ const usualTokensPerUse = 16_000;
 
 /**
  * Refuses state in the vendor's account: under the service's key it would be open to every account,
- * and our erasure doesn't reach it (interface.md §4).
+ * and our erasure doesn't reach it.
  */
 export function refuseState(state: readonly VendorState[]): void {
   const [first] = state;

@@ -11,7 +11,7 @@ import { isAccepted, maxPublicBytes, type PublicFetch } from "../../vendors/publ
 
 /**
  * The request with the media that it names by address put in as data, for targets that take no
- * addresses (translation.md §11). Each distinct address is fetched once; parts for which `needs`
+ * addresses. Each distinct address is fetched once; parts for which `needs`
  * is false stay.
  * Rejects with a Fault whose `param` and message begin with the part's path, or with an abort when
  * `signal` fires. The given request is left as it was.
@@ -147,8 +147,8 @@ async function fetchOne({ url, parts }: Wanted, fetch: PublicFetch, signal: Abor
 }
 
 function inlinedPart(part: NamedPart, { data, mimeType }: Fetched): MediaPart {
-  const said = vagueTypes.includes(mimeType) ? part.source.mimeType : mimeType;
-  const source = base64Source(data, said);
+  const declaredType = vagueTypes.includes(mimeType) ? part.source.mimeType : mimeType;
+  const source = base64Source(data, declaredType);
   const accept = accepted[part.kind];
   if (!isAccepted(source.mimeType, accept)) {
     throw faultAt(

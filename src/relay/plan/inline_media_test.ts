@@ -15,7 +15,7 @@ function media(url: string, path: string, more: Partial<MediaPart> = {}): MediaP
 
 function requestOf(...parts: Part[]): CanonicalRequest {
   const turns = [{ role: "user" as const, parts, path: "messages[0]" }];
-  return { model: "m", stream: false, system: [], turns, tools: [], foreign: [], paths: {} };
+  return { model: "m", stream: false, system: [], turns, tools: [], unsupported: [], paths: {} };
 }
 
 /** Answers at once with what `answer` gives; keeps what was asked. */

@@ -32,13 +32,13 @@ export function* passThrough(
     keepNothing: boolean;
   },
 ): Steps<CallPlan> {
-  // The lane lives as long as the call: it holds no more of the request than it needs.
+  // The plan lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
   const sealReasoning = stateless?.sealReasoning === true;
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
-  const requestText = yield* dialect.spliceSteps(bodyText, facts, changes);
+  const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
@@ -54,8 +54,8 @@ export function* passThrough(
     losses: [],
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;
-      const told = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
-      return { body: told === text ? bytes : told, text: told, contentType: undefined, events };
+      const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+      return { body: named === text ? bytes : named, text: named, contentType: undefined, events };
     },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({

@@ -24,7 +24,7 @@ export function planningAgain(
   const { vendor } = request.target;
   if (vendor.dialects.length < 2) return undefined;
   if (!step.isHeavy) return (upstream) => planCall(deps, request, upstream);
-  // The lane of the caller's own dialect holds the text anyway.
+  // The plan of the caller's own dialect holds the text anyway.
   const isProven = deps.learned.isProven(vendor.label, plan.upstream.name);
   if (isProven && !plan.sameDialect) return undefined;
   const { body: _, ...held } = request;

@@ -3,9 +3,8 @@ import { runAtOnce } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
-import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts, Target } from "../../dialects/kernel/dialect.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
-import type { Target } from "../../dialects/kernel/translator.ts";
 import { cacheForm } from "../../vendors/cache_form.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
@@ -19,7 +18,7 @@ import type { Prices } from "../../pricing/table/prices.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 import type { PublicFetch } from "../../vendors/public_fetch.ts";
 import { searchForm } from "../../vendors/web_search.ts";
-import type { Caller } from "../call_context.ts";
+import type { CallContext } from "../call_context.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { CallPlan } from "./call_plan.ts";
@@ -27,11 +26,10 @@ import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 import { translate } from "./translation.ts";
-import type { FullDialect } from "../../dialects/kernel/translator.ts";
 
 export interface PlanDeps {
   clock: Clock;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   prices: Prices;
   learned: LearnedEndpoints;
   kept: StoredResponseStore;
@@ -42,8 +40,8 @@ export interface PlanDeps {
 /** A request whose vendor is known. */
 export interface PlanRequest {
   transactionId: string;
-  caller: Caller;
-  dialect: FullDialect;
+  caller: CallContext;
+  dialect: Dialect;
   body: unknown;
   bodyText: string;
   facts: RequestFacts;
@@ -59,7 +57,7 @@ export interface PlanRequest {
 }
 
 /**
- * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
+ * Plans a call: passed through or translated, and prepares its request for the vendor's dialect `upstream`; absent:
  * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
 export async function planCall(
@@ -74,7 +72,7 @@ export async function planCall(
   if (first === dialect.name) return await step.inSteps(() => passThrough(request));
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
-    dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
+    dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
   );
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
   const decoded = isMoved ? unshown(read) : read;
@@ -147,7 +145,7 @@ async function encodeFor(
   const account = caller.principal.account.id;
   const recalled = await recallReasoning(inlined, upstream.name, account, deps.kept);
   const encoded = await step.inSteps(() =>
-    upstream.encodeSteps(recalled, targetOf(deps, request, upstream.name))
+    upstream.encodeRequestSteps(recalled, targetOf(deps, request, upstream.name))
   );
   return {
     upstream,
@@ -180,8 +178,8 @@ function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
 }
 
-/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
-function setsCacheMarks(caller: Caller): boolean {
+/** `X-Prompt-Cache`, else the key's own setting. */
+function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
@@ -191,8 +189,8 @@ function setsCacheMarks(caller: Caller): boolean {
   });
 }
 
-/** `X-Translation-Mode`, else the key's own (interface.md §5). */
-export function translationMode(caller: Caller): TranslationMode {
+/** `X-Translation-Mode`, else the key's own. */
+export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;

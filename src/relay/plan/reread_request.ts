@@ -46,5 +46,5 @@ export async function rereadRequest(
   }
 }
 
-/** Those of callers' bodies, which this has kept. */
+/** Those of callers' bodies, which this one has passed. */
 const keptLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;

@@ -2,11 +2,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/cano
 import type { Loss } from "../../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
-import type {
-  AnswerContext,
-  EncodedRequest,
-  FullDialect,
-} from "../../dialects/kernel/translator.ts";
+import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
 import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
@@ -18,9 +14,9 @@ import { retainedReasoning } from "../conversation/reasoning_store.ts";
 export interface TranslationCall {
   transactionId: string;
   /** The caller's dialect. */
-  dialect: FullDialect;
+  dialect: Dialect;
   /** The vendor's dialect. */
-  upstream: FullDialect;
+  upstream: Dialect;
   /** Of the caller's request what the answer is written by. */
   request: AnswerContext["request"];
   /** The caller's body, for what is echoed as it was sent. */
@@ -51,7 +47,7 @@ export interface TranslationCall {
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
 export function translate(given: TranslationCall): CallPlan {
   let ended: number | undefined;
-  // An answer ends once: what the caller sees of it and what is kept say the same.
+  // An answer ends once: what the caller sees of it and what is stored agree.
   const call = { ...given, now: () => ended ??= given.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
@@ -59,7 +55,7 @@ export function translate(given: TranslationCall): CallPlan {
     const ids = answerIds(`${call.transactionId}/tools`);
     return new ResponseRewriter(encoded.reversal, () => ids("call_"));
   };
-  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
+  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeAnswer(answer, contextOf(call));
   return {
     upstream,
     sameDialect: false,
@@ -78,14 +74,14 @@ export function translate(given: TranslationCall): CallPlan {
       const text = JSON.stringify(encodeWhole(foldEvents(undone)));
       return { body: text, text, contentType: "application/json", events: undone };
     },
-    stream: () => streamLane(call, createRewriter()),
+    stream: () => streamPlan(call, createRewriter()),
     encodeFolded: encodeWhole,
     retainedReasoning,
   };
 }
 
-function streamLane(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
-  const encoder = call.dialect.streamEncoder(contextOf(call));
+function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
+  const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const write = (events: readonly CanonicalEvent[], after = "") => {
     const undone = events.flatMap((event) => rewriter.apply(event));
     const text = undone.map((event) => encoder.encode(event)).join("") + after;

@@ -3,11 +3,9 @@ import type { UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { type CountedCall, sumColumns, type UsageChange } from "./count_usage.ts";
 
-/**
- * Reads the sums that triggers keep beside the rows of calls (migrations/0016_overview.sql);
- * `analytics` is where these are.
- */
+/** Reads the sums that `count_usage.ts` keeps beside the rows of calls; `analytics` has both. */
 export function createUsageSums(analytics: Queryable): UsageStore {
   return {
     async steps(query) {
@@ -68,37 +66,44 @@ export function createUsageSums(analytics: Queryable): UsageStore {
 }
 
 /**
- * Counts calls that were erased while they were under way: charged, and never stored. Those that
- * are stored are counted as every row is; part of the transaction that leaves them out.
+ * Calls that were erased while they were under way: charged, and never stored. Those that are stored
+ * after all are counted as every row is.
  */
-export async function countUnstored(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+export async function unstoredCalls(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<UsageChange[]> {
+  if (rows.length === 0) return [];
   const stored = await tx.query(
     "select transaction_id from interactions where transaction_id = any($1::text[])",
     [rows.map((row) => row.transactionId)],
   );
   const known = new Set(stored.map((row) => String(row.transaction_id)));
   const unstored = rows.filter((row) => !known.has(row.transactionId));
-  if (unstored.length === 0) return;
-  await tx.query("select count_unstored_usage($1::text::json)", [JSON.stringify(unstored.map(
-    (row) => ({
-      account_id: row.accountId,
-      created_at: row.createdAt.toISOString(),
-      vendor: row.vendor,
-      model: sanitizeText(row.model),
-      api_key_id: row.apiKeyId,
-      mode: row.mode,
-      status: row.status,
-      billing_basis: row.billingBasis,
-      input_tokens: row.inputTokens,
-      cache_read_tokens: row.cacheReadTokens,
-      cache_write_tokens: row.cacheWriteTokens,
-      output_tokens: row.outputTokens,
-      reasoning_tokens: row.reasoningTokens,
-      cost_nanos: row.costNanos === null ? null : String(row.costNanos),
-      charged_nanos: String(row.chargedNanos),
-      latency_ms: row.latencyMs,
-    }),
-  ))]);
+  return unstored.map((row) => ({ call: callOf(row), sign: 1, erased: true }));
+}
+
+/** As the row would stand in the table. */
+function callOf(row: Interaction): CountedCall {
+  return {
+    account_id: row.accountId,
+    created_at: row.createdAt,
+    vendor: row.vendor,
+    model: sanitizeText(row.model),
+    api_key_id: row.apiKeyId,
+    app: null,
+    mode: row.mode,
+    status: row.status,
+    billing_basis: row.billingBasis,
+    latency_ms: row.latencyMs,
+    cost_nanos: row.costNanos,
+    charged_nanos: row.chargedNanos,
+    input_tokens: row.inputTokens,
+    cache_read_tokens: row.cacheReadTokens,
+    cache_write_tokens: row.cacheWriteTokens,
+    output_tokens: row.outputTokens,
+    reasoning_tokens: row.reasoningTokens,
+  };
 }
 
 /** The condition of `boundaries`, which are its parameters $1 to $4. */
@@ -114,12 +119,6 @@ function isWholeDays({ from, to }: UsageQuery): boolean {
 
 const dayMs = 86_400_000;
 
-const sumColumns = [
-  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"],
-  ...["input_tokens", "cache_read_tokens", "cache_write_tokens"],
-  ...["output_tokens", "reasoning_tokens"],
-  ...["cost_nanos", "charged_nanos", "own_key_nanos", "latencies"],
-];
 const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
 
 function readSums(row: SqlRow): UsageSums {

@@ -27,7 +27,7 @@ import {
   streamImage,
   streamMessage,
   streamResponse,
-} from "@llm-gateway/client";
+} from "@demeter-gateway/client";
 
 export interface Stage {
   baseUrl: string;

@@ -27,16 +27,16 @@ const spans = [
 type Span = (typeof spans)[number];
 
 /** A cohort, alone or beside another one. */
-export async function cohortPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
-  const id = nameOf(visit.query("id"));
+export async function cohortPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const id = nameOf(request.query("id"));
   if (id === undefined) throw new NotFound();
-  const other = nameOf(visit.query("with"));
-  const span = spans.find(({ name }) => name === visit.query("span")) ?? spans[2];
-  const isWhole = visit.query("count") === "all";
+  const other = nameOf(request.query("with"));
+  const span = spans.find(({ name }) => name === request.query("span")) ?? spans[2];
+  const isWhole = request.query("count") === "all";
   await ctx.flushRecords();
   const ids = other === undefined || other === id ? [id] : [id, other];
-  const latest = await ctx.cohorts.readLatest(visit.session.account.id, ids, {
-    since: span.days === undefined ? null : new Date(visit.now.getTime() - span.days * dayMs),
+  const latest = await ctx.cohorts.readLatest(request.session.account.id, ids, {
+    since: span.days === undefined ? null : new Date(request.now.getTime() - span.days * dayMs),
     most: isWhole ? everything : mostCalls,
   });
   const [first, second] = latest.map(({ sums }) => ({ sums, figures: figuresOf(sums) }));
@@ -216,7 +216,7 @@ const outcomeHead = [
 ] as const;
 
 function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
-  const wrong: Record<string, string> = isSame
+  const fieldErrors: Record<string, string> = isSame
     ? { with: "Expected another cohort than this one." }
     : {};
   return (
@@ -225,7 +225,7 @@ function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
       <input type="hidden" name="span" value={at.span.name} />
       <TextField
         values={{ with: [at.other ?? ""] }}
-        wrong={wrong}
+        fieldErrors={fieldErrors}
         id="with"
         label="Compare with"
         placeholder="Name of another cohort"

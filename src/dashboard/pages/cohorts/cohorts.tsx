@@ -14,17 +14,17 @@ const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
 export function cohortRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
-  app.get(`${address}/show`, page(ctx, "viewer", (visit) => cohortPage(ctx, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.get(`${address}/show`, page(ctx, "viewer", (request) => cohortPage(ctx, request)));
 }
 
-async function listPage(ctx: PageContext, visit: PageRequest) {
-  const from = visit.query("from") ?? "";
+async function listPage(ctx: PageContext, request: PageRequest) {
+  const from = request.query("from") ?? "";
   await ctx.flushRecords();
-  const { lines, next } = await ctx.cohorts.list(visit.session.account.id, {
+  const { lines, next } = await ctx.cohorts.list(request.session.account.id, {
     from,
     limit: pageRows,
-    since: new Date(visit.now.getTime() - 30 * dayMs),
+    since: new Date(request.now.getTime() - 30 * dayMs),
     most: mostCalls,
   });
   return {
@@ -43,7 +43,7 @@ async function listPage(ctx: PageContext, visit: PageRequest) {
           ? <p class="muted">No cohort's name is at or behind this one.</p>
           : (
             <Table label="Cohorts" head={head}>
-              {lines.map((line) => <CohortRow line={line} now={visit.now} />)}
+              {lines.map((line) => <CohortRow line={line} now={request.now} />)}
             </Table>
           )}
         <p class="hint">

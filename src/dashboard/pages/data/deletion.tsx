@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { type Deletion, type DeletionState, totalOf } from "../../../erasure/deletion.ts";
 import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
-import { type PageContext, NotFound, page, type PageRequest } from "../../bind.tsx";
+import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
@@ -15,12 +15,12 @@ const pageRows = 50;
 
 /** Records erased for good: asked for, and what there is to show for it. */
 export function deletionRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
   newDeletionRoutes(app, ctx);
   app.get(
     `${address}/:id`,
-    page(ctx, "viewer", async (visit) => {
-      const deletion = await find(ctx, visit);
+    page(ctx, "viewer", async (request) => {
+      const deletion = await find(ctx, request);
       return {
         title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
         section: "deletion",
@@ -31,8 +31,8 @@ export function deletionRoutes(app: Hono, ctx: PageContext): void {
   );
   app.get(
     `${address}/:id/receipt.json`,
-    page(ctx, "viewer", async (visit) => {
-      const deletion = await find(ctx, visit);
+    page(ctx, "viewer", async (request) => {
+      const deletion = await find(ctx, request);
       if (deletion.completedAt === null) throw new NotFound();
       return new Response(JSON.stringify(deletionBody(deletion), null, 2) + "\n", {
         headers: {
@@ -44,17 +44,17 @@ export function deletionRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
-async function find(ctx: PageContext, visit: PageRequest): Promise<Deletion> {
-  const deletion = await ctx.deletions.find(visit.session.account.id, visit.param("id"));
+async function find(ctx: PageContext, request: PageRequest): Promise<Deletion> {
+  const deletion = await ctx.deletions.find(request.session.account.id, request.param("id"));
   if (!deletion) throw new NotFound();
   return deletion;
 }
 
-async function listPage(ctx: PageContext, visit: PageRequest) {
-  const place = readTimeCursor(visit.query("after"));
-  const rows = await ctx.deletions.list(visit.session.account.id, {
+async function listPage(ctx: PageContext, request: PageRequest) {
+  const cursor = readTimeCursor(request.query("after"));
+  const rows = await ctx.deletions.list(request.session.account.id, {
     limit: pageRows + 1,
-    ...(place ? { after: { requestedAt: place.at, deletionId: place.id } } : {}),
+    ...(cursor ? { after: { requestedAt: cursor.at, deletionId: cursor.id } } : {}),
   });
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1)! : undefined;
@@ -63,13 +63,13 @@ async function listPage(ctx: PageContext, visit: PageRequest) {
     title: "Data deletion",
     section: "deletion" as const,
     lead: "Erases calls, what was said in them, and all that hangs on them. Ledger entries stay.",
-    action: visit.may("owner") ? create : null,
+    action: request.may("owner") ? create : null,
     scripts: ["refresh.js" as const],
-    body: shown.length === 0 ? <NoDeletions may={visit.may("owner")} create={create} /> : (
+    body: shown.length === 0 ? <NoDeletions may={request.may("owner")} create={create} /> : (
       <>
         <Live id="deletions" on={shown.some(isOpen)}>
           <Table label="Deletions" head={head}>
-            {shown.map((deletion) => deletionLine(deletion, visit))}
+            {shown.map((deletion) => deletionLine(deletion, request))}
           </Table>
         </Live>
         <Older href={last && `${address}?after=${timeCursor(last.requestedAt, last.deletionId)}`} />
@@ -109,12 +109,12 @@ function isOpen({ state }: Deletion): boolean {
   return state === "queued" || state === "running";
 }
 
-function deletionLine(deletion: Deletion, visit: PageRequest) {
+function deletionLine(deletion: Deletion, request: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;
   return (
     <tr>
       <td class="nowrap">
-        <Time at={requestedAt} now={visit.now} />
+        <Time at={requestedAt} now={request.now} />
       </td>
       <td class="nowrap">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>

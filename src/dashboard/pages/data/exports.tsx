@@ -3,7 +3,7 @@ import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
-import { action, type PageContext, NotFound, page, type PageRequest } from "../../bind.tsx";
+import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Badge, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
@@ -13,49 +13,49 @@ export const address = "/dashboard/exports";
 
 /** Files of records: asked for, written in the background, fetched and deleted. */
 export function exportRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
   newExportRoutes(app, ctx);
   app.get(
     `${address}/:id/file`,
-    page(ctx, "member", (visit) => download(ctx, visit), { ownLinksAt: address }),
+    page(ctx, "member", (request) => download(ctx, request), { ownLinksAt: address }),
   );
   app.get(
     `${address}/:id/delete`,
-    page(ctx, "member", async (visit) => {
-      const job = await find(ctx, visit);
+    page(ctx, "member", async (request) => {
+      const job = await find(ctx, request);
       return {
         title: isOpen(job) ? "Cancel export" : "Delete export",
         section: "exports",
-        body: deleteForm(job, visit),
+        body: deleteForm(job, request),
       };
     }),
   );
   app.post(
     `${address}/:id/delete`,
-    action(ctx, "member", async (_form, visit) => {
-      const job = await find(ctx, visit);
+    action(ctx, "member", async (_form, request) => {
+      const job = await find(ctx, request);
       const { requestId } = job;
-      const note = visit.note("export.deleted", describe(job), requestId);
-      await ctx.exports.remove(visit.session.account.id, requestId, note);
+      const note = request.note("export.deleted", describe(job), requestId);
+      await ctx.exports.remove(request.session.account.id, requestId, note);
       const text = "The export is gone, and its file with it.";
       return { to: address, notice: { kind: "done", text } };
     }),
   );
 }
 
-async function find(ctx: PageContext, visit: PageRequest): Promise<ExportJob> {
-  const jobs = await ctx.exports.list(visit.session.account.id);
-  const job = jobs.find(({ requestId }) => requestId === visit.param("id"));
+async function find(ctx: PageContext, request: PageRequest): Promise<ExportJob> {
+  const jobs = await ctx.exports.list(request.session.account.id);
+  const job = jobs.find(({ requestId }) => requestId === request.param("id"));
   if (!job) throw new NotFound();
   return job;
 }
 
-async function download(ctx: PageContext, visit: PageRequest): Promise<Response> {
-  const found = await find(ctx, visit);
+async function download(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const found = await find(ctx, request);
   if (found.state !== "ready") throw new NotFound();
-  const job = await ctx.exports.ready(visit.session.account.id, found.requestId);
+  const job = await ctx.exports.ready(request.session.account.id, found.requestId);
   // Who took data out is noted before it leaves.
-  await visit.record("export.downloaded", describe(job), job.requestId);
+  await request.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
   return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callersPatience), {
     headers: {
@@ -66,25 +66,25 @@ async function download(ctx: PageContext, visit: PageRequest): Promise<Response>
   });
 }
 
-async function listPage(ctx: PageContext, visit: PageRequest) {
-  const jobs = await ctx.exports.list(visit.session.account.id);
+async function listPage(ctx: PageContext, request: PageRequest) {
+  const jobs = await ctx.exports.list(request.session.account.id);
   const create = <a class="button button-primary" href={`${address}/new`}>New export</a>;
   return {
     title: "Exports",
     section: "exports" as const,
     lead: "Interactions and evaluations as files, kept for seven days.",
-    action: visit.may("member") ? create : null,
+    action: request.may("member") ? create : null,
     scripts: ["refresh.js" as const],
     body: jobs.length === 0
       ? (
         <Empty title="No exports yet">
           <p>An export writes what is stored to one file: JSON, or CSV for a spreadsheet.</p>
-          {visit.may("member") ? <p>{create}</p> : <p>An owner or member can ask for one.</p>}
+          {request.may("member") ? <p>{create}</p> : <p>An owner or member can ask for one.</p>}
         </Empty>
       )
       : (
         <Live id="exports" on={jobs.some(isOpen)}>
-          <Table label="Exports" head={head}>{jobs.map((job) => jobLine(job, visit))}</Table>
+          <Table label="Exports" head={head}>{jobs.map((job) => jobLine(job, request))}</Table>
         </Live>
       ),
   };
@@ -125,7 +125,7 @@ function spanText({ start, end }: Pick<ExportJob, "start" | "end">): string {
   return last ? `until ${day(last)}` : "all time";
 }
 
-function jobLine(job: ExportJob, visit: PageRequest) {
+function jobLine(job: ExportJob, request: PageRequest) {
   const { state, format, tables, requestId } = job;
   return (
     <tr class={state === "deleted" || state === "failed" ? "faded" : ""}>
@@ -141,20 +141,20 @@ function jobLine(job: ExportJob, visit: PageRequest) {
         {state === "ready" ? bytes(job.bytesSize) : <span class="muted">–</span>}
       </td>
       <td class="nowrap">
-        <Time at={job.createdAt} now={visit.now} />
+        <Time at={job.createdAt} now={request.now} />
       </td>
       <td class="nowrap">
-        <Time at={job.expiresAt} now={visit.now} />
+        <Time at={job.expiresAt} now={request.now} />
       </td>
       <td class="actions">
-        {visit.may("member") && state === "ready"
+        {request.may("member") && state === "ready"
           ? (
             <a class="button button-small" href={`${address}/${requestId}/file`} download>
               Download<span class="visually-hidden">{` ${describe(job)}`}</span>
             </a>
           )
           : null}
-        {visit.may("member")
+        {request.may("member")
           ? (
             <a class="button button-small button-danger" href={`${address}/${requestId}/delete`}>
               {isOpen(job) ? "Cancel" : "Delete"}
@@ -167,9 +167,9 @@ function jobLine(job: ExportJob, visit: PageRequest) {
   );
 }
 
-function deleteForm(job: ExportJob, visit: PageRequest) {
+function deleteForm(job: ExportJob, request: PageRequest) {
   return (
-    <PostForm action={`${address}/${job.requestId}/delete`} csrf={visit.csrf} class="panel">
+    <PostForm action={`${address}/${job.requestId}/delete`} csrf={request.csrf} class="panel">
       <p>
         <strong>{describe(job)}</strong>{" "}
         goes for good, with its file. What is stored stays: another export can be asked for.

@@ -10,7 +10,14 @@ import {
 import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
-import { action, type PageContext, type Outcome, type Page, page, type PageRequest } from "../../bind.tsx";
+import {
+  action,
+  type Outcome,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { Field, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
@@ -32,16 +39,16 @@ const address = "/dashboard/deletion";
 export function newDeletionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(ctx, "owner", (visit) => formPage(visit, { values: asked(visit), wrong: {} })),
+    page(ctx, "owner", (request) => formPage(request, { values: asked(request), fieldErrors: {} })),
   );
-  app.post(`${address}/new`, action(ctx, "owner", (form, visit) => dryRun(ctx, form, visit)));
-  app.post(address, action(ctx, "owner", (form, visit) => confirm(ctx, form, visit)));
+  app.post(`${address}/new`, action(ctx, "owner", (form, request) => dryRun(ctx, form, request)));
+  app.post(address, action(ctx, "owner", (form, request) => confirm(ctx, form, request)));
 }
 
 /** As it is first shown: empty, or what a link asks for. */
-function asked(visit: PageRequest): Shown["values"] {
+function asked(request: PageRequest): Shown["values"] {
   const named = ["user_id", "session_ids", "transaction_ids"].flatMap((name) => {
-    const value = visit.query(name);
+    const value = request.query(name);
     return value === undefined ? [] : [[name, [value]] as const];
   });
   return { tables: [...dataTables], ...Object.fromEntries(named) };
@@ -82,24 +89,28 @@ function fieldOf(param: string): string {
   return param === "" ? "reason" : param.split(/[.[]/)[0]!;
 }
 
-async function dryRun(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const accountId = visit.session.account.id;
-  const { done, wrong } = await submitOrExplain(async () => {
+async function dryRun(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  const accountId = request.session.account.id;
+  const { done, fieldErrors } = await submitOrExplain(async () => {
     const wanted = wantedOf(form);
     return { wanted, counts: await ctx.deletions.count({ accountId, ...wanted }) };
   }, fieldOf);
-  if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
-  return confirmPage(visit, form, done.wanted, done.counts);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
+  }
+  return confirmPage(request, form, done.wanted, done.counts);
 }
 
-async function confirm(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const accountId = visit.session.account.id;
-  const { done, wrong } = await submitOrExplain(() => wantedOf(form), fieldOf);
-  if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
+async function confirm(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  const accountId = request.session.account.id;
+  const { done, fieldErrors } = await submitOrExplain(() => wantedOf(form), fieldOf);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
+  }
   if (form.text("confirm").replaceAll(",", "") !== form.text("expected")) {
     const counts = await ctx.deletions.count({ accountId, ...done });
     const error = `Nothing was deleted: type ${totalOf(counts)} to confirm.`;
-    return { ...confirmPage(visit, form, done, counts, error), status: 400 };
+    return { ...confirmPage(request, form, done, counts, error), status: 400 };
   }
   const detail = `by ${selectorKinds(done.selectors)}; about ${
     counted(Number(form.text("expected")), "row")
@@ -107,21 +118,21 @@ async function confirm(ctx: PageContext, form: Form, visit: PageRequest): Promis
   const id = await ctx.deletions.queue({
     accountId,
     ...done,
-    audit: (deletionId) => visit.note("data.deleted", deletionId, detail),
+    audit: (deletionId) => request.note("data.deleted", deletionId, detail),
   });
   const notice = "The deletion is under way. From now on these calls are nowhere to be seen.";
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 
-function formPage(visit: PageRequest, shown: Shown): Page {
+function formPage(request: PageRequest, shown: Shown): Page {
   const tables = dataTables.map((table): Option => [table, tableNames[table]]);
   return {
     title: "Delete data",
     section: "deletion",
     lead: "Step 1 of 2: say what is meant. Nothing is deleted yet.",
     body: (
-      <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
-        <FormError wrong={shown.wrong} />
+      <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
+        <FormError fieldErrors={shown.fieldErrors} />
         <TextField
           {...shown}
           id="user_id"
@@ -155,7 +166,7 @@ function formPage(visit: PageRequest, shown: Shown): Page {
 }
 
 function confirmPage(
-  visit: PageRequest,
+  request: PageRequest,
   form: Form,
   { tables, selectors, reason }: Wanted,
   counts: DeletionCounts,
@@ -185,7 +196,7 @@ function confirmPage(
             ? "Nothing that is stored matches. You can still have that on record: the receipt will say so, and calls of theirs that are under way will not be stored."
             : "Payloads, media, stored answers, replays and export files that may hold these rows go with them. This can't be undone."}
         </p>
-        <PostForm action={address} csrf={visit.csrf} class="panel">
+        <PostForm action={address} csrf={request.csrf} class="panel">
           {hiddenFields(form)}
           <input type="hidden" name="expected" value={String(total)} />
           <Field id="confirm" label={`Type ${total} to confirm`} error={error}>
@@ -212,10 +223,10 @@ function confirmPage(
 
 /** What was said in the first step, for the second. */
 function hiddenFields(form: Form) {
-  const kept = [
+  const retained = [
     ...["user_id", "session_ids", "transaction_ids", "start_date", "end_date", "tables", "reason"],
   ];
-  return Object.entries(form.values()).filter(([name]) => kept.includes(name))
+  return Object.entries(form.values()).filter(([name]) => retained.includes(name))
     .flatMap(([name, values]) => values.map((value) => ({ name, value })))
     .map(({ name, value }) => <input type="hidden" name={name} value={value} />);
 }

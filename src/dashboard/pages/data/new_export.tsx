@@ -3,7 +3,14 @@ import { exportRequest } from "../../../../contracts/data/exports.ts";
 import type { ExportTable } from "../../../../contracts/data/export_tables.ts";
 import { readExportSpec } from "../../../exports/export_spec.ts";
 import { validate } from "../../../shared/validate.ts";
-import { action, type PageContext, type Outcome, type Page, page, type PageRequest } from "../../bind.tsx";
+import {
+  action,
+  type Outcome,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
@@ -31,44 +38,48 @@ export const tableNames: Readonly<Record<ExportTable, string>> = {
 export function newExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(ctx, "member", (visit) => formPage(ctx, visit, { values: asked(visit), wrong: {} })),
+    page(
+      ctx,
+      "member",
+      (request) => formPage(ctx, request, { values: asked(request), fieldErrors: {} }),
+    ),
   );
-  app.post(`${address}/new`, action(ctx, "member", (form, visit) => start(ctx, form, visit)));
+  app.post(`${address}/new`, action(ctx, "member", (form, request) => start(ctx, form, request)));
 }
 
 /** As it is first shown: the last thirty days, or what a link asks for. */
-function asked(visit: PageRequest): Shown["values"] {
+function asked(request: PageRequest): Shown["values"] {
   const days = (ago: number) =>
-    new Date(visit.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
+    new Date(request.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
   return {
     tables: ["interactions"],
     format: ["json"],
-    from: [visit.query("from") ?? days(29)],
-    to: [visit.query("to") ?? days(0)],
+    from: [request.query("from") ?? days(29)],
+    to: [request.query("to") ?? days(0)],
     delivery: ["job"],
-    ...askedFilters(visit.query),
+    ...askedFilters(request.query),
   };
 }
 
 const dayMs = 86_400_000;
 
-async function start(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const accountId = visit.session.account.id;
-  const { wrong } = await submitOrExplain(async () => {
-    const request = validate(exportRequest, requestOf(form));
-    const { order, delivery } = readExportSpec(request, {
+async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  const accountId = request.session.account.id;
+  const { fieldErrors } = await submitOrExplain(async () => {
+    const wanted = validate(exportRequest, requestOf(form));
+    const { order, delivery } = readExportSpec(wanted, {
       accountId,
       hasBucket: ctx.exports.hasBucket,
     });
     await ctx.flushRecords();
     const tables = order.tables.map((table) => tableNames[table]).join(", ");
     const detail = `${form.text("from")} to ${form.text("to")}, ${order.format.toUpperCase()}`;
-    const note = visit.note("export.created", tables, detail);
-    const place = delivery === "bucket" ? "bucket" : "job";
-    await ctx.exports.start(accountId, order, place, note);
+    const note = request.note("export.created", tables, detail);
+    const location = delivery === "bucket" ? "bucket" : "job";
+    await ctx.exports.start(accountId, order, location, note);
   }, fieldOf);
-  if (wrong) {
-    return { ...await formPage(ctx, visit, { values: form.values(), wrong }), status: 400 };
+  if (fieldErrors) {
+    return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
   }
   const text = "The export is being written. It stays here for seven days.";
   return { to: address, notice: { kind: "done", text } };
@@ -92,15 +103,15 @@ function fieldOf(param: string): string | undefined {
   return param.startsWith("range.end") ? "to" : filterField(param) ?? param;
 }
 
-async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await ctx.keys.list(visit.session.account.id);
+async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
+  const keys = await ctx.keys.list(request.session.account.id);
   const tables = Object.entries(tableNames) as Option[];
   return {
     title: "New export",
     section: "exports",
     body: (
-      <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
-        <FormError wrong={shown.wrong} />
+      <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
+        <FormError fieldErrors={shown.fieldErrors} />
         <Choices {...shown} id="tables" label="What" type="checkbox" options={tables} />
         <Choices
           {...shown}

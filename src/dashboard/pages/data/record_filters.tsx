@@ -28,7 +28,8 @@ export function FilterFields(
   },
 ) {
   const isOpen = [...columns, "status"].some((column) =>
-    (shown.values[field(column)]?.[0] ?? "") !== "" || shown.wrong[field(column)] !== undefined
+    (shown.values[field(column)]?.[0] ?? "") !== "" ||
+    shown.fieldErrors[field(column)] !== undefined
   );
   return (
     <details class="more" open={isOpen}>

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { StoredMonth } from "../../../erasure/retention.ts";
 import { bytes, counted } from "../../amounts.ts";
-import { type PageContext, page } from "../../bind.tsx";
+import { page, type PageContext } from "../../bind.tsx";
 import { Table } from "../../components.tsx";
 import { day, exactTime } from "../../format.ts";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
@@ -12,11 +12,11 @@ const dayMs = 86_400_000;
 export function retentionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/retention",
-    page(ctx, "viewer", async (visit) => {
-      const { id } = visit.session.account;
+    page(ctx, "viewer", async (request) => {
+      const { id } = request.session.account;
       const [oldest, months, operator] = await Promise.all([
-        ctx.storedMonths.oldestCall(id),
-        ctx.storedMonths.list(),
+        ctx.partitionsInUse.oldestCall(id),
+        ctx.partitionsInUse.list(),
         ctx.operatorAccountId(),
       ]);
       const rules = rulesOf(ctx.retention);
@@ -27,7 +27,7 @@ export function retentionRoutes(app: Hono, ctx: PageContext): void {
         tabs: settingsTabs("retention"),
         body: (
           <>
-            <Rules rules={rules} now={visit.now} />
+            <Rules rules={rules} now={request.now} />
             <h2>What is stored</h2>
             <p class="lead">
               {oldest === undefined
@@ -36,7 +36,7 @@ export function retentionRoutes(app: Hono, ctx: PageContext): void {
             </p>
             {own.length === 0 ? null : (
               <Months
-                months={own.filter(({ month }) => month <= visit.now)}
+                months={own.filter(({ month }) => month <= request.now)}
                 rules={rules}
                 showsSizes={operator === id}
               />

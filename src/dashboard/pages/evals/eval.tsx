@@ -12,39 +12,40 @@ import {
 } from "../../bind.tsx";
 import { Badge, PostForm, Table, Time } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
-import { CallLink } from "../interactions/call_link.tsx";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
+import type { Child } from "hono/jsx";
+import { entries } from "../../navigation.tsx";
 
 const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** One evaluation: how far it is, and what came out. */
 export function evalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(`${address}/:id`, page(ctx, "viewer", (visit) => runPage(ctx, visit)));
+  app.get(`${address}/:id`, page(ctx, "viewer", (request) => runPage(ctx, request)));
   app.post(
     `${address}/:id/cancel`,
-    action(ctx, "member", async (_form, visit) => {
-      const run = await find(ctx, visit);
+    action(ctx, "member", async (_form, request) => {
+      const run = await find(ctx, request);
       const { evalRunId } = run;
-      const note = visit.note("eval.cancelled", run.name ?? run.model);
-      await ctx.evals.cancel(visit.session.account.id, evalRunId, note);
+      const note = request.note("eval.cancelled", run.name ?? run.model);
+      await ctx.evals.cancel(request.session.account.id, evalRunId, note);
       const text = "The evaluation makes no further calls. What came out so far stays.";
       return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
     }),
   );
 }
 
-async function find(ctx: PageContext, visit: PageRequest): Promise<EvalRun> {
-  const run = await ctx.evals.find(visit.session.account.id, visit.param("id"));
+async function find(ctx: PageContext, request: PageRequest): Promise<EvalRun> {
+  const run = await ctx.evals.find(request.session.account.id, request.param("id"));
   if (!run) throw new NotFound();
   return run;
 }
 
-async function runPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
-  const run = await find(ctx, visit);
-  const asked = visit.query("after");
-  const rows = await ctx.evals.results(visit.session.account.id, run.evalRunId, {
+async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const run = await find(ctx, request);
+  const asked = request.query("after");
+  const rows = await ctx.evals.results(request.session.account.id, run.evalRunId, {
     limit: pageRows + 1,
     ...(asked === undefined ? {} : { after: readResultCursor(asked) }),
   });
@@ -54,12 +55,12 @@ async function runPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
     title: run.name ?? run.model,
     section: "evals",
     lead: run.name === null ? undefined : run.model,
-    action: isOpen(run) && visit.may("member") ? cancelForm(run, visit) : null,
+    action: isOpen(run) && request.may("member") ? cancelForm(run, request) : null,
     scripts: ["refresh.js"],
     body: (
       <>
         <Live id="run" on={isOpen(run)}>
-          <RunFacts run={run} visit={visit} />
+          <RunFacts run={run} request={request} />
         </Live>
         <h2>Results</h2>
         {shown.length === 0
@@ -84,15 +85,15 @@ async function runPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
   };
 }
 
-function cancelForm(run: EvalRun, visit: PageRequest) {
+function cancelForm(run: EvalRun, request: PageRequest) {
   return (
-    <PostForm action={`${address}/${run.evalRunId}/cancel`} csrf={visit.csrf}>
+    <PostForm action={`${address}/${run.evalRunId}/cancel`} csrf={request.csrf}>
       <button type="submit" class="button button-danger">Cancel evaluation</button>
     </PostForm>
   );
 }
 
-function RunFacts({ run, visit }: { run: EvalRun; visit: PageRequest }) {
+function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
   const { counts, createdAt, finishedAt, waiting, error } = run;
   return (
     <>
@@ -100,7 +101,7 @@ function RunFacts({ run, visit }: { run: EvalRun; visit: PageRequest }) {
       {waiting === null ? null : (
         <p class="notice notice-plain">
           It waits, since a call was refused (<code>{waiting.for}</code>), and tries again{" "}
-          <Time at={waiting.until} now={visit.now} />.
+          <Time at={waiting.until} now={request.now} />.
         </p>
       )}
       <div class="tiles">
@@ -135,13 +136,13 @@ function RunFacts({ run, visit }: { run: EvalRun; visit: PageRequest }) {
         </dd>
         <dt>Asked for</dt>
         <dd>
-          <Time at={createdAt} now={visit.now} />
+          <Time at={createdAt} now={request.now} />
         </dd>
         {finishedAt === null ? null : (
           <>
             <dt>Ended</dt>
             <dd>
-              <Time at={finishedAt} now={visit.now} />
+              <Time at={finishedAt} now={request.now} />
             </dd>
           </>
         )}
@@ -207,4 +208,13 @@ function Verdict({ passed }: { passed: boolean | null }) {
 /** The end of an id, where ids of one moment differ. */
 function short(id: string): string {
   return id.length <= 12 ? id : `…${id.slice(-12)}`;
+}
+
+const interactionsAddress = "/dashboard/interactions";
+
+/** What stands for a stored call: the way to its page, where the dashboard has such pages. */
+function CallLink({ id, children }: { id: string; children?: Child }) {
+  const sections: readonly { href: string }[] = entries;
+  if (!sections.some(({ href }) => href === interactionsAddress)) return <>{children}</>;
+  return <a href={`${interactionsAddress}/${encodeURIComponent(id)}`}>{children}</a>;
 }

@@ -51,7 +51,7 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
           id={id("model")}
           label={`Judge's model of grader ${slot + 1}`}
           hint="Only for a model that judges."
-          placeholder="vendor-b/gpt-5"
+          placeholder="openai/gpt-5"
           list="models"
         />
       </div>

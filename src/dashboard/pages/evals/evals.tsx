@@ -13,16 +13,16 @@ const pageRows = 50;
 
 /** Evaluations: what was asked once, asked again of a model, and judged. */
 export function evalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
   newEvalRoutes(app, ctx);
   oneEvalRoutes(app, ctx);
 }
 
-async function listPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
-  const place = readTimeCursor(visit.query("after"));
-  const rows = await ctx.evals.list(visit.session.account.id, {
+async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const cursor = readTimeCursor(request.query("after"));
+  const rows = await ctx.evals.list(request.session.account.id, {
     limit: pageRows + 1,
-    ...(place ? { after: { createdAt: place.at, evalRunId: place.id } } : {}),
+    ...(cursor ? { after: { createdAt: cursor.at, evalRunId: cursor.id } } : {}),
   });
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1) : undefined;
@@ -31,7 +31,7 @@ async function listPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
     title: "Evals",
     section: "evals",
     lead: "Stored requests asked again of a model, its answers judged by your graders.",
-    action: visit.may("member") ? create : null,
+    action: request.may("member") ? create : null,
     scripts: ["refresh.js"],
     body: shown.length === 0
       ? (
@@ -40,14 +40,14 @@ async function listPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
             Try a cheaper model, or a new one, on what your applications really asked: choose stored
             calls, a model and how its answers are judged.
           </p>
-          {visit.may("member") ? <p>{create}</p> : <p>An owner or member can start one.</p>}
+          {request.may("member") ? <p>{create}</p> : <p>An owner or member can start one.</p>}
         </Empty>
       )
       : (
         <>
           <Live id="evals" on={shown.some(isOpen)}>
             <Table label="Evaluations" head={head}>
-              {shown.map((run) => <RunLine run={run} now={visit.now} />)}
+              {shown.map((run) => <RunLine run={run} now={request.now} />)}
             </Table>
           </Live>
           <Older href={last && `${address}?after=${timeCursor(last.createdAt, last.evalRunId)}`} />

@@ -31,32 +31,36 @@ const address = "/dashboard/evals";
 export function newEvalRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(ctx, "member", (visit) => {
-      const values = { ...first, ...askedFilters(visit.query) };
-      return formPage(ctx, visit, { values, wrong: {} });
+    page(ctx, "member", (request) => {
+      const values = { ...first, ...askedFilters(request.query) };
+      return formPage(ctx, request, { values, fieldErrors: {} });
     }),
   );
-  app.post(`${address}/new`, action(ctx, "member", (form, visit) => start(ctx, form, visit)));
+  app.post(`${address}/new`, action(ctx, "member", (form, request) => start(ctx, form, request)));
 }
 
 /** As it is first shown. */
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
-async function start(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const { done, wrong } = await submitOrExplain(async () => {
+async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  const { done, fieldErrors } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
-    const principal = await principalOf(ctx, visit, form.text("key"));
+    const principal = await principalOf(ctx, request, form.text("key"));
     const caller = {
       principal,
       vendorKey: undefined,
       requestId: ctx.newId(),
-      arrivedAt: visit.now,
+      arrivedAt: request.now,
     };
-    const note = visit.note("eval.created", body.name ?? body.model, `with ${principal.key.name}`);
-    return await ctx.orderEval(caller, body, note);
+    const note = request.note(
+      "eval.created",
+      body.name ?? body.model,
+      `with ${principal.key.name}`,
+    );
+    return await ctx.createEval(caller, body, note);
   }, (param) => fieldOf(param, usedSlots(form)));
-  if (wrong) {
-    return { ...await formPage(ctx, visit, { values: form.values(), wrong }), status: 400 };
+  if (fieldErrors) {
+    return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
   }
   const text = done.total === 0
     ? "No stored interaction matches, so nothing is to be done."
@@ -88,19 +92,19 @@ function dayAfter(day: string): string {
 /** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
 async function principalOf(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
   keyId: string,
 ): Promise<Principal> {
-  const usable = await usableKeys(ctx, visit);
+  const usable = await usableKeys(ctx, request);
   const found = usable.some(({ id }) => id === keyId) ? await ctx.principal(keyId) : undefined;
-  if (found && found.account.id === visit.session.account.id) return found;
+  if (found && found.account.id === request.session.account.id) return found;
   throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
 }
 
-async function usableKeys(ctx: PageContext, visit: PageRequest) {
-  const keys = await ctx.keys.list(visit.session.account.id);
+async function usableKeys(ctx: PageContext, request: PageRequest) {
+  const keys = await ctx.keys.list(request.session.account.id);
   return keys.filter((key) => {
-    const state = keyState(key, visit.now);
+    const state = keyState(key, request.now);
     const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
     return mayRun && (state === "active" || state === "expiring");
   });
@@ -110,9 +114,9 @@ function fieldOf(param: string, slots: readonly number[]): string {
   return graderField(param, slots) ?? filterField(param) ?? param;
 }
 
-async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await ctx.keys.list(visit.session.account.id);
-  const usable = await usableKeys(ctx, visit);
+async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
+  const keys = await ctx.keys.list(request.session.account.id);
+  const usable = await usableKeys(ctx, request);
   return {
     title: "New evaluation",
     section: "evals",
@@ -129,8 +133,8 @@ async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Pro
         </Empty>
       )
       : (
-        <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
-          <FormError wrong={shown.wrong} />
+        <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
+          <FormError fieldErrors={shown.fieldErrors} />
           <div class="columns">
             <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
             <TextField
@@ -138,7 +142,7 @@ async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Pro
               id="model"
               label="Model"
               hint="Asked again what was asked before."
-              placeholder="vendor-b/gpt-5-mini"
+              placeholder="openai/gpt-5-mini"
               list="models"
               required
             />

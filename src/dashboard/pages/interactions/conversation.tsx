@@ -7,7 +7,7 @@ import type {
   ShownTurn,
   Transcript,
 } from "../../../records/transcript.ts";
-import { fitParts, fitTurns } from "./fit_turns.ts";
+import { fitBlocks, fitTurns } from "./fit_turns.ts";
 import { count } from "./figures.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
 
@@ -153,7 +153,7 @@ function Answer(
 }
 
 function Parts({ parts, media }: WithMedia & { parts: readonly ShownPart[] }) {
-  const fitting = fitParts(parts);
+  const fitting = fitBlocks(parts);
   return (
     <>
       {fitting.parts.map((part) => <Part part={part} media={media} />)}
@@ -167,11 +167,11 @@ function Parts({ parts, media }: WithMedia & { parts: readonly ShownPart[] }) {
 function Part({ part, media }: WithMedia & { part: ShownPart }) {
   switch (part.type) {
     case "text":
-      return <Words text={part.text} />;
+      return <PlainText text={part.text} />;
     case "refusal":
       return (
         <div class="refusal">
-          <Words text={part.text} />
+          <PlainText text={part.text} />
         </div>
       );
     case "reasoning":
@@ -180,7 +180,7 @@ function Part({ part, media }: WithMedia & { part: ShownPart }) {
           <summary>Reasoning</summary>
           {part.text === ""
             ? <p class="muted">It is sealed: only its vendor can read it.</p>
-            : <Words text={part.text} />}
+            : <PlainText text={part.text} />}
         </details>
       );
     case "tool-call":
@@ -216,7 +216,7 @@ function Part({ part, media }: WithMedia & { part: ShownPart }) {
 }
 
 /** Text as it was written; one that is JSON with its structure. */
-function Words({ text }: { text: string }) {
+function PlainText({ text }: { text: string }) {
   if (isJson(text)) return <Code text={text} label="JSON" />;
   return <div class="words">{text}</div>;
 }

@@ -18,12 +18,12 @@ const allChars = 256 * 1024 * 1024;
 export function interactionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/:id`,
-    page(ctx, "viewer", async (visit) => {
-      const detail = await findCall(ctx, visit, readableChars);
+    page(ctx, "viewer", async (request) => {
+      const detail = await findCall(ctx, request, readableChars);
       const [transcript, cost, names] = await Promise.all([
         transcriptOf(ctx, detail),
         ctx.interactions.costLines(detail),
-        ctx.interactions.keyNames(visit.session.account.id),
+        ctx.interactions.keyNames(request.session.account.id),
       ]);
       const { accountId, transactionId, createdAt } = detail.summary;
       const media = mediaAddresses(transcript, {
@@ -34,38 +34,38 @@ export function interactionRoutes(app: Hono, ctx: PageContext): void {
         title: detail.summary.model,
         section: "interactions",
         lead: exactTime(createdAt),
-        action: <Actions detail={detail} visit={visit} />,
-        body: <DetailBody {...{ detail, transcript, cost, names, media }} now={visit.now} />,
+        action: <Actions detail={detail} request={request} />,
+        body: <DetailBody {...{ detail, transcript, cost, names, media }} now={request.now} />,
       };
     }),
   );
-  app.get(`${listPath}/:id/raw/:side`, page(ctx, "viewer", (visit) => rawAnswer(ctx, visit)));
+  app.get(`${listPath}/:id/raw/:side`, page(ctx, "viewer", (request) => rawAnswer(ctx, request)));
   app.get(
     `${listPath}/:id/media/:index`,
-    page(ctx, "viewer", (visit) => mediaAnswer(ctx, visit)),
+    page(ctx, "viewer", (request) => mediaAnswer(ctx, request)),
   );
   app.get(
     `${listPath}/:id/delete`,
-    page(ctx, "owner", async (visit) => {
-      const detail = await findCall(ctx, visit, 1);
+    page(ctx, "owner", async (request) => {
+      const detail = await findCall(ctx, request, 1);
       return {
         title: "Delete interaction",
         section: "interactions",
-        body: <DeleteForm detail={detail} visit={visit} />,
+        body: <DeleteForm detail={detail} request={request} />,
       };
     }),
   );
   app.post(
     `${listPath}/:id/delete`,
-    action(ctx, "owner", async (_form, visit) => {
-      const { summary } = await findCall(ctx, visit, 1);
+    action(ctx, "owner", async (_form, request) => {
+      const { summary } = await findCall(ctx, request, 1);
       const { deletionId } = await ctx.interactions.deletions.erase({
-        accountId: visit.session.account.id,
+        accountId: request.session.account.id,
         tables: dataTables,
         selectors: { transactionIds: [summary.transactionId] },
         reason: "Deleted in the dashboard",
       });
-      await visit.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
+      await request.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
       const text = "The interaction is deleted, with all that was drawn from it.";
       return { to: listPath, notice: { kind: "done", text } };
     }),
@@ -75,12 +75,12 @@ export function interactionRoutes(app: Hono, ctx: PageContext): void {
 /** A call of the account; one that was answered just now may wait to be written. */
 async function findCall(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
   maxChars: number,
 ): Promise<InteractionDetail> {
-  const id = visit.param("id");
+  const id = request.param("id");
   if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
-  const find = () => ctx.interactions.interactions.find(visit.session.account.id, id, maxChars);
+  const find = () => ctx.interactions.interactions.find(request.session.account.id, id, maxChars);
   const found = await find();
   if (found) return found;
   await ctx.interactions.flushRecords();
@@ -100,10 +100,10 @@ async function transcriptOf(
 }
 
 /** A payload as it is stored, as plain text: browsers run nothing of it. */
-async function rawAnswer(ctx: PageContext, visit: PageRequest): Promise<Response> {
-  const side = visit.param("side");
+async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const side = request.param("side");
   if (side !== "request" && side !== "response") throw new NotFound();
-  const payload = (await findCall(ctx, visit, allChars))[side];
+  const payload = (await findCall(ctx, request, allChars))[side];
   if (!payload) throw new NotFound();
   return new Response(payload.text, {
     headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
@@ -111,9 +111,9 @@ async function rawAnswer(ctx: PageContext, visit: PageRequest): Promise<Response
 }
 
 /** A small picture or sound that stands in the payload itself. */
-async function mediaAnswer(ctx: PageContext, visit: PageRequest): Promise<Response> {
-  const detail = await findCall(ctx, visit, readableChars);
-  const found = inlineMedia(await transcriptOf(ctx, detail), visit.param("index"));
+async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const detail = await findCall(ctx, request, readableChars);
+  const found = inlineMedia(await transcriptOf(ctx, detail), request.param("index"));
   if (!found) throw new NotFound();
   return new Response(found.bytes, {
     headers: {
@@ -124,8 +124,8 @@ async function mediaAnswer(ctx: PageContext, visit: PageRequest): Promise<Respon
   });
 }
 
-function Actions({ detail, visit }: { detail: InteractionDetail; visit: PageRequest }) {
-  if (!visit.may("owner")) return null;
+function Actions({ detail, request }: { detail: InteractionDetail; request: PageRequest }) {
+  if (!request.may("owner")) return null;
   return (
     <a
       class="button button-danger"
@@ -136,13 +136,13 @@ function Actions({ detail, visit }: { detail: InteractionDetail; visit: PageRequ
   );
 }
 
-function DeleteForm({ detail, visit }: { detail: InteractionDetail; visit: PageRequest }) {
+function DeleteForm({ detail, request }: { detail: InteractionDetail; request: PageRequest }) {
   const { transactionId, vendor, model, createdAt } = detail.summary;
   return (
-    <PostForm action={`${listPath}/${transactionId}/delete`} csrf={visit.csrf} class="panel">
+    <PostForm action={`${listPath}/${transactionId}/delete`} csrf={request.csrf} class="panel">
       <p>
-        The call of <strong>{model}</strong> ({vendor}) from <Time at={createdAt} now={visit.now} />
-        {" "}
+        The call of <strong>{model}</strong> ({vendor}) from{" "}
+        <Time at={createdAt} now={request.now} />{" "}
         is erased: its row, request, answer and media, results of evaluations that were drawn from
         it, and export files that may hold it. What it cost stays on the account's ledger. This
         can't be undone.

@@ -115,13 +115,13 @@ export function TokenPanel({ detail: { summary } }: Detail) {
     ["reasoning", summary.reasoningTokens, true],
     ["Total", summary.totalTokens, false],
   ];
-  const known = rows.filter(([, value, isPart]) => value !== null && (!isPart || value > 0));
+  const shownRows = rows.filter(([, value, isPart]) => value !== null && (!isPart || value > 0));
   return (
     <section class="facts">
       <h2>Tokens</h2>
-      {known.length === 0 ? <p class="muted">None were counted.</p> : (
+      {shownRows.length === 0 ? <p class="muted">None were counted.</p> : (
         <dl class="figures">
-          {known.map(([name, value, isPart]) => (
+          {shownRows.map(([name, value, isPart]) => (
             <div class={isPart ? "figure-part" : ""}>
               <dt>{isPart ? `of which ${name}` : name}</dt>
               <dd>{count(value!)}</dd>

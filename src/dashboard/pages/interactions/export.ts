@@ -9,27 +9,27 @@ import { listPath, readView, type View } from "./view.ts";
 /** Calls of an export that is narrowed by what exports have no filter for. */
 const mostCalls = 10_000;
 /** Rows that are looked up at once for it. */
-const portionRows = 1000;
+const chunkRows = 1000;
 
 /** `/dashboard/interactions/export`: what a view shows, as a file. */
 export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/export`,
-    page(ctx, "member", async (visit) => {
-      const format: ExportFormat = visit.query("format") === "csv" ? "csv" : "json";
-      const view = readView(visit.fields, visit.now);
+    page(ctx, "member", async (request) => {
+      const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
+      const view = readView(request.fields, request.now);
       await ctx.interactions.flushRecords();
-      const order = await orderOf(ctx, visit, view, format);
-      const accountId = visit.session.account.id;
+      const order = await orderOf(ctx, request, view, format);
+      const accountId = request.session.account.id;
       const bytes = await ctx.interactions.exports.write(accountId, order);
-      await visit.record("interactions.exported", format.toUpperCase(), view.fields.toString());
+      await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
       return new Response(pulledStream(bytes, callersPatience), {
         headers: {
           "content-type": format === "csv"
             ? "text/csv; charset=utf-8; header=present"
             : "application/json",
           "content-disposition": `attachment; filename="interactions-${
-            dayOf(visit.now)
+            dayOf(request.now)
           }.${format}"`,
           "cache-control": "no-store",
         },
@@ -40,7 +40,7 @@ export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
 
 async function orderOf(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
   view: View,
   format: ExportFormat,
 ): Promise<ExportSpec> {
@@ -50,19 +50,19 @@ async function orderOf(
   if (search === undefined && costNanos === undefined && latencyMs === undefined) {
     return { ...plain, filters: filters ?? {} };
   }
-  return { ...plain, filters: { transaction_id: await idsOf(ctx, visit, view) } };
+  return { ...plain, filters: { transaction_id: await idsOf(ctx, request, view) } };
 }
 
 /** Ids of the newest calls of a view. */
-async function idsOf(ctx: PageContext, visit: PageRequest, view: View): Promise<string[]> {
+async function idsOf(ctx: PageContext, request: PageRequest, view: View): Promise<string[]> {
   const ids: string[] = [];
   let after: ListPosition | undefined;
   do {
     const found = await ctx.interactions.interactions.page({
       ...view.query,
-      accountId: visit.session.account.id,
+      accountId: request.session.account.id,
       order: "newest",
-      limit: portionRows,
+      limit: chunkRows,
       ...(after ? { after } : {}),
     });
     pushAll(ids, found.rows.map(({ transactionId }) => transactionId));

@@ -13,22 +13,22 @@ const pageRows = 50;
 export function interactionListRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     listPath,
-    page(ctx, "viewer", async (visit) => {
-      if (hasBlanks(visit.fields)) return toPlainAddress(visit);
+    page(ctx, "viewer", async (request) => {
+      if (hasBlanks(request.fields)) return toPlainAddress(request);
       const { keyNames, vendors } = ctx.interactions;
-      const names = await keyNames(visit.session.account.id);
-      const view = viewOf(visit, names);
-      const shown = await readRows(ctx, visit, view);
+      const names = await keyNames(request.session.account.id);
+      const view = viewOf(request, names);
+      const shown = await readRows(ctx, request, view);
       return {
         title: "Interactions",
         section: "interactions",
         lead: "Every call to a vendor, newest first.",
-        action: visit.may("member") ? <ExportMenu view={view} /> : null,
+        action: request.may("member") ? <ExportMenu view={view} /> : null,
         scripts: ["interactions.js"],
         body: (
           <>
             <FilterForm view={view} vendors={vendors} keyNames={names} />
-            <InteractionTable view={view} shown={shown} now={visit.now} />
+            <InteractionTable view={view} shown={shown} now={request.now} />
           </>
         ),
       };
@@ -36,11 +36,11 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
   );
   app.get(
     `${listPath}/newest`,
-    page(ctx, "viewer", async (visit) => {
-      const view = viewOf(visit, new Map());
+    page(ctx, "viewer", async (request) => {
+      const view = viewOf(request, new Map());
       await ctx.interactions.flushRecords();
-      const { rows } = await readFrom(ctx, visit, view, undefined);
-      return await newestRows(rows, visit);
+      const { rows } = await readFrom(ctx, request, view, undefined);
+      return await newestRows(rows, request);
     }),
   );
 }
@@ -50,58 +50,58 @@ function hasBlanks(fields: URLSearchParams): boolean {
   return [...fields.values()].some((value) => value.trim() === "");
 }
 
-function toPlainAddress(visit: PageRequest): Response {
+function toPlainAddress(request: PageRequest): Response {
   const fields = new URLSearchParams(
-    [...visit.fields].filter(([, value]) => value.trim() !== ""),
+    [...request.fields].filter(([, value]) => value.trim() !== ""),
   );
   return new Response(null, { status: 303, headers: { location: viewAddress(listPath, fields) } });
 }
 
-export function viewOf(visit: PageRequest, names: ReadonlyMap<string, string>): View {
+export function viewOf(request: PageRequest, names: ReadonlyMap<string, string>): View {
   return readView(
-    visit.fields,
-    visit.now,
+    request.fields,
+    request.now,
     (filter, value) => filter === "key" ? names.get(value) ?? value : value,
   );
 }
 
-async function readRows(ctx: PageContext, visit: PageRequest, view: View): Promise<ShownRows> {
-  const before = readPosition(visit.query("before"));
-  const after = readPosition(visit.query("after"));
+async function readRows(ctx: PageContext, request: PageRequest, view: View): Promise<ShownRows> {
+  const before = readPosition(request.query("before"));
+  const after = readPosition(request.query("after"));
   await ctx.interactions.flushRecords();
   // A search goes back in time alone.
   if (after && view.query.search === undefined) {
-    const found = await readFrom(ctx, visit, view, after, "oldest");
+    const found = await readFrom(ctx, request, view, after, "oldest");
     if (found.next) {
       const rows = found.rows.toReversed();
       return { ...shownRows(rows), older: rows.at(-1), newer: rows[0], isFirst: false };
     }
   }
-  const found = await readFrom(ctx, visit, view, before);
+  const found = await readFrom(ctx, request, view, before);
   const newer = before && view.query.search === undefined ? found.rows[0] : undefined;
   return {
     ...shownRows(found.rows),
     isFirst: before === undefined,
     older: found.next,
     newer,
-    lookedTo: found.lookedTo,
+    searchedBackTo: found.lookedTo,
   };
 }
 
 function shownRows(rows: readonly InteractionSummary[]): ShownRows {
-  return { rows, isFirst: true, older: undefined, newer: undefined, lookedTo: undefined };
+  return { rows, isFirst: true, older: undefined, newer: undefined, searchedBackTo: undefined };
 }
 
 async function readFrom(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
   view: View,
   after: ListPosition | undefined,
   order: "newest" | "oldest" = "newest",
 ): Promise<InteractionListPage> {
   return await ctx.interactions.interactions.page({
     ...view.query,
-    accountId: visit.session.account.id,
+    accountId: request.session.account.id,
     order,
     limit: pageRows,
     ...(after ? { after } : {}),
@@ -116,15 +116,15 @@ function readPosition(text: string | undefined): ListPosition | undefined {
 /** The first rows; 304 to who has the same already. */
 async function newestRows(
   rows: readonly InteractionSummary[],
-  visit: PageRequest,
+  request: PageRequest,
 ): Promise<Response> {
   const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
   // How long ago a call was is told anew each minute.
-  const minute = Math.floor(visit.now.getTime() / 60_000);
+  const minute = Math.floor(request.now.getTime() / 60_000);
   const etag = `"${sha256Hex([minute, ...ids].join("\n")).slice(0, 16)}"`;
   const headers = { "cache-control": "no-store", etag };
-  if (visit.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  return new Response(String(await <Rows rows={rows} now={visit.now} />), {
+  if (request.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  return new Response(String(await <Rows rows={rows} now={request.now} />), {
     headers: { ...headers, "content-type": "text/html; charset=utf-8" },
   });
 }

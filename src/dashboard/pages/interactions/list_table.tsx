@@ -11,7 +11,7 @@ export interface ShownRows {
   older: ListPosition | undefined;
   newer: ListPosition | undefined;
   /** The search ended here, with more to be looked at. */
-  lookedTo: Date | undefined;
+  searchedBackTo: Date | undefined;
 }
 
 const head = [
@@ -29,7 +29,7 @@ const head = [
 export function InteractionTable(
   { view, shown, now }: { view: View; shown: ShownRows; now: Date },
 ) {
-  const isEmpty = shown.rows.length === 0 && shown.lookedTo === undefined;
+  const isEmpty = shown.rows.length === 0 && shown.searchedBackTo === undefined;
   // Only what begins at the newest row, and isn't searched for, goes on by itself.
   const isLive = shown.isFirst && view.query.search === undefined;
   return (
@@ -40,7 +40,7 @@ export function InteractionTable(
           <Rows rows={shown.rows} now={now} />
         </Table>
       </div>
-      <LookedTo shown={shown} />
+      <SearchedBackTo shown={shown} />
       <Pager view={view} shown={shown} />
     </div>
   );
@@ -132,18 +132,18 @@ function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
   );
 }
 
-function LookedTo({ shown: { lookedTo, rows } }: { shown: ShownRows }) {
-  if (lookedTo === undefined) return null;
+function SearchedBackTo({ shown: { searchedBackTo, rows } }: { shown: ShownRows }) {
+  if (searchedBackTo === undefined) return null;
   const found = rows.length === 0 ? "Nothing found so far" : `${rows.length} found so far`;
   return (
     <p class="looked-to" role="status">
-      {`${found}: calls back to ${exactTime(lookedTo)} were searched.`}
+      {`${found}: calls back to ${exactTime(searchedBackTo)} were searched.`}
     </p>
   );
 }
 
 function Pager({ view, shown }: { view: View; shown: ShownRows }) {
-  const { older, newer, isFirst, lookedTo } = shown;
+  const { older, newer, isFirst, searchedBackTo } = shown;
   if (isFirst && older === undefined) return null;
   const to = (more: Record<string, string>) => viewAddress(listPath, view.fields, more);
   return (
@@ -153,7 +153,7 @@ function Pager({ view, shown }: { view: View; shown: ShownRows }) {
       {older
         ? (
           <a class="button" href={to({ before: positionText(older) })}>
-            {lookedTo ? "Search further back" : "Older"}
+            {searchedBackTo ? "Search further back" : "Older"}
           </a>
         )
         : null}

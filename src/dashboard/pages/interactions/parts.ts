@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../../../records/flush_records.ts";
 import type {
   InteractionDetail,
   InteractionRepository,
@@ -12,7 +13,7 @@ import type { Transcript } from "../../../records/transcript.ts";
 export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
-  flushRecords: () => Promise<void>;
+  flushRecords: FlushRecords;
   /** Labels of all vendors. */
   vendors: readonly string[];
   /** Id of each of the account's keys → its name. */

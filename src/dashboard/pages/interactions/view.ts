@@ -57,11 +57,11 @@ const maxLength = 500;
 
 /** Reads a view out of an address; `nameOf` says what people call a value. */
 export function readView(
-  given: URLSearchParams,
+  params: URLSearchParams,
   now: Date,
   nameOf: (filter: FilterName, value: string) => string = (_filter, value) => value,
 ): View {
-  const reader = new ViewReader(given);
+  const reader = new ViewReader(params);
   reader.search();
   reader.span(now);
   for (const filter of columnFilters) reader.column(filter, nameOf);
@@ -79,15 +79,15 @@ export function viewAddress(path: string, fields: URLSearchParams, more = {}): s
 }
 
 class ViewReader {
-  readonly #given: URLSearchParams;
+  readonly #params: URLSearchParams;
   readonly #fields = new URLSearchParams();
   readonly #problems: string[] = [];
   #chips: { label: string; value: string; field: string; text: string | undefined }[] = [];
   #filters: Record<string, string[]> = {};
   #query: View["query"] = {};
 
-  constructor(given: URLSearchParams) {
-    this.#given = given;
+  constructor(params: URLSearchParams) {
+    this.#params = params;
   }
 
   view(): View {
@@ -152,15 +152,15 @@ class ViewReader {
     show: (value: T) => string,
   ): void {
     const range: { min?: T; max?: T } = {};
-    for (const [end, words] of [["min", "from"], ["max", "up to"]] as const) {
+    for (const [end, prefix] of [["min", "from"], ["max", "up to"]] as const) {
       const text = this.#one(`${name}_${end}`);
       if (text === undefined) continue;
       try {
         range[end] = read(text);
-        this.#keep(`${name}_${end}`, text, `${label} ${words}`, show(range[end]));
+        this.#keep(`${name}_${end}`, text, `${label} ${prefix}`, show(range[end]));
       } catch (thrown) {
         const reason = thrown instanceof RangeError ? thrown.message : "expected a number";
-        this.#problems.push(`${label} ${words} “${text.slice(0, 40)}”: ${reason}.`);
+        this.#problems.push(`${label} ${prefix} “${text.slice(0, 40)}”: ${reason}.`);
       }
     }
     if (range.min === undefined && range.max === undefined) return;
@@ -185,7 +185,7 @@ class ViewReader {
   }
 
   #all(name: string): string[] {
-    return this.#given.getAll(name).map((one) => one.trim().slice(0, maxLength))
+    return this.#params.getAll(name).map((one) => one.trim().slice(0, maxLength))
       .filter((one) => one !== "");
   }
 

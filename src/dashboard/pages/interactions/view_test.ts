@@ -48,8 +48,8 @@ Deno.test("times are minutes in UTC, and a span of one's own gives way to a pres
 });
 
 Deno.test("what can't be read is said and narrows nothing", () => {
-  const given = "from=yesterday&to=2026-13-40&cost_min=cheap&cost_max=1e9&latency_min=-5&range=x";
-  const { query, problems, fields } = read(given);
+  const params = "from=yesterday&to=2026-13-40&cost_min=cheap&cost_max=1e9&latency_min=-5&range=x";
+  const { query, problems, fields } = read(params);
   assert.deepEqual(query, {});
   assert.equal(problems.length, 5);
   assert.equal(fields.toString(), "");

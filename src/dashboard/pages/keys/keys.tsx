@@ -10,7 +10,7 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
-import { needsOwner } from "../../../keys/scopes.ts";
+import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
 import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
@@ -19,33 +19,33 @@ import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 export function keyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys",
-    page(ctx, "viewer", async (visit) => {
-      const keys = await ctx.keys.list(visit.session.account.id);
-      const spent = await keySpend(ctx.spend, keys, visit.now);
+    page(ctx, "viewer", async (request) => {
+      const keys = await ctx.keys.list(request.session.account.id);
+      const spent = await keySpend(ctx.spend, keys, request.now);
       return {
         title: "API Keys",
         section: "keys",
         lead: "One key for every application and environment, replaced every 90 days.",
-        action: visit.may("member") ? createLink() : null,
+        action: request.may("member") ? createLink() : null,
         body: keys.length === 0
-          ? <NoKeys may={visit.may("member")} />
-          : keyTable(keys, spent, visit),
+          ? <NoKeys may={request.may("member")} />
+          : keyTable(keys, spent, request),
       };
     }),
   );
   app.get(
     "/dashboard/keys/:id/revoke",
-    page(ctx, "member", async (visit) => {
-      const key = await keyInUse(ctx, visit);
-      return { title: "Revoke key", section: "keys", body: revokeForm(key, visit) };
+    page(ctx, "member", async (request) => {
+      const key = await keyInUse(ctx, request);
+      return { title: "Revoke key", section: "keys", body: revokeForm(key, request) };
     }),
   );
   app.post(
     "/dashboard/keys/:id/revoke",
-    action(ctx, "member", async (_form, visit) => {
-      const key = await findKey(ctx, visit);
-      const note = visit.note("api_key.revoked", key.name, `${key.prefix}…`);
-      const isRevoked = await ctx.keys.revoke(visit.session.account.id, key.id, note);
+    action(ctx, "member", async (_form, request) => {
+      const key = await findKey(ctx, request);
+      const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
+      const isRevoked = await ctx.keys.revoke(request.session.account.id, key.id, note);
       ctx.keysChanged([key.id]);
       const text = isRevoked
         ? `“${key.name}” is revoked. Calls with it are refused from now on.`
@@ -55,45 +55,45 @@ export function keyRoutes(app: Hono, ctx: PageContext): void {
   );
   app.get(
     "/dashboard/keys/:id/rotate",
-    page(ctx, "member", async (visit) => {
-      const key = await keyToReplace(ctx, visit);
-      if (!mayRotate(key, visit)) return ownersKey;
-      return { title: "Rotate key", section: "keys", body: rotateForm(key, visit) };
+    page(ctx, "member", async (request) => {
+      const key = await keyToReplace(ctx, request);
+      if (!mayRotate(key, request)) return ownersKey;
+      return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
     }),
   );
   app.post(
     "/dashboard/keys/:id/rotate",
-    action(ctx, "member", async (form, visit) => {
-      const key = await keyToReplace(ctx, visit);
-      if (!mayRotate(key, visit)) return ownersKey;
+    action(ctx, "member", async (form, request) => {
+      const key = await keyToReplace(ctx, request);
+      if (!mayRotate(key, request)) return ownersKey;
       const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
-      return await rotate(ctx, visit, key, overlap.ms);
+      return await rotate(ctx, request, key, overlap.ms);
     }),
   );
 }
 
 /** A key of the account that the path names. */
-async function findKey(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await ctx.keys.find(visit.session.account.id, visit.param("id"));
+async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
+  const key = await ctx.keys.find(request.session.account.id, request.param("id"));
   if (!key) throw new NotFound();
   return key;
 }
 
-async function keyInUse(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await findKey(ctx, visit);
-  if (!inUse(keyState(key, visit.now))) throw new NotFound();
+async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
+  const key = await findKey(ctx, request);
+  if (!inUse(keyState(key, request.now))) throw new NotFound();
   return key;
 }
 
-async function keyToReplace(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await keyInUse(ctx, visit);
+async function keyToReplace(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
+  const key = await keyInUse(ctx, request);
   if (key.isReplaced) throw new NotFound();
   return key;
 }
 
 /** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
-function mayRotate({ scopes }: Pick<KeyRow, "scopes">, visit: PageRequest): boolean {
-  return visit.may("owner") || !needsOwner(scopes);
+function mayRotate({ scopes }: Pick<KeyRow, "scopes">, request: PageRequest): boolean {
+  return request.may("owner") || !requiresOwner(scopes);
 }
 
 const ownersKey: Page = {
@@ -113,9 +113,9 @@ const ownersKey: Page = {
   ),
 };
 
-async function rotate(ctx: PageContext, visit: PageRequest, key: KeyRow, overlapMs: number) {
-  const minted = mintKey(ctx.clock);
-  const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
+async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overlapMs: number) {
+  const created = mintKey(ctx.clock);
+  const oldEndsAt = new Date(request.now.getTime() + overlapMs);
   const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
   const next = {
     ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
@@ -123,22 +123,22 @@ async function rotate(ctx: PageContext, visit: PageRequest, key: KeyRow, overlap
     capMonthNanos: key.capMonthNanos,
     // A lifetime starts anew; an end that was set once lies as far ahead again.
     expiresAt: key.expiresAt === null ? null : new Date(
-      visit.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime(),
+      request.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime(),
     ),
-    id: minted.id,
-    prefix: minted.prefix,
-    hash: minted.hash,
+    id: created.id,
+    prefix: created.prefix,
+    hash: created.hash,
   };
-  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
+  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${created.prefix}… replaces it`;
   const done = await ctx.keys.rotate(accountId, key.id, next, {
-    ...{ oldEndsAt, now: visit.now, madeBy: visit.session.person.id },
-    audit: visit.note("api_key.rotated", name, detail),
+    ...{ oldEndsAt, now: request.now, madeBy: request.session.person.id },
+    audit: request.note("api_key.rotated", name, detail),
   });
   if (!done) throw new NotFound();
   ctx.keysChanged([key.id]);
   return {
-    to: `/dashboard/keys/${minted.id}/created`,
-    notice: { kind: "key" as const, id: minted.id, value: minted.value.reveal() },
+    to: `/dashboard/keys/${created.id}/created`,
+    notice: { kind: "key" as const, id: created.id, value: created.value.reveal() },
   };
 }
 
@@ -185,18 +185,18 @@ const head = [
   { title: "Actions", hidden: true },
 ] as const;
 
-function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: PageRequest) {
+function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
   return (
     <Table label="API keys" head={head}>
-      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} visit={visit} />)}
+      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} request={request} />)}
     </Table>
   );
 }
 
 function KeyLine(
-  { row, spent, visit }: { row: KeyRow; spent: KeySpend | undefined; visit: PageRequest },
+  { row, spent, request }: { row: KeyRow; spent: KeySpend | undefined; request: PageRequest },
 ) {
-  const { now } = visit;
+  const { now } = request;
   const state = keyState(row, now);
   return (
     <tr class={inUse(state) ? "" : "faded"}>
@@ -229,8 +229,8 @@ function KeyLine(
       </td>
       <td class="actions">
         <CopyButton text={row.id} label="Copy ID" what={`of ${row.name}`} />
-        {inUse(state) && visit.may("member")
-          ? <KeyActions row={row} mayRotate={mayRotate(row, visit)} />
+        {inUse(state) && request.may("member")
+          ? <KeyActions row={row} mayRotate={mayRotate(row, request)} />
           : null}
       </td>
     </tr>
@@ -265,15 +265,15 @@ function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
   );
 }
 
-function revokeForm(key: KeyRow, visit: PageRequest) {
+function revokeForm(key: KeyRow, request: PageRequest) {
   return (
-    <PostForm action={`/dashboard/keys/${key.id}/revoke`} csrf={visit.csrf} class="panel">
+    <PostForm action={`/dashboard/keys/${key.id}/revoke`} csrf={request.csrf} class="panel">
       <p>
         Calls with <strong>{key.name}</strong>{" "}
         (<code>{`${key.prefix}…`}</code>) are refused from the moment you revoke it. This can't be
         undone.
       </p>
-      <p>{lastUse(key, visit.now)}</p>
+      <p>{lastUse(key, request.now)}</p>
       <div class="buttons">
         <button type="submit" class="button button-danger">Revoke</button>
         <a class="button" href="/dashboard/keys">Cancel</a>
@@ -291,9 +291,9 @@ function lastUse(key: KeyRow, now: Date) {
   );
 }
 
-function rotateForm(key: KeyRow, visit: PageRequest) {
+function rotateForm(key: KeyRow, request: PageRequest) {
   return (
-    <PostForm action={`/dashboard/keys/${key.id}/rotate`} csrf={visit.csrf} class="panel">
+    <PostForm action={`/dashboard/keys/${key.id}/rotate`} csrf={request.csrf} class="panel">
       <p>
         You get a new key like <strong>{key.name}</strong>{" "}
         (<code>{`${key.prefix}…`}</code>), with the same scopes, models and caps. The old one goes

@@ -15,23 +15,23 @@ const shownEntries = 20;
 export function limitRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/limits",
-    page(ctx, "viewer", async (visit) => {
-      const { id } = visit.session.account;
+    page(ctx, "viewer", async (request) => {
+      const { id } = request.session.account;
       const [credit, entries, keys] = await Promise.all([
         ctx.credit(id),
         ctx.creditHistory.latest(id, shownEntries),
         ctx.keys.list(id),
       ]);
       const capped = keys.filter((key) => key.revokedAt === null && capsOf(key).length > 0);
-      const spent = await keySpend(ctx.spend, capped, visit.now);
+      const spent = await keySpend(ctx.spend, capped, request.now);
       return {
         title: "Settings",
         section: "settings",
         tabs: settingsTabs("limits"),
         body: (
           <>
-            <Rate visit={visit} />
-            <CreditPart credit={credit} entries={entries} visit={visit} />
+            <Rate request={request} />
+            <CreditPart credit={credit} entries={entries} request={request} />
             <CapsPart keys={capped} spent={spent} />
           </>
         ),
@@ -40,8 +40,8 @@ export function limitRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
-function Rate({ visit }: { visit: PageRequest }) {
-  const { tier, requestsPerMinute, burst } = visit.session.account;
+function Rate({ request }: { request: PageRequest }) {
+  const { tier, requestsPerMinute, burst } = request.session.account;
   return (
     <>
       <h2>Rate limit</h2>
@@ -67,10 +67,10 @@ function Rate({ visit }: { visit: PageRequest }) {
 }
 
 function CreditPart(
-  { credit, entries, visit }: {
+  { credit, entries, request }: {
     credit: Credit;
     entries: readonly CreditEntry[];
-    visit: PageRequest;
+    request: PageRequest;
   },
 ) {
   return (
@@ -101,7 +101,7 @@ function CreditPart(
             {entries.map(({ kind, nanos, note, at }) => (
               <tr>
                 <td class="nowrap">
-                  <Time at={at} now={visit.now} />
+                  <Time at={at} now={request.now} />
                 </td>
                 <td>{kind === "grant" ? "Grant" : "Correction"}</td>
                 <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>

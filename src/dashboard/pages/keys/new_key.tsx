@@ -10,43 +10,43 @@ import { readNewKey } from "./read_new_key.ts";
 export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
-    page(ctx, "member", (visit) => formPage(ctx, visit, emptyForm, {})),
+    page(ctx, "member", (request) => formPage(ctx, request, emptyForm, {})),
   );
   app.post(
     "/dashboard/keys/new",
-    action(ctx, "member", async (form, visit) => {
-      const { wanted, wrong } = readNewKey(
+    action(ctx, "member", async (form, request) => {
+      const { wanted, fieldErrors } = readNewKey(
         form,
         ctx.scopes,
-        visit.now,
-        visit.may("owner"),
+        request.now,
+        request.may("owner"),
       );
-      if (!wanted) return { ...formPage(ctx, visit, form.values(), wrong), status: 400 };
-      const minted = mintKey(ctx.clock);
+      if (!wanted) return { ...formPage(ctx, request, form.values(), fieldErrors), status: 400 };
+      const created = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
       await ctx.keys.create({
         ...key,
-        accountId: visit.session.account.id,
-        id: minted.id,
-        prefix: minted.prefix,
-        hash: minted.hash,
+        accountId: request.session.account.id,
+        id: created.id,
+        prefix: created.prefix,
+        hash: created.hash,
       }, {
         environment,
-        madeBy: visit.session.person.id,
-        audit: visit.note("api_key.created", key.name, `${minted.prefix}…`),
+        madeBy: request.session.person.id,
+        audit: request.note("api_key.created", key.name, `${created.prefix}…`),
       });
       return {
-        to: `/dashboard/keys/${minted.id}/created`,
-        notice: { kind: "key", id: minted.id, value: minted.value.reveal() },
+        to: `/dashboard/keys/${created.id}/created`,
+        notice: { kind: "key", id: created.id, value: created.value.reveal() },
       };
     }),
   );
   app.get(
     "/dashboard/keys/:id/created",
-    page(ctx, "member", async (visit) => {
-      const key = await ctx.keys.find(visit.session.account.id, visit.param("id"));
+    page(ctx, "member", async (request) => {
+      const key = await ctx.keys.find(request.session.account.id, request.param("id"));
       if (!key) throw new NotFound();
-      const { notice } = visit;
+      const { notice } = request;
       const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
       return {
         title: key.name,
@@ -61,20 +61,20 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
 
 function formPage(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
   values: Record<string, string[]>,
-  wrong: Readonly<Record<string, string>>,
+  fieldErrors: Readonly<Record<string, string>>,
 ) {
   return {
     title: "Create API Key",
     section: "keys" as const,
     body: (
       <NewKeyForm
-        csrf={visit.csrf}
-        scopes={visit.may("owner") ? ctx.scopes : memberScopes(ctx.scopes)}
-        isOwner={visit.may("owner")}
+        csrf={request.csrf}
+        scopes={request.may("owner") ? ctx.scopes : memberScopes(ctx.scopes)}
+        isOwner={request.may("owner")}
         values={values}
-        wrong={wrong}
+        fieldErrors={fieldErrors}
       />
     ),
   };

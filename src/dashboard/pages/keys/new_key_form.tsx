@@ -16,19 +16,19 @@ interface FormProps {
   scopes: readonly string[];
   isOwner: boolean;
   values: Record<string, string[]>;
-  wrong: Readonly<Record<string, string>>;
+  fieldErrors: Readonly<Record<string, string>>;
 }
 
 /** All that a key may be given. */
-export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) {
-  const parts = { values, wrong };
+export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormProps) {
+  const shown = { values, fieldErrors };
   return (
     <PostForm action="/dashboard/keys/new" csrf={csrf} class="form">
       <Field
         id="name"
         label="Name"
         hint="What it is for, such as “checkout service”."
-        error={wrong.name}
+        error={fieldErrors.name}
       >
         <input
           id="name"
@@ -38,28 +38,28 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) 
           maxlength={200}
           autocomplete="off"
           value={values.name?.[0] ?? ""}
-          {...describedBy("name", { hint: true, error: wrong.name !== undefined })}
+          {...describedBy("name", { hint: true, error: fieldErrors.name !== undefined })}
         />
       </Field>
       <div class="columns">
-        <Environment {...parts} />
-        <Expiry {...parts} />
+        <Environment {...shown} />
+        <Expiry {...shown} />
       </div>
-      <Access {...parts} scopes={scopes} isOwner={isOwner} />
+      <Access {...shown} scopes={scopes} isOwner={isOwner} />
       <div class="columns">
-        <Amount {...parts} id="cap_day" label="Spend per day, USD" />
-        <Amount {...parts} id="cap_month" label="Spend per month, USD" />
+        <Amount {...shown} id="cap_day" label="Spend per day, USD" />
+        <Amount {...shown} id="cap_month" label="Spend per month, USD" />
       </div>
-      <Models {...parts} />
+      <Models {...shown} />
       <div class="columns">
         <Choice
-          {...parts}
+          {...shown}
           id="on_disconnect"
           label="When a caller hangs up"
           options={[["cancel", "Stop the vendor's answer"], ["drain", "Read it to the end"]]}
         />
         <Choice
-          {...parts}
+          {...shown}
           id="translation_mode"
           label="What a vendor can't take"
           options={[
@@ -69,9 +69,9 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) 
           ]}
         />
         <Choice
-          {...parts}
+          {...shown}
           id="prompt_cache"
-          label="Prompt cache of vendor-c"
+          label="Prompt cache of Anthropic"
           options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
         />
       </div>
@@ -83,7 +83,7 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) 
   );
 }
 
-type Shown = Pick<FormProps, "values" | "wrong">;
+type Shown = Pick<FormProps, "values" | "fieldErrors">;
 
 function Environment({ values }: Shown) {
   const options: [string, string][] = [
@@ -94,11 +94,17 @@ function Environment({ values }: Shown) {
     ]),
   ];
   return (
-    <Choice values={values} wrong={{}} id="environment" label="Environment" options={options} />
+    <Choice
+      values={values}
+      fieldErrors={{}}
+      id="environment"
+      label="Environment"
+      options={options}
+    />
   );
 }
 
-function Expiry({ values, wrong }: Shown) {
+function Expiry({ values, fieldErrors }: Shown) {
   const options: [string, string][] = [
     ["30", "In 30 days"],
     ["90", "In 90 days"],
@@ -108,22 +114,24 @@ function Expiry({ values, wrong }: Shown) {
   ];
   return (
     <div class="field">
-      <Choice values={values} wrong={{}} id="expires" label="Expires" options={options} />
+      <Choice values={values} fieldErrors={{}} id="expires" label="Expires" options={options} />
       <label class="visually-hidden" for="expires_on">Last day on which the key works</label>
       <input
         id="expires_on"
         name="expires_on"
         type="date"
         value={values.expires_on?.[0] ?? ""}
-        {...describedBy("expires", { error: wrong.expires !== undefined })}
+        {...describedBy("expires", { error: fieldErrors.expires !== undefined })}
       />
-      {wrong.expires === undefined ? null : <p class="error" id="expires-error">{wrong.expires}</p>}
+      {fieldErrors.expires === undefined
+        ? null
+        : <p class="error" id="expires-error">{fieldErrors.expires}</p>}
     </div>
   );
 }
 
 function Access(
-  { values, wrong, scopes, isOwner }: Shown & Pick<FormProps, "scopes" | "isOwner">,
+  { values, fieldErrors, scopes, isOwner }: Shown & Pick<FormProps, "scopes" | "isOwner">,
 ) {
   const access = values.access?.[0] ?? "all";
   return (
@@ -150,14 +158,14 @@ function Access(
           </label>
         ))}
       </div>
-      {wrong.scopes === undefined ? null : <p class="error">{wrong.scopes}</p>}
+      {fieldErrors.scopes === undefined ? null : <p class="error">{fieldErrors.scopes}</p>}
     </fieldset>
   );
 }
 
-function Amount({ values, wrong, id, label }: Shown & { id: string; label: string }) {
+function Amount({ values, fieldErrors, id, label }: Shown & { id: string; label: string }) {
   return (
-    <Field id={id} label={label} hint="Empty: no cap." error={wrong[id]}>
+    <Field id={id} label={label} hint="Empty: no cap." error={fieldErrors[id]}>
       <input
         id={id}
         name={id}
@@ -166,27 +174,27 @@ function Amount({ values, wrong, id, label }: Shown & { id: string; label: strin
         autocomplete="off"
         placeholder="25.00"
         value={values[id]?.[0] ?? ""}
-        {...describedBy(id, { hint: true, error: wrong[id] !== undefined })}
+        {...describedBy(id, { hint: true, error: fieldErrors[id] !== undefined })}
       />
     </Field>
   );
 }
 
-function Models({ values, wrong }: Shown) {
+function Models({ values, fieldErrors }: Shown) {
   return (
     <Field
       id="models"
       label="Models"
       hint="Ids as in the unified list, one a line. Empty: every model."
-      error={wrong.models}
+      error={fieldErrors.models}
     >
       <textarea
         id="models"
         name="models"
         rows={3}
         spellcheck={false}
-        placeholder="vendor-b/gpt-5-mini"
-        {...describedBy("models", { hint: true, error: wrong.models !== undefined })}
+        placeholder="openai/gpt-5-mini"
+        {...describedBy("models", { hint: true, error: fieldErrors.models !== undefined })}
       >
         {values.models?.[0] ?? ""}
       </textarea>

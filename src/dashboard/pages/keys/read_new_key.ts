@@ -1,6 +1,6 @@
 import { parseUsd } from "../../../base/money.ts";
 import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api_key.ts";
-import { memberScopes, needsOwner } from "../../../keys/scopes.ts";
+import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import type { Form } from "../../form.ts";
 
 /** What a form asks for; the rest of a key is made beside it. */
@@ -21,13 +21,13 @@ export function readNewKey(
   scopes: readonly string[],
   now: Date,
   isOwner: boolean,
-): { wanted?: WantedKey; wrong: Record<string, string> } {
-  const wrong: Record<string, string> = {};
+): { wanted?: WantedKey; fieldErrors: Record<string, string> } {
+  const fieldErrors: Record<string, string> = {};
   const take = <T>(field: string, read: () => T, otherwise: T): T => {
     try {
       return read();
     } catch (thrown) {
-      wrong[field] = thrown instanceof Error ? thrown.message : "Not valid";
+      fieldErrors[field] = thrown instanceof Error ? thrown.message : "Not valid";
       return otherwise;
     }
   };
@@ -44,7 +44,7 @@ export function readNewKey(
       "default",
     promptCache: form.text("prompt_cache") !== "off",
   };
-  return Object.keys(wrong).length === 0 ? { wanted, wrong } : { wrong };
+  return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
 
 function nameOf(name: string): string {
@@ -53,14 +53,14 @@ function nameOf(name: string): string {
   return name;
 }
 
-function scopesOf(form: Form, known: readonly string[], isOwner: boolean): string[] {
+function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): string[] {
   // By name for who is not an owner: no scope at all would mean every scope.
-  if (form.text("access") !== "some") return isOwner ? [] : memberScopes(known);
-  const chosen = known.filter((scope) => form.all("scope").includes(scope));
+  if (form.text("access") !== "some") return isOwner ? [] : memberScopes(allScopes);
+  const chosen = allScopes.filter((scope) => form.all("scope").includes(scope));
   // The same holds of a list without any.
   if (chosen.length === 0) throw new Error("Choose at least one, or everything.");
-  if (!isOwner && needsOwner(chosen)) {
-    const [scope] = chosen.filter((one) => needsOwner([one]));
+  if (!isOwner && requiresOwner(chosen)) {
+    const [scope] = chosen.filter((one) => requiresOwner([one]));
     throw new Error(`Only an owner can give the scope ${scope}.`);
   }
   return chosen;
@@ -69,9 +69,9 @@ function scopesOf(form: Form, known: readonly string[], isOwner: boolean): strin
 function modelsOf(text: string): string[] {
   const models = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
   if (models.length > 200) throw new Error("At most 200 models.");
-  const wrong = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
-  if (wrong === undefined) return models;
-  throw new Error(`“${wrong.slice(0, 60)}” is no model id: expected vendor-b/gpt-5-mini.`);
+  const invalidModel = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
+  if (invalidModel === undefined) return models;
+  throw new Error(`“${invalidModel.slice(0, 60)}” is not a model id; expected openai/gpt-5-mini.`);
 }
 
 function endOf(form: Form, now: Date): Date | null {

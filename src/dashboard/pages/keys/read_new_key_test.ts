@@ -40,7 +40,7 @@ Deno.test("each wrong field is named, and none becomes a key with more than was 
     "name=a&cap_month=much": "cap_month",
   };
   for (const [fields, field] of Object.entries(cases)) {
-    const { wanted, wrong } = read(fields);
-    assert.deepEqual([wanted, Object.keys(wrong)], [undefined, [field]], fields);
+    const { wanted, fieldErrors } = read(fields);
+    assert.deepEqual([wanted, Object.keys(fieldErrors)], [undefined, [field]], fields);
   }
 });

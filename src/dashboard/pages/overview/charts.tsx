@@ -50,11 +50,11 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
 
 function spendDetail({ total }: Overview): string {
   const { costNanos, chargedNanos, ownKeyNanos, unpriced } = total;
-  const given = costNanos - chargedNanos - ownKeyNanos;
+  const waivedNanos = costNanos - chargedNanos - ownKeyNanos;
   return [
     `${money(chargedNanos)} charged to credit`,
     ...(ownKeyNanos > 0n ? [`${money(ownKeyNanos)} with your own vendor keys`] : []),
-    ...(given > 0n ? [`${money(given)} given back`] : []),
+    ...(waivedNanos > 0n ? [`${money(waivedNanos)} given back`] : []),
     ...(unpriced > 0 ? [`${count(unpriced)} calls without a known price`] : []),
   ].join(" · ");
 }

@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../../../records/flush_records.ts";
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import type { KeyRow, KeyService } from "../../../keys/key_service.ts";
@@ -15,7 +16,7 @@ import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 export interface OverviewDeps {
   usage: UsageStore;
   /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
-  flushRecords: () => Promise<void>;
+  flushRecords: FlushRecords;
   credit: (accountId: number) => Promise<Credit>;
   /** Whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
@@ -61,7 +62,7 @@ export async function loadOverview(
   accountId: number,
   { range, part, now }: { range: Range; part: UsagePart; now: Date },
 ): Promise<Overview> {
-  await deps.flushRecords().catch(() => {});
+  await deps.flushRecords({ timeoutMs: Infinity }).catch(() => {});
   const query = { accountId, span: range.span, from: range.from, to: range.to };
   const [both, erased, { values, all }, credit, dailyNanos, tokensLeft, keys] = await Promise.all([
     deps.usage.steps({ ...query, from: range.before }),

@@ -16,18 +16,18 @@ import { Standing } from "./standing.tsx";
 export function overviewRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/overview",
-    page(ctx, "viewer", async (visit) => {
-      const range = readRange(visit.query, visit.now);
-      const by = breakdowns.find(({ name }) => name === visit.query("by")) ?? breakdowns[0];
-      const { account } = visit.session;
-      const asked = { range, part: by.part, now: visit.now };
+    page(ctx, "viewer", async (request) => {
+      const range = readRange(request.query, request.now);
+      const by = breakdowns.find(({ name }) => name === request.query("by")) ?? breakdowns[0];
+      const { account } = request.session;
+      const asked = { range, part: by.part, now: request.now };
       const overview = await loadOverview(ctx.overview, account.id, asked);
       return {
         title: "Overview",
         section: "overview",
         scripts: ["chart.js"],
-        action: <RangeChoice range={range} by={by.name} now={visit.now} />,
-        body: <OverviewBody overview={overview} range={range} by={by} visit={visit} />,
+        action: <RangeChoice range={range} by={by.name} now={request.now} />,
+        body: <OverviewBody overview={overview} range={range} by={by} request={request} />,
       };
     }),
   );
@@ -37,11 +37,11 @@ interface BodyProps {
   overview: Overview;
   range: Range;
   by: typeof breakdowns[number];
-  visit: PageRequest;
+  request: PageRequest;
 }
 
-function OverviewBody({ overview, range, by, visit }: BodyProps) {
-  const { account } = visit.session;
+function OverviewBody({ overview, range, by, request }: BodyProps) {
+  const { account } = request.session;
   const names = new Map([
     [playgroundKeyId, "Playground"],
     ...overview.keys.map(({ id, name }) => [id, name] as const),
@@ -60,7 +60,7 @@ function OverviewBody({ overview, range, by, visit }: BodyProps) {
           {`${range.problem} The last 30 days are shown.`}
         </p>
       )}
-      {calls === 0 ? <NoCalls range={range} visit={visit} /> : (
+      {calls === 0 ? <NoCalls range={range} request={request} /> : (
         <>
           <Figures overview={overview} range={range} />
           <div class="charts">
@@ -143,12 +143,12 @@ function changeOf(before: number, now: number): string {
   return share > 0 ? `up ${text}` : `down ${text}`;
 }
 
-function NoCalls({ range, visit }: { range: Range; visit: PageRequest }) {
+function NoCalls({ range, request }: { range: Range; request: PageRequest }) {
   return (
     <Empty title={range.key === "custom" ? "No calls on these days" : "No calls in this time"}>
       <p>Spend, requests, errors, latency and tokens show here as soon as there is a call.</p>
       <p class="buttons">
-        {visit.may("member")
+        {request.may("member")
           ? <a class="button button-primary" href="/dashboard/playground">Try a model</a>
           : null}
         <a class="button" href="/dashboard/keys">API Keys</a>

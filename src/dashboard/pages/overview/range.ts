@@ -35,8 +35,8 @@ export function readRange(query: (name: string) => string | undefined, now: Date
   const [from, to] = [query("from") ?? "", query("to") ?? ""];
   if (from !== "" || to !== "") return customRange(from, to, now);
   const asked = query("range");
-  const known = ranges.find(({ key }) => key === asked);
-  return usualRange(known?.key ?? "30d", now);
+  const existing = ranges.find(({ key }) => key === asked);
+  return usualRange(existing?.key ?? "30d", now);
 }
 
 function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {

@@ -49,7 +49,7 @@ Deno.test("more than three months are shown by week, the last as far as the rang
 });
 
 Deno.test("dates that make no range are said, and the usual one is shown", () => {
-  const wrong: Record<string, string>[] = [
+  const fieldErrors: Record<string, string>[] = [
     { from: "2026-02-30", to: "2026-03-01" },
     { from: "<script>", to: "2026-03-01" },
     { from: "2026-11-04", to: "2026-11-01" },
@@ -57,7 +57,7 @@ Deno.test("dates that make no range are said, and the usual one is shown", () =>
     { from: "2020-01-01", to: "2026-01-01" },
     { to: "2026-11-01" },
   ];
-  for (const query of wrong) {
+  for (const query of fieldErrors) {
     const range = read(query);
     assert.equal(range.key, "30d", JSON.stringify(query));
     assert.match(range.problem ?? "", /\w/, JSON.stringify(query));

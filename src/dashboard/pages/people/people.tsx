@@ -20,15 +20,18 @@ const address = "/dashboard/settings/people";
 
 /** Who belongs to the account, in which role, and who is invited. */
 export function peopleRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
-  app.post(`${address}/invite`, action(ctx, "owner", (form, visit) => invite(ctx, form, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.post(
+    `${address}/invite`,
+    action(ctx, "owner", (form, request) => invite(ctx, form, request)),
+  );
   app.post(
     `${address}/invitations/:id/withdraw`,
-    action(ctx, "owner", async (_form, visit) => {
+    action(ctx, "owner", async (_form, request) => {
       const email = await ctx.people.withdraw(
-        visit.session.account.id,
-        visit.param("id"),
-        (email) => visit.note("invitation.withdrawn", inviteeOf({ email })),
+        request.session.account.id,
+        request.param("id"),
+        (email) => request.note("invitation.withdrawn", inviteeOf({ email })),
       );
       if (email === undefined) throw new NotFound();
       const text = `The invitation of ${inviteeOf({ email })} is withdrawn.`;
@@ -37,13 +40,13 @@ export function peopleRoutes(app: Hono, ctx: PageContext): void {
   );
   app.post(
     `${address}/:id/role`,
-    action(ctx, "owner", (form, visit) => change(ctx, form, visit)),
+    action(ctx, "owner", (form, request) => change(ctx, form, request)),
   );
   app.get(
     `${address}/:id/remove`,
-    page(ctx, "owner", async (visit) => {
-      const all = await ctx.people.list(visit.session.account.id);
-      const member = all.find(({ person }) => person.id === visit.param("id"));
+    page(ctx, "owner", async (request) => {
+      const all = await ctx.people.list(request.session.account.id);
+      const member = all.find(({ person }) => person.id === request.param("id"));
       if (!member) throw new NotFound();
       return {
         title: "Remove person",
@@ -51,8 +54,8 @@ export function peopleRoutes(app: Hono, ctx: PageContext): void {
         body: (
           <RemoveForm
             person={member.person}
-            keys={await keysOf(ctx, visit, member.person.id)}
-            csrf={visit.csrf}
+            keys={await keysOf(ctx, request, member.person.id)}
+            csrf={request.csrf}
           />
         ),
       };
@@ -60,17 +63,18 @@ export function peopleRoutes(app: Hono, ctx: PageContext): void {
   );
   app.post(
     `${address}/:id/remove`,
-    action(ctx, "owner", (form, visit) => remove(ctx, form, visit)),
+    action(ctx, "owner", (form, request) => remove(ctx, form, request)),
   );
 }
 
-async function remove(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function remove(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const removed = await ctx.people.remove(
-    visit.session.account.id,
-    visit.param("id"),
-    (person) => visit.note("person.removed", nameOf(person)),
+    request.session.account.id,
+    request.param("id"),
+    (person) => request.note("person.removed", nameOf(person)),
     form.text("revoke_keys") === "yes"
-      ? ({ name, prefix }) => visit.note("api_key.revoked", name, `${prefix}…, of who was removed`)
+      ? ({ name, prefix }) =>
+        request.note("api_key.revoked", name, `${prefix}…, of who was removed`)
       : undefined,
   );
   if (typeof removed === "string") return refusal(removed);
@@ -86,39 +90,39 @@ async function remove(ctx: PageContext, form: Form, visit: PageRequest): Promise
 }
 
 /** The keys in use that a person made. */
-async function keysOf(ctx: PageContext, visit: PageRequest, personId: string): Promise<KeyRow[]> {
-  const keys = await ctx.keys.list(visit.session.account.id);
+async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
+  const keys = await ctx.keys.list(request.session.account.id);
   return keys.filter((key) =>
-    key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, visit.now))
+    key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, request.now))
   );
 }
 
-async function invite(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function invite(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const email = readEmail(form.text("email"));
   const role = roleOf(form);
   if (!role || email === undefined) {
     const error = "Expected an e-mail address such as ann@example.com.";
-    return { ...await listPage(ctx, visit, { email: form.text("email"), error }), status: 400 };
+    return { ...await listPage(ctx, request, { email: form.text("email"), error }), status: 400 };
   }
-  const { now } = visit;
+  const { now } = request;
   const { newId, baseUrl } = ctx;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
   await ctx.people.invite(
-    visit.session.account.id,
+    request.session.account.id,
     invitation,
-    visit.note("person.invited", email, `as ${role}`),
+    request.note("person.invited", email, `as ${role}`),
   );
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 
-async function change(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function change(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const role = roleOf(form);
   if (!role) throw new NotFound();
   const changed = await ctx.people.changeRole(
-    visit.session.account.id,
-    visit.param("id"),
+    request.session.account.id,
+    request.param("id"),
     role,
-    (person) => visit.note("person.role_changed", nameOf(person), `to ${role}`),
+    (person) => request.note("person.role_changed", nameOf(person), `to ${role}`),
   );
   if (typeof changed === "string") return refusal(changed);
   const name = nameOf(changed);
@@ -141,19 +145,19 @@ function roleOf(form: Form): Role | undefined {
 
 async function listPage(
   ctx: PageContext,
-  visit: PageRequest,
-  wrong?: { email: string; error: string },
+  request: PageRequest,
+  fieldErrors?: { email: string; error: string },
 ) {
-  const { id } = visit.session.account;
+  const { id } = request.session.account;
   const [members, invitations] = await Promise.all([
     ctx.people.list(id),
-    ctx.people.invitations(id, visit.now),
+    ctx.people.invitations(id, request.now),
   ]);
   return {
     title: "Settings",
     section: "settings" as const,
     tabs: settingsTabs("people"),
-    body: peopleBody({ address, members, invitations, visit, wrong }),
+    body: peopleBody({ address, members, invitations, request, fieldErrors }),
   };
 }
 

@@ -7,17 +7,17 @@ interface Props {
   address: string;
   members: readonly Membership[];
   invitations: readonly Invitation[];
-  visit: PageRequest;
+  request: PageRequest;
   /** An invitation that could not be made. */
-  wrong: { email: string; error: string } | undefined;
+  fieldErrors: { email: string; error: string } | undefined;
 }
 
 /** The page about people. */
-export function peopleBody({ address, members, invitations, visit, wrong }: Props) {
-  const isOwner = visit.may("owner");
+export function peopleBody({ address, members, invitations, request, fieldErrors }: Props) {
+  const isOwner = request.may("owner");
   return (
     <>
-      <InvitationLink visit={visit} />
+      <InvitationLink request={request} />
       <h2>People</h2>
       <p class="lead">
         Owners manage everything, members create and revoke keys, viewers look.
@@ -30,7 +30,7 @@ export function peopleBody({ address, members, invitations, visit, wrong }: Prop
         }]}
       >
         {members.map((member) => (
-          <MemberLine address={address} member={member} visit={visit} isOwner={isOwner} />
+          <MemberLine address={address} member={member} request={request} isOwner={isOwner} />
         ))}
       </Table>
       {invitations.length === 0 ? null : (
@@ -44,14 +44,16 @@ export function peopleBody({ address, members, invitations, visit, wrong }: Prop
             }]}
           >
             {invitations.map((one) => (
-              <InvitationLine address={address} one={one} visit={visit} isOwner={isOwner} />
+              <InvitationLine address={address} one={one} request={request} isOwner={isOwner} />
             ))}
           </Table>
         </>
       )}
-      {isOwner ? <InviteForm address={address} csrf={visit.csrf} wrong={wrong} /> : null}
+      {isOwner
+        ? <InviteForm address={address} csrf={request.csrf} fieldErrors={fieldErrors} />
+        : null}
       <h2>Your sessions</h2>
-      <PostForm action="/dashboard/sign-out-everywhere" csrf={visit.csrf} class="stack">
+      <PostForm action="/dashboard/sign-out-everywhere" csrf={request.csrf} class="stack">
         <p class="lead">A session ends after 12 hours without use, and after a week.</p>
         <button type="submit" class="button">Sign out everywhere</button>
       </PostForm>
@@ -59,8 +61,8 @@ export function peopleBody({ address, members, invitations, visit, wrong }: Prop
   );
 }
 
-function InvitationLink({ visit }: { visit: PageRequest }) {
-  const { notice } = visit;
+function InvitationLink({ request }: { request: PageRequest }) {
+  const { notice } = request;
   if (notice?.kind !== "invitation") return null;
   return (
     <div class="panel panel-key" role="status">
@@ -75,15 +77,15 @@ function InvitationLink({ visit }: { visit: PageRequest }) {
 }
 
 function MemberLine(
-  { address, member, visit, isOwner }: {
+  { address, member, request, isOwner }: {
     address: string;
     member: Membership;
-    visit: PageRequest;
+    request: PageRequest;
     isOwner: boolean;
   },
 ) {
   const { person, role } = member;
-  const isSelf = person.id === visit.session.person.id;
+  const isSelf = person.id === request.session.person.id;
   return (
     <tr>
       <td class="name">
@@ -95,7 +97,7 @@ function MemberLine(
       <td>
         {isOwner
           ? (
-            <PostForm action={`${address}/${person.id}/role`} csrf={visit.csrf} class="row">
+            <PostForm action={`${address}/${person.id}/role`} csrf={request.csrf} class="row">
               <select name="role" aria-label={`Role of ${person.name}`}>
                 {roles.map((one) => <option value={one} selected={one === role}>{one}</option>)}
               </select>
@@ -105,7 +107,7 @@ function MemberLine(
           : role}
       </td>
       <td class="nowrap">
-        <Time at={member.signedInAt} now={visit.now} />
+        <Time at={member.signedInAt} now={request.now} />
       </td>
       <td class="actions">
         {isOwner
@@ -121,10 +123,10 @@ function MemberLine(
 }
 
 function InvitationLine(
-  { address, one, visit, isOwner }: {
+  { address, one, request, isOwner }: {
     address: string;
     one: Invitation;
-    visit: PageRequest;
+    request: PageRequest;
     isOwner: boolean;
   },
 ) {
@@ -133,12 +135,12 @@ function InvitationLine(
       <td>{inviteeOf(one)}</td>
       <td>{one.role}</td>
       <td class="nowrap">
-        <Time at={one.expiresAt} now={visit.now} />
+        <Time at={one.expiresAt} now={request.now} />
       </td>
       <td class="actions">
         {isOwner
           ? (
-            <PostForm action={`${address}/invitations/${one.id}/withdraw`} csrf={visit.csrf}>
+            <PostForm action={`${address}/invitations/${one.id}/withdraw`} csrf={request.csrf}>
               <button type="submit" class="button button-small">
                 Withdraw<span class="visually-hidden">
                   {` the invitation of ${inviteeOf(one)}`}
@@ -153,7 +155,11 @@ function InvitationLine(
 }
 
 function InviteForm(
-  { address, csrf, wrong }: { address: string; csrf: string; wrong: Props["wrong"] },
+  { address, csrf, fieldErrors }: {
+    address: string;
+    csrf: string;
+    fieldErrors: Props["fieldErrors"];
+  },
 ) {
   return (
     <>
@@ -162,7 +168,7 @@ function InviteForm(
         <Field
           id="email"
           label="E-mail"
-          error={wrong?.error}
+          error={fieldErrors?.error}
         >
           <input
             id="email"
@@ -171,8 +177,8 @@ function InviteForm(
             required
             maxlength={254}
             autocomplete="off"
-            value={wrong?.email ?? ""}
-            {...describedBy("email", { error: wrong !== undefined })}
+            value={fieldErrors?.email ?? ""}
+            {...describedBy("email", { error: fieldErrors !== undefined })}
           />
         </Field>
         <Field id="role" label="Role">

@@ -1,30 +1,32 @@
-import type { PersonEvent } from "../../../playground/playground_calls.ts";
+import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
 import { compact, count, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */
-export type LineEvent = Exclude<PersonEvent, { kind: "end" }> | Figures;
+export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
 
 /** What the call took, in words; `id` names its record. */
 export interface Figures {
   kind: "end";
   id: string | null;
-  words: string;
+  summary: string;
 }
 
-export async function* figuresOf(events: AsyncIterable<PersonEvent>): AsyncGenerator<LineEvent> {
+export async function* figuresOf(
+  events: AsyncIterable<PlaygroundEvent>,
+): AsyncGenerator<LineEvent> {
   for await (const event of events) {
     if (event.kind !== "end") yield event;
     else if (event.record) {
-      yield { kind: "end", id: event.record.transactionId, words: wordsOf(event.record) };
-    } else yield { kind: "end", id: null, words: "" };
+      yield { kind: "end", id: event.record.transactionId, summary: summarize(event.record) };
+    } else yield { kind: "end", id: null, summary: "" };
   }
 }
 
-type Record = NonNullable<Extract<PersonEvent, { kind: "end" }>["record"]>;
+type Record = NonNullable<Extract<PlaygroundEvent, { kind: "end" }>["record"]>;
 
-function wordsOf(record: Record): string {
+function summarize(record: Record): string {
   const { inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costNanos } = record;
-  const part = (value: number | null, words: string) => value ? [`${count(value)} ${words}`] : [];
+  const part = (value: number | null, unit: string) => value ? [`${count(value)} ${unit}`] : [];
   return [
     ...(inputTokens === null ? [] : [`${count(inputTokens)} tokens in`]),
     ...part(cacheReadTokens, "of them cached"),

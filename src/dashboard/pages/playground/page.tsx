@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { Account } from "../../../keys/account.ts";
-import type { PersonCalls, PersonRequest } from "../../../playground/playground_calls.ts";
+import type { PlaygroundCalls, PlaygroundRequest } from "../../../playground/playground_calls.ts";
 import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
@@ -8,7 +8,7 @@ import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
 /** What the playground works on. */
-export interface PlaygroundDeps extends PersonCalls {
+export interface PlaygroundDeps extends PlaygroundCalls {
   /** Models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;
 }
@@ -28,21 +28,25 @@ const maxFormBytes = 16 * maxTextLength;
 export function playgroundRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     address,
-    page(ctx, "member", async (visit) => await playground(ctx, visit, { talk: empty(visit) })),
+    page(
+      ctx,
+      "member",
+      async (request) => await playground(ctx, request, { talk: empty(request) }),
+    ),
   );
   app.post(
     address,
-    action(ctx, "member", async (form, visit) => {
+    action(ctx, "member", async (form, request) => {
       const talk = readTalk(form);
-      if (isWrong(talk)) return { ...await playground(ctx, visit, { talk }), status: 400 };
-      return await playground(ctx, visit, await wholeAnswer(ctx, visit, talk));
+      if (isWrong(talk)) return { ...await playground(ctx, request, { talk }), status: 400 };
+      return await playground(ctx, request, await wholeAnswer(ctx, request, talk));
     }, maxFormBytes),
   );
   app.post(
     `${address}/stream`,
-    action(ctx, "member", (form, visit) => {
+    action(ctx, "member", (form, request) => {
       const talk = readTalk(form);
-      const events = isWrong(talk) ? refused(talk) : answered(ctx, visit, talk);
+      const events = isWrong(talk) ? refused(talk) : answered(ctx, request, talk);
       return new Response(eventLines(events), {
         headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
       });
@@ -50,39 +54,44 @@ export function playgroundRoutes(app: Hono, ctx: PageContext): void {
   );
   app.post(
     `${address}/code`,
-    action(ctx, "member", async (form, visit) => {
+    action(ctx, "member", async (form, request) => {
       const talk = readTalk(form);
       const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
       const prompt = form.text("prompt");
-      return await playground(ctx, visit, { talk: unsaid(talk, prompt), prompt, code });
+      return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
     }, maxFormBytes),
   );
 }
 
-async function playground(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const groups = await ctx.playground.models(visit.session.account.id);
+async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
+  const groups = await ctx.playground.models(request.session.account.id);
   const example = ctx.exampleModel();
   return {
     title: "Playground",
     section: "playground",
     lead: "Calls from here are charged, limited and recorded as those of your applications are.",
     scripts: ["playground.js"],
-    body: <PlaygroundBody groups={groups} example={example} shown={shown} csrf={visit.csrf} />,
+    body: <PlaygroundBody groups={groups} example={example} shown={shown} csrf={request.csrf} />,
   };
 }
 
-function empty(visit: PageRequest): Talk {
-  const model = visit.query("model") ?? "";
-  return { request: { model, system: "", turns: [] }, temperature: "", maxTokens: "", wrong: {} };
+function empty(request: PageRequest): Talk {
+  const model = request.query("model") ?? "";
+  return {
+    request: { model, system: "", turns: [] },
+    temperature: "",
+    maxTokens: "",
+    fieldErrors: {},
+  };
 }
 
 function isWrong(talk: Talk): boolean {
-  if (hasNoPrompt(talk)) talk.wrong.prompt ??= "Write a message.";
-  return Object.keys(talk.wrong).length > 0;
+  if (hasNoPrompt(talk)) talk.fieldErrors.prompt ??= "Write a message.";
+  return Object.keys(talk.fieldErrors).length > 0;
 }
 
 /** The call that the last answer came from, or the next one would come from. */
-function lastCall(request: PersonRequest): PersonRequest {
+function lastCall(request: PlaygroundRequest): PlaygroundRequest {
   const last = request.turns.findLastIndex(({ role }) => role === "user");
   return last === -1 ? request : { ...request, turns: request.turns.slice(0, last + 1) };
 }
@@ -95,24 +104,24 @@ function unsaid(talk: Talk, prompt: string): Talk {
 
 function answered(
   ctx: PageContext,
-  visit: PageRequest,
-  { request }: Talk,
+  page: PageRequest,
+  talk: Talk,
 ): AsyncIterable<LineEvent> {
-  const { account, person } = visit.session;
+  const { account, person } = page.session;
   return figuresOf(ctx.playground.send({
-    ...{ account: account satisfies Account, personId: person.id, request },
-    signal: visit.signal,
+    ...{ account: account satisfies Account, personId: person.id, request: talk.request },
+    signal: page.signal,
   }));
 }
 
 async function* refused(talk: Talk): AsyncGenerator<LineEvent> {
-  for (const message of Object.values(talk.wrong)) yield { kind: "error", message };
+  for (const message of Object.values(talk.fieldErrors)) yield { kind: "error", message };
 }
 
-async function wholeAnswer(ctx: PageContext, visit: PageRequest, talk: Talk): Promise<Shown> {
+async function wholeAnswer(ctx: PageContext, request: PageRequest, talk: Talk): Promise<Shown> {
   let [text, reasoning] = ["", ""];
   const shown: Shown = { talk };
-  for await (const event of answered(ctx, visit, talk)) {
+  for await (const event of answered(ctx, request, talk)) {
     if (event.kind === "text") text += event.text;
     if (event.kind === "reasoning") reasoning += event.text;
     if (event.kind === "error") shown.problem = event.message;

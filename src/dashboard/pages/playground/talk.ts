@@ -1,14 +1,18 @@
-import { type Effort, efforts, type PersonRequest } from "../../../playground/playground_calls.ts";
+import {
+  type Effort,
+  efforts,
+  type PlaygroundRequest,
+} from "../../../playground/playground_calls.ts";
 import type { Form } from "../../form.ts";
 
 /** A conversation as the form holds it, for the form to be shown again. */
 export interface Talk {
-  request: PersonRequest;
+  request: PlaygroundRequest;
   /** The numbers as they were typed. */
   temperature: string;
   maxTokens: string;
   /** What is wrong, by field. */
-  wrong: Partial<Record<TalkField, string>>;
+  fieldErrors: Partial<Record<TalkField, string>>;
 }
 
 export type TalkField = "model" | "prompt" | "temperature" | "token_limit" | "effort" | "turns";
@@ -19,33 +23,33 @@ const maxTurns = 200;
 
 /** Reads the form: earlier turns as `role` and `content`, the next one as `prompt`. */
 export function readTalk(form: Form): Talk {
-  const wrong: Talk["wrong"] = {};
+  const fieldErrors: Talk["fieldErrors"] = {};
   const { role = [], content = [] } = form.values();
   const turns = role.map((one, at) => ({
     role: one === "assistant" ? "assistant" as const : "user" as const,
     text: content[at] ?? "",
   }));
   if (role.length !== content.length || turns.length > maxTurns) {
-    wrong.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
+    fieldErrors.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
   }
   const prompt = form.text("prompt");
   const texts = [form.text("system"), prompt, ...content];
   if (texts.some((text) => text.length > maxTextLength)) {
-    wrong.prompt = `A message takes at most ${maxTextLength} characters.`;
+    fieldErrors.prompt = `A message takes at most ${maxTextLength} characters.`;
   }
   const model = form.text("model");
-  if (model === "") wrong.model = "Pick a model.";
+  if (model === "") fieldErrors.model = "Pick a model.";
   const temperature = form.text("temperature");
   const maxTokens = form.text("token_limit");
-  const request: PersonRequest = {
+  const request: PlaygroundRequest = {
     model,
     system: form.text("system"),
     turns: prompt === "" ? turns : [...turns, { role: "user", text: prompt }],
-    temperature: numberOf(temperature, "temperature", wrong),
-    maxOutputTokens: numberOf(maxTokens, "token_limit", wrong),
-    effort: effortOf(form.text("effort"), wrong),
+    temperature: numberOf(temperature, "temperature", fieldErrors),
+    maxOutputTokens: numberOf(maxTokens, "token_limit", fieldErrors),
+    effort: effortOf(form.text("effort"), fieldErrors),
   };
-  return { request, temperature, maxTokens, wrong };
+  return { request, temperature, maxTokens, fieldErrors };
 }
 
 /** What there is to be said is missing. */
@@ -61,19 +65,19 @@ const limits = {
 function numberOf(
   text: string,
   field: keyof typeof limits,
-  wrong: Talk["wrong"],
+  fieldErrors: Talk["fieldErrors"],
 ): number | undefined {
   if (text === "") return undefined;
   const { pattern, max, says } = limits[field];
   const value = Number(text);
   if (pattern.test(text) && value <= max) return value;
-  wrong[field] = says;
+  fieldErrors[field] = says;
   return undefined;
 }
 
-function effortOf(text: string, wrong: Talk["wrong"]): Effort | undefined {
+function effortOf(text: string, fieldErrors: Talk["fieldErrors"]): Effort | undefined {
   if (text === "") return undefined;
   const effort = efforts.find((one) => one === text);
-  if (!effort) wrong.effort = `One of ${efforts.join(", ")}.`;
+  if (!effort) fieldErrors.effort = `One of ${efforts.join(", ")}.`;
   return effort;
 }

@@ -12,7 +12,7 @@ Deno.test("a form becomes the conversation that it shows", () => {
     ...[["token_limit", "100"], ["effort", "low"], ["role", "user"], ["content", "Hi"]] as const,
     ...[["role", "assistant"], ["content", " Hello.\n"], ["prompt", "Who are you?"]] as const,
   ]);
-  assert.deepEqual(talk.wrong, {});
+  assert.deepEqual(talk.fieldErrors, {});
   assert.deepEqual(talk.request, {
     ...{ model: "vendor-b/gpt-4.1", system: "Be brief.", temperature: 0.7 },
     ...{ maxOutputTokens: 100, effort: "low" },
@@ -30,6 +30,6 @@ Deno.test("each wrong field is named in words", () => {
     ...[["role", "user"], ["prompt", "x".repeat(200_001)]] as const,
   ]);
   const fields = ["effort", "model", "prompt", "temperature", "token_limit", "turns"];
-  assert.deepEqual(Object.keys(talk.wrong).sort(), fields);
+  assert.deepEqual(Object.keys(talk.fieldErrors).sort(), fields);
   assert.ok(hasNoPrompt(read([["prompt", "  "], ["model", "m"]])));
 });

@@ -1,6 +1,5 @@
 import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
-import { MessageText } from "../../message_text.tsx";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";
@@ -58,7 +57,7 @@ function NoModels() {
 }
 
 function Conversation({ shown }: { shown: Shown }) {
-  const { talk: { request: { turns }, wrong }, prompt, problem, figures, reasoning } = shown;
+  const { talk: { request: { turns }, fieldErrors }, prompt, problem, figures, reasoning } = shown;
   const last = turns.length - 1;
   return (
     <div class="conversation">
@@ -88,12 +87,14 @@ function Conversation({ shown }: { shown: Shown }) {
           rows={3}
           maxlength={maxTextLength}
           placeholder="Write a message"
-          {...describedBy("prompt", { hint: true, error: wrong.prompt !== undefined })}
+          {...describedBy("prompt", { hint: true, error: fieldErrors.prompt !== undefined })}
         >
           {prompt ?? ""}
         </textarea>
-        {wrong.prompt === undefined ? null : <p class="error" id="prompt-error">{wrong.prompt}</p>}
-        {wrong.turns === undefined ? null : <p class="error">{wrong.turns}</p>}
+        {fieldErrors.prompt === undefined
+          ? null
+          : <p class="error" id="prompt-error">{fieldErrors.prompt}</p>}
+        {fieldErrors.turns === undefined ? null : <p class="error">{fieldErrors.turns}</p>}
         <div class="buttons">
           <button type="submit" class="button button-primary" id="send">Send</button>
           <button type="button" class="button" id="stop" hidden>Stop</button>
@@ -132,23 +133,23 @@ function Turn(
   );
 }
 
-function Took({ figures: { id, words } }: { figures: Figures }) {
+function Took({ figures: { id, summary } }: { figures: Figures }) {
   return (
     <>
-      {words} {id === null ? null : <a href={`/dashboard/interactions/${id}`}>Interaction</a>}
+      {summary} {id === null ? null : <a href={`/dashboard/interactions/${id}`}>Interaction</a>}
     </>
   );
 }
 
 function Settings({ groups, example, shown: { talk } }: ViewProps) {
-  const { request, temperature, maxTokens, wrong } = talk;
+  const { request, temperature, maxTokens, fieldErrors } = talk;
   const all = groups.flatMap(({ models }) => models);
   const chosen = all.includes(request.model)
     ? request.model
     : all.find((one) => one === example) ?? all[0];
   return (
     <div class="panel settings">
-      <Field id="model" label="Model" error={wrong.model}>
+      <Field id="model" label="Model" error={fieldErrors.model}>
         <select id="model" name="model">
           {groups.map(({ title, models }) => (
             <optgroup label={title}>
@@ -163,7 +164,7 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
         </textarea>
       </Field>
       <div class="columns">
-        <Field id="temperature" label="Temperature" error={wrong.temperature}>
+        <Field id="temperature" label="Temperature" error={fieldErrors.temperature}>
           <input
             id="temperature"
             name="temperature"
@@ -171,10 +172,10 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
             inputmode="decimal"
             placeholder="default"
             value={temperature}
-            {...describedBy("temperature", { error: wrong.temperature !== undefined })}
+            {...describedBy("temperature", { error: fieldErrors.temperature !== undefined })}
           />
         </Field>
-        <Field id="token_limit" label="Token limit" error={wrong.token_limit}>
+        <Field id="token_limit" label="Token limit" error={fieldErrors.token_limit}>
           <input
             id="token_limit"
             name="token_limit"
@@ -182,11 +183,11 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
             inputmode="numeric"
             placeholder="default"
             value={maxTokens}
-            {...describedBy("token_limit", { error: wrong.token_limit !== undefined })}
+            {...describedBy("token_limit", { error: fieldErrors.token_limit !== undefined })}
           />
         </Field>
       </div>
-      <Field id="effort" label="Reasoning effort" error={wrong.effort}>
+      <Field id="effort" label="Reasoning effort" error={fieldErrors.effort}>
         <select id="effort" name="effort">
           <option value="">The model's default</option>
           {efforts.map((one) => <option value={one} selected={one === request.effort}>{one}
@@ -198,4 +199,29 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
       </button>
     </div>
   );
+}
+
+/** What somebody said, as text: blocks between fences as code, the rest with its line ends. */
+function MessageText({ text }: { text: string }) {
+  return (
+    <>
+      {partsOf(text).map(({ isCode, text }) =>
+        isCode
+          ? <pre class="said-code" tabindex={0} aria-label="Code"><code>{text}</code></pre>
+          : <div class="said-text">{text}</div>
+      )}
+    </>
+  );
+}
+
+/** The same as `partsOf` in assets/playground.js. */
+function partsOf(text: string): { isCode: boolean; text: string }[] {
+  return text.split(/^```/m).map((part, at) => {
+    const isCode = at % 2 === 1;
+    // What stands behind a fence names a language.
+    return {
+      isCode,
+      text: (isCode ? part.replace(/^[^\n]*\n?/, "") : part).replace(/^\n|\n$/g, ""),
+    };
+  }).filter((part) => part.text !== "");
 }

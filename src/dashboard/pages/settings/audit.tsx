@@ -10,10 +10,10 @@ const pageRows = 50;
 export function auditRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/audit",
-    page(ctx, "viewer", async (visit) => {
-      const asked = visit.query("before") ?? "";
+    page(ctx, "viewer", async (request) => {
+      const asked = request.query("before") ?? "";
       const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
-      const rows = await ctx.audit.list(visit.session.account.id, {
+      const rows = await ctx.audit.list(request.session.account.id, {
         before,
         limit: pageRows + 1,
       });
@@ -21,13 +21,13 @@ export function auditRoutes(app: Hono, ctx: PageContext): void {
         title: "Settings",
         section: "settings",
         tabs: settingsTabs("audit"),
-        body: <AuditTable rows={rows} visit={visit} />,
+        body: <AuditTable rows={rows} request={request} />,
       };
     }),
   );
 }
 
-function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: PageRequest }) {
+function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: PageRequest }) {
   if (rows.length === 0) {
     return (
       <Empty title="Nothing happened yet">
@@ -50,7 +50,7 @@ function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: PageReq
         {shown.map((row) => (
           <tr>
             <td class="nowrap">
-              <Time at={row.at} now={visit.now} />
+              <Time at={row.at} now={request.now} />
             </td>
             <td>{row.actor.name}</td>
             <td class="nowrap">

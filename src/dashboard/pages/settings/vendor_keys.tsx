@@ -18,13 +18,13 @@ const address = "/dashboard/settings/vendor-keys";
 
 /** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
 export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit, {})));
-  app.post(`${address}/:vendor`, action(ctx, "owner", (form, visit) => set(ctx, form, visit)));
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request, {})));
+  app.post(`${address}/:vendor`, action(ctx, "owner", (form, request) => set(ctx, form, request)));
   app.post(
     `${address}/:vendor/test`,
-    action(ctx, "owner", async (_form, visit) => {
-      const vendor = vendorOf(ctx, visit);
-      const key = await ctx.storedVendorKey(visit.session.account.id, vendor.label);
+    action(ctx, "owner", async (_form, request) => {
+      const vendor = vendorOf(ctx, request);
+      const key = await ctx.storedVendorKey(request.session.account.id, vendor.label);
       if (!key) throw new NotFound();
       const test = await ctx.testVendorKey(vendor.label, key);
       const kind = test.kind === "works" ? "done" : "failed";
@@ -33,23 +33,23 @@ export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
   );
   app.get(
     `${address}/:vendor/remove`,
-    page(ctx, "owner", async (visit) => {
-      const vendor = vendorOf(ctx, visit);
-      const stored = await storedKeys(ctx, visit);
+    page(ctx, "owner", async (request) => {
+      const vendor = vendorOf(ctx, request);
+      const stored = await storedKeys(ctx, request);
       if (!stored.has(vendor.label)) throw new NotFound();
       return {
         title: "Remove vendor API key",
         section: "settings",
-        body: <RemoveForm vendor={vendor} csrf={visit.csrf} />,
+        body: <RemoveForm vendor={vendor} csrf={request.csrf} />,
       };
     }),
   );
   app.post(
     `${address}/:vendor/remove`,
-    action(ctx, "owner", async (_form, visit) => {
-      const { label } = vendorOf(ctx, visit);
-      const note = visit.note("vendor_key.removed", label);
-      await ctx.vendorKeys.remove(visit.session.account.id, label, note);
+    action(ctx, "owner", async (_form, request) => {
+      const { label } = vendorOf(ctx, request);
+      const note = request.note("vendor_key.removed", label);
+      await ctx.vendorKeys.remove(request.session.account.id, label, note);
       await ctx.vendorKeysChanged();
       const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
       return { to: address, notice: { kind: "done", text } };
@@ -58,9 +58,9 @@ export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
 }
 
 /** A key is tried before it is stored: a wrong one would stop the account's calls. */
-async function set(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const { label } = vendorOf(ctx, visit);
-  const again = (text: string) => listPage(ctx, visit, { [label]: text });
+async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  const { label } = vendorOf(ctx, request);
+  const again = (text: string) => listPage(ctx, request, { [label]: text });
   let value;
   try {
     value = parseVendorKey(form.text("key"));
@@ -73,10 +73,10 @@ async function set(ctx: PageContext, form: Form, visit: PageRequest): Promise<Ou
     return { ...await again(`Not stored: ${verdict(test)}`), status: 400 };
   }
   await ctx.vendorKeys.set(
-    visit.session.account.id,
+    request.session.account.id,
     label,
     value,
-    ({ lastFour }) => visit.note("vendor_key.set", label, `…${lastFour}`),
+    ({ lastFour }) => request.note("vendor_key.set", label, `…${lastFour}`),
   );
   await ctx.vendorKeysChanged();
   const what = test ? verdict(test) : "It was not tested.";
@@ -92,26 +92,26 @@ function verdict(test: VendorKeyTest): string {
   return `The key could not be tested: ${test.reason}`;
 }
 
-function vendorOf(ctx: PageContext, visit: PageRequest): KeyVendor {
-  const vendor = ctx.keyVendors.find(({ label }) => label === visit.param("vendor"));
+function vendorOf(ctx: PageContext, request: PageRequest): KeyVendor {
+  const vendor = ctx.keyVendors.find(({ label }) => label === request.param("vendor"));
   if (!vendor) throw new NotFound();
   return vendor;
 }
 
 async function storedKeys(
   ctx: PageContext,
-  visit: PageRequest,
+  request: PageRequest,
 ): Promise<Map<string, StoredVendorKey>> {
-  const keys = await ctx.vendorKeys.list(visit.session.account.id);
+  const keys = await ctx.vendorKeys.list(request.session.account.id);
   return new Map(keys.map((key) => [key.vendor, key]));
 }
 
 async function listPage(
   ctx: PageContext,
-  visit: PageRequest,
-  wrong: Readonly<Record<string, string>>,
+  request: PageRequest,
+  fieldErrors: Readonly<Record<string, string>>,
 ) {
-  const stored = await storedKeys(ctx, visit);
+  const stored = await storedKeys(ctx, request);
   return {
     title: "Settings",
     section: "settings" as const,
@@ -128,8 +128,8 @@ async function listPage(
             <VendorCard
               vendor={vendor}
               stored={stored.get(vendor.label)}
-              error={wrong[vendor.label]}
-              visit={visit}
+              error={fieldErrors[vendor.label]}
+              request={request}
             />
           ))}
         </ul>
@@ -142,15 +142,15 @@ interface CardProps {
   vendor: KeyVendor;
   stored: StoredVendorKey | undefined;
   error: string | undefined;
-  visit: PageRequest;
+  request: PageRequest;
 }
 
-function VendorCard({ vendor, stored, error, visit }: CardProps) {
+function VendorCard({ vendor, stored, error, request }: CardProps) {
   return (
     <li class="panel">
       <div class="card-head">
         <div>
-          <h3>{[vendor.label, ...vendor.names].join(" · ")}</h3>
+          <h3>{[...vendor.names, vendor.label].join(" · ")}</h3>
           <p class="muted">{vendor.kind}</p>
         </div>
         {stored ? <Badge tone="good">Your key</Badge> : <Badge tone="neutral">Service's key</Badge>}
@@ -160,24 +160,24 @@ function VendorCard({ vendor, stored, error, visit }: CardProps) {
           <p>
             <code>{`…${stored.lastFour}`}</code>{" "}
             <span class="muted">
-              set <Time at={stored.changedAt} now={visit.now} />
+              set <Time at={stored.changedAt} now={request.now} />
             </span>
           </p>
         )
         : null}
-      {visit.may("owner")
-        ? <KeyForms vendor={vendor} stored={stored} error={error} visit={visit} />
+      {request.may("owner")
+        ? <KeyForms vendor={vendor} stored={stored} error={error} request={request} />
         : null}
     </li>
   );
 }
 
-function KeyForms({ vendor, stored, error, visit }: CardProps) {
+function KeyForms({ vendor, stored, error, request }: CardProps) {
   const id = `key-${vendor.label}`;
   const action = `${address}/${vendor.label}`;
   return (
     <>
-      <PostForm action={action} csrf={visit.csrf} class="inline">
+      <PostForm action={action} csrf={request.csrf} class="inline">
         <label for={id}>{stored ? "Replace by" : "API key"}</label>
         <input
           id={id}
@@ -203,7 +203,7 @@ function KeyForms({ vendor, stored, error, visit }: CardProps) {
       {stored
         ? (
           <div class="buttons">
-            <PostForm action={`${action}/test`} csrf={visit.csrf}>
+            <PostForm action={`${action}/test`} csrf={request.csrf}>
               <button type="submit" class="button button-small">
                 Test<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
               </button>

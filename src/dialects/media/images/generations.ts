@@ -116,7 +116,7 @@ function check(ask: ImageAsk, family: Family): void {
   if (ask.references.length > 0 && !family.hasEdits) {
     throw new Fault("invalid_value", {
       param: "images",
-      message: `images: ${ask.model} changes no pictures; gpt-image models do.`,
+      message: `images: ${ask.model} does not support image editing; gpt-image models do.`,
     });
   }
   if (ask.background === "transparent" && ask.format === "jpeg") {

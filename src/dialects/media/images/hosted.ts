@@ -27,7 +27,7 @@ function encode(ask: ImageAsk): EncodedImages {
   if (ask.references.length > 0) {
     throw new Fault("invalid_value", {
       param: "images",
-      message: "images: this vendor changes no pictures.",
+      message: "images: this vendor does not support image editing.",
     });
   }
   if (ask.format === "webp") {

@@ -2,7 +2,7 @@ import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
-import { isVendorTool } from "./foreign.ts";
+import { isVendorTool } from "./request/unsupported_fields.ts";
 
 const url: KnownFieldSet = { url: true, detail: true };
 

@@ -1,19 +1,31 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { readChatRequest, spliceChatRequest, spliceChatSteps } from "./request.ts";
-import type { Translator } from "../../kernel/translator.ts";
-import { decodeChatRequest, decodeChatSteps } from "./decode_request.ts";
-import { encodeChatRequest, encodeChatSteps } from "./encode_request.ts";
-import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
-import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
-import { ChatStreamEncoder } from "./stream_encoder.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
 import { hostedWork } from "./hosted.ts";
-import { chatMediaFields } from "./media_fields.ts";
-import { readToolDemand } from "./tool_demand.ts";
+import { mediaFields, needsInline } from "./media.ts";
+import { upstreamPath } from "./models.ts";
+import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
+import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { readRequest, readToolDemand, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
+import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
-/** Chat completions (protocols/chat-completions.md). */
-export const chat: Dialect & Translator = {
+/** Chat completions: OpenAI's first API, which most vendors offer. */
+export const chat: Dialect = {
   name: "chat",
-  mediaFields: chatMediaFields,
+  readRequest,
+  spliceRequest,
+  spliceRequestSteps,
+  decodeRequest,
+  decodeRequestSteps,
+  encodeRequest,
+  encodeRequestSteps,
+  hostedWork,
+  upstreamPath,
+  mediaFields,
+  needsInline,
+  asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   answerFields: [
     "functions",
     "metadata",
@@ -25,29 +37,17 @@ export const chat: Dialect & Translator = {
     "tools",
   ],
   usageMember: "usage",
-  readRequest: readChatRequest,
-  spliceRequest: spliceChatRequest,
-  hostedWork,
-  spliceSteps: spliceChatSteps,
-  upstreamPath: () => "/chat/completions",
-  streamDecoder: (quirks, choices) => new ChatStreamDecoder(quirks, choices),
-  decodeAnswer: decodeChatAnswer,
-  encodeAnswer: encodeChatAnswer,
-  errorFrame: chatErrorFrame,
+  readRawUsage: readUsage,
+  decodeAnswer,
+  encodeAnswer,
+  createStreamDecoder,
+  createStreamEncoder,
+  errorFrame,
   toolDemand: readToolDemand,
-  asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),
     without({ stream_options: _, ...request }) {
       return request;
     },
   },
-  decodeRequest: decodeChatRequest,
-  decodeSteps: decodeChatSteps,
-  encodeRequest: encodeChatRequest,
-  encodeSteps: encodeChatSteps,
-  encodeWhole: encodeWholeChat,
-  // Pictures and videos go by address; documents and sound only as data (translation.md §11).
-  needsInline: ({ kind }) => kind === "file" || kind === "audio",
-  streamEncoder: (context) => new ChatStreamEncoder(context),
 };

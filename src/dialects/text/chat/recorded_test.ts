@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import { SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeChatAnswer } from "./response.ts";
-import { ChatStreamDecoder } from "./stream.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
 
 /**
  * Real answers of real vendors. The folder lies beside the checkout where we build; elsewhere
@@ -94,7 +94,7 @@ const encode = (lines: readonly string[]) =>
 
 function decodeBytes(pieces: readonly Uint8Array[], additiveReasoning: boolean) {
   const splitter = new SseSplitter({ maxEventBytes: 1 << 20 });
-  const decoder = new ChatStreamDecoder({ additiveReasoning });
+  const decoder = createStreamDecoder({ additiveReasoning });
   const events: CanonicalEvent[] = [];
   for (const piece of pieces) {
     for (const event of splitter.push(piece)) events.push(...decoder.decode(event).events);
@@ -121,7 +121,7 @@ for (const { name, text } of recorded(".json")) {
   Deno.test(`recorded answer ${name} keeps its words, calls and counts`, () => {
     const json: unknown = JSON.parse(text);
     const additiveReasoning = isAdditive(name);
-    const answer = foldEvents(decodeChatAnswer(json, { additiveReasoning }));
+    const answer = foldEvents(decodeAnswer(json, { additiveReasoning }));
     agrees(answer, rawFacts([json]), additiveReasoning);
   });
 }

@@ -12,12 +12,12 @@ import type {
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { writeAnnotation } from "./extras.ts";
-import { asksOldShape, oldFinish } from "./old_shape.ts";
-import { encodeLogprob } from "./response.ts";
-import { chatErrorFrame } from "./stream.ts";
-import { writeChatUsage } from "./usage.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
+import { writeAnnotation } from "./answer/extras.ts";
+import { asksOldShape, oldFinish } from "./answer/old_shape.ts";
+import { encodeLogprob } from "./answer_encoder.ts";
+import { errors } from "../../../../contracts/kernel/errors.ts";
+import { writeUsage } from "./usage.ts";
 
 interface OpenBlock {
   content: BlockKind;
@@ -35,8 +35,12 @@ interface Choice {
   said: TextUnits;
 }
 
+export function createStreamEncoder(context: AnswerContext): StreamEncoder {
+  return new ChatStreamEncoder(context);
+}
+
 /** Writes a streamed chat answer (chat-completions.md §4.3, translation.md §13 "→C writer"). */
-export class ChatStreamEncoder implements StreamEncoder {
+class ChatStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
   #model: string;
@@ -86,13 +90,13 @@ export class ChatStreamEncoder implements StreamEncoder {
     // A caller that asked for usage gets its chunk, even where the vendor counted nothing.
     const usage = this.#usage ?? this.#estimate.usage;
     const last = this.#context.showUsage
-      ? this.#frame({ choices: [], usage: writeChatUsage(usage) })
+      ? this.#frame({ choices: [], usage: writeUsage(usage) })
       : "";
     return last + "data: [DONE]\n\n";
   }
 
   fail(fault: Fault): string {
-    return chatErrorFrame(fault);
+    return errorFrame(fault);
   }
 
   keepAlive(): string {
@@ -208,4 +212,15 @@ export class ChatStreamEncoder implements StreamEncoder {
       })
     }\n\n`;
   }
+}
+
+/** Ends a stream with an error: no `[DONE]` follows, which would say success (§5.1). */
+export function errorFrame(fault: Fault): string {
+  const error = {
+    message: fault.message,
+    type: errors[fault.code].type,
+    code: fault.code,
+    param: fault.param ?? null,
+  };
+  return `data: ${JSON.stringify({ error })}\n\n`;
 }

@@ -7,7 +7,7 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
  * Reads a chat `usage` object (chat-completions.md §4.2) into the neutral form of
  * translation.md §9; undefined when it holds no numbers.
  */
-export function readChatUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
+export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
   if (!isRecord(raw) || miscounts(raw, "prompt_tokens", "completion_tokens")) return undefined;
   const prompt = count(raw.prompt_tokens);
   const completion = count(raw.completion_tokens);
@@ -72,7 +72,7 @@ function present<K extends string>(key: K, value: number | undefined): { [P in K
 }
 
 /** Writes usage as a chat `usage` object; totals are recomputed, never copied. */
-export function writeChatUsage(usage: Usage): Record<string, unknown> {
+export function writeUsage(usage: Usage): Record<string, unknown> {
   const promptDetails = {
     ...named("cached_tokens", usage.cacheRead),
     ...named("cache_write_tokens", sum(usage.cacheWrite, usage.cacheWriteLong)),

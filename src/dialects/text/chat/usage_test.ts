@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Usage } from "../../../shared/usage.ts";
-import { readChatUsage, writeChatUsage } from "./usage.ts";
+import { readUsage, writeUsage } from "./usage.ts";
 
 interface Row {
   name: string;
@@ -123,7 +123,7 @@ const rows: Row[] = [
 
 for (const { name, raw, additive = false, read } of rows) {
   Deno.test(`usage is read: ${name}`, () => {
-    assert.deepEqual(readChatUsage(raw, { additiveReasoning: additive }), { ...read, raw });
+    assert.deepEqual(readUsage(raw, { additiveReasoning: additive }), { ...read, raw });
   });
 }
 
@@ -144,7 +144,7 @@ for (
   ]
 ) {
   Deno.test(`${JSON.stringify(raw)} is no usage`, () => {
-    assert.equal(readChatUsage(raw, {}), undefined);
+    assert.equal(readUsage(raw, {}), undefined);
   });
 }
 
@@ -188,11 +188,11 @@ const written: [string, Usage, Record<string, unknown>][] = [
   ],
 ];
 for (const [name, usage, json] of written) {
-  Deno.test(`usage is written: ${name}`, () => assert.deepEqual(writeChatUsage(usage), json));
+  Deno.test(`usage is written: ${name}`, () => assert.deepEqual(writeUsage(usage), json));
 }
 
 Deno.test("pitfall 110: what is written can be read again, streamed or whole", () => {
   const usage: Usage = { input: 1000, output: 20, cacheRead: 800, reasoning: 5 };
-  const raw = writeChatUsage(usage);
-  assert.deepEqual(readChatUsage(raw, {}), { ...usage, raw });
+  const raw = writeUsage(usage);
+  assert.deepEqual(readUsage(raw, {}), { ...usage, raw });
 });

@@ -9,8 +9,8 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { camelCase } from "./reader.ts";
-import { isOwnFile } from "./file_address.ts";
+import { camelCase } from "./request/fields.ts";
+import { isOwnFile } from "./media.ts";
 
 /**
  * Tools of this dialect (npm @google/genai 3.1.0, `Tool`). What isn't listed has a price that

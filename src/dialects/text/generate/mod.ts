@@ -1,59 +1,47 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import type { Translator } from "../../kernel/translator.ts";
-import {
-  countedRequest,
-  countTokensBody,
-  readTokenCount,
-  writeTokenCount,
-} from "./count_tokens.ts";
-import { decodeGenerateAnswer } from "./answer.ts";
-import { decodeGenerateRequest, decodeGenerateSteps } from "./decode_request.ts";
-import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
-import { encodeGenerateRequest, encodeGenerateSteps } from "./encode_request.ts";
-import { readGenerateRequest, spliceGenerateRequest, spliceGenerateSteps } from "./facts.ts";
-import { staysAddress } from "./file_address.ts";
-import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
-import { countTokensPath, generatePath } from "./path.ts";
-import { GenerateStreamDecoder } from "./stream_decoder.ts";
-import { GenerateStreamEncoder } from "./stream_encoder.ts";
+import { ArrayReframer } from "./answer/framing.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
+import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
-import { generateMediaFields } from "./media_fields.ts";
+import { mediaFields, needsInline } from "./media.ts";
+import { upstreamPath } from "./models.ts";
+import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
+import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
+import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
 /**
- * Native content generation (protocols/generate-content.md). Model and streaming stand in the path
- * of this dialect: `readRequest` and `decodeRequest` take the JSON body with the members `model` and
- * `stream` added, and `encodeRequest` gives a body without them.
+ * Generate content: Google's API. Model and streaming stand in the path of this dialect:
+ * `readRequest` and `decodeRequest` take the JSON body with the members `model` and `stream` added,
+ * and `encodeRequest` gives a body without them.
  */
-export const generate: Dialect & Translator = {
+export const generate: Dialect = {
   name: "generate",
-  mediaFields: generateMediaFields,
+  readRequest,
+  spliceRequest,
+  spliceRequestSteps,
+  decodeRequest,
+  decodeRequestSteps,
+  encodeRequest,
+  encodeRequestSteps,
+  hostedWork,
+  upstreamPath,
+  mediaFields,
+  needsInline,
+  asking: { modelInPath: true, streaming: [], drop: [], set: [] },
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",
-  readRequest: readGenerateRequest,
-  spliceRequest: spliceGenerateRequest,
-  hostedWork,
-  spliceSteps: spliceGenerateSteps,
-  upstreamPath: generatePath,
-  streamDecoder: () => new GenerateStreamDecoder(),
-  decodeAnswer: decodeGenerateAnswer,
-  encodeAnswer: encodeGenerateAnswer,
-  errorFrame: (fault) => failedStream(sseFraming, fault),
+  readRawUsage: (raw) => readUsage(raw),
+  decodeAnswer,
+  encodeAnswer,
+  createStreamDecoder,
+  createStreamEncoder,
+  errorFrame,
+  counting,
   reframe: () => new ArrayReframer(),
-  asking: { modelInPath: true, streaming: [], drop: [], set: [] },
-  counting: {
-    path: countTokensPath,
-    requestBody: countTokensBody,
-    read: readTokenCount,
-    counted: countedRequest,
-    write: writeTokenCount,
-  },
-  needsInline: (_part, url) => !staysAddress(url),
-  decodeRequest: decodeGenerateRequest,
-  decodeSteps: decodeGenerateSteps,
-  encodeRequest: encodeGenerateRequest,
-  encodeSteps: encodeGenerateSteps,
-  encodeWhole,
-  streamEncoder: (context) => new GenerateStreamEncoder(context),
 };
 
 export { bareModel } from "./models.ts";

@@ -89,7 +89,7 @@ function split(pieces: readonly Uint8Array[]): SseEvent[] {
 }
 
 function decode(events: readonly SseEvent[]): { events: CanonicalEvent[]; complete: boolean } {
-  const decoder = generate.streamDecoder({});
+  const decoder = generate.createStreamDecoder({});
   const decoded = events.flatMap((event) => decoder.decode(event).events);
   const rest = decoder.end();
   return { events: [...decoded, ...rest.events], complete: rest.complete };

@@ -173,7 +173,7 @@ function eventsOf(answer: CanonicalAnswer, dice: Dice): CanonicalEvent[] {
 
 function encodeStream(events: readonly CanonicalEvent[]): string {
   const request = { model: "m", stream: true, contents: [{ parts: [{ text: "x" }] }] };
-  const encoder = generate.streamEncoder({
+  const encoder = generate.createStreamEncoder({
     id: () => "r1",
     created: 0,
     model: "m",
@@ -187,7 +187,7 @@ function encodeStream(events: readonly CanonicalEvent[]): string {
 
 function decodeStream(text: string): { answer: CanonicalAnswer; complete: boolean } {
   const splitter = new SseSplitter({ maxEventBytes: 1e6 });
-  const decoder = generate.streamDecoder({});
+  const decoder = generate.createStreamDecoder({});
   const events = [...splitter.push(new TextEncoder().encode(text)), ...splitter.end()]
     .flatMap((event) => decoder.decode(event).events);
   const rest = decoder.end();
@@ -224,7 +224,7 @@ function someRequest(dice: Dice): CanonicalRequest {
     ...(dice.flip()
       ? { reasoning: { effort: dice.pick(["low", "medium", "high"]), show: true } }
       : {}),
-    foreign: [],
+    unsupported: [],
     paths: {},
   };
 }

@@ -3,13 +3,17 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
-import { AnswerReader } from "./answer_reader.ts";
+import { AnswerReader } from "./answer/answer_reader.ts";
+
+export function createStreamDecoder(): StreamDecoder {
+  return new GenerateStreamDecoder();
+}
 
 /**
  * Decodes a generate stream with `alt=sse` (generate-content.md §5): each event is a whole response
  * that holds only new parts. How candidates ended comes with `end`.
  */
-export class GenerateStreamDecoder implements StreamDecoder {
+class GenerateStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
   #failed = false;
 

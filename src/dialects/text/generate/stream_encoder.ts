@@ -11,19 +11,19 @@ import type {
 } from "../../kernel/canonical.ts";
 import type { Opaque } from "../../kernel/canonical_request.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import {
   bareEnumText,
   endingOf,
   moveCitation,
   searchQueries,
   wantsBareEnum,
-} from "./encode_answer.ts";
-import { answerPart, isInvalidCall } from "./encode_parts.ts";
-import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
-import { writeGrounding } from "./grounding.ts";
-import { LastPart } from "./last_part.ts";
-import { writeLogprobs } from "./logprobs.ts";
+} from "./answer_encoder.ts";
+import { answerPart, isInvalidCall } from "./answer/encode_parts.ts";
+import { ArrayFraming, failedStream, type Framing, sseFraming } from "./answer/framing.ts";
+import { writeGrounding } from "./answer/grounding.ts";
+import { LastPart } from "./answer/last_part.ts";
+import { writeLogprobs } from "./answer/logprobs.ts";
 import { writeUsage } from "./usage.ts";
 
 interface OpenBlock {
@@ -46,11 +46,20 @@ interface ChoiceState {
   logprobs: TokenLogprob[];
 }
 
+/** Ends a stream of server-sent events with an error. */
+export function errorFrame(fault: Fault): string {
+  return failedStream(sseFraming, fault);
+}
+
+export function createStreamEncoder(context: AnswerContext): StreamEncoder {
+  return new GenerateStreamEncoder(context);
+}
+
 /**
  * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
  * media whole when their block ends, endings and usage in the one last element, with the last part.
  */
-export class GenerateStreamEncoder implements StreamEncoder {
+class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;
   readonly #framing: Framing;
   readonly #bareEnum: boolean;

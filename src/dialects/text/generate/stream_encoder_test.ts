@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import { SseSplitter } from "../../../base/sse.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
-import { ArrayReframer } from "./framing.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
+import { ArrayReframer } from "./answer/framing.ts";
 import { generate } from "./mod.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "gpt-x", created: 1_700_000_000 };
@@ -149,15 +149,15 @@ Deno.test("a failure is the last element, with the status as digits for the clie
     },
   };
   const fault = new Fault("upstream_overloaded");
-  const sse = generate.streamEncoder(context());
+  const sse = generate.createStreamEncoder(context());
   // The end without a blank line makes the official client throw.
   assert.equal(sse.fail(fault), `data: ${JSON.stringify(expected)}\r\n\r\n: the stream failed`);
   assert.equal(generate.errorFrame(fault), sse.fail(fault));
-  const array = generate.streamEncoder(context({ jsonArray: true }));
+  const array = generate.createStreamEncoder(context({ jsonArray: true }));
   const before = block(0, { kind: "text" }, "ab").map((event) => array.encode(event)).join("");
   const elements = JSON.parse(before + array.fail(fault));
   assert.deepEqual([elements.length, elements[2]], [3, expected], "what was said is all there");
-  const early = generate.streamEncoder(context({ jsonArray: true }));
+  const early = generate.createStreamEncoder(context({ jsonArray: true }));
   assert.deepEqual(JSON.parse(early.fail(fault)), [expected]);
 });
 
@@ -187,7 +187,7 @@ Deno.test("a caller who asked for one word of a list gets the bare word", () => 
   const [elements] = write(events, { body });
   const parts = elements.flatMap(({ candidates }) => candidates[0]!.content.parts);
   assert.equal(parts.map((part) => (part as { text: string }).text).join(""), "red");
-  const whole = generate.encodeWhole({
+  const whole = generate.encodeAnswer({
     id: undefined,
     model: undefined,
     created: undefined,
@@ -245,7 +245,7 @@ function write(
   events: readonly CanonicalEvent[],
   changes: Partial<AnswerContext> = {},
 ): [Element[], string] {
-  const encoder = generate.streamEncoder(context(changes));
+  const encoder = generate.createStreamEncoder(context(changes));
   const text = events.map((event) => encoder.encode(event)).join("") + encoder.end();
   if (changes.jsonArray) return [JSON.parse(text), text];
   const elements = text.split("\r\n\r\n").filter((one) => one !== "").map((event) => {

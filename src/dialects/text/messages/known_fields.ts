@@ -1,7 +1,7 @@
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
-import { isSearchTool } from "./decode_tools.ts";
+import { isSearchTool } from "./request/decode_tools.ts";
 
 const { cache_control } = knownMark;
 

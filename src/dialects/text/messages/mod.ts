@@ -1,40 +1,41 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import type { Translator } from "../../kernel/translator.ts";
-import { counting } from "./count_tokens.ts";
-import { decodeMessagesAnswer } from "./answer.ts";
-import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts";
-import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
-import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
-import { errorEvent } from "./error_event.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
+import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
-import { naming } from "./name_model.ts";
-import { readMessagesRequest, spliceMessagesRequest, spliceMessagesSteps } from "./request.ts";
-import { MessagesStreamDecoder } from "./stream_decoder.ts";
-import { MessagesStreamEncoder } from "./stream_encoder.ts";
-import { messagesMediaFields } from "./media_fields.ts";
+import { mediaFields, needsInline } from "./media.ts";
+import { upstreamPath } from "./models.ts";
+import { naming } from "./naming.ts";
+import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
+import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
+import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
-/** Messages (protocols/messages.md). */
-export const messages: Dialect & Translator = {
+/** Messages: Anthropic's API. */
+export const messages: Dialect = {
   name: "messages",
-  mediaFields: messagesMediaFields,
+  readRequest,
+  spliceRequest,
+  spliceRequestSteps,
+  decodeRequest,
+  decodeRequestSteps,
+  encodeRequest,
+  encodeRequestSteps,
+  hostedWork,
+  upstreamPath,
+  mediaFields,
+  needsInline,
+  asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   usageMember: "usage",
-  readRequest: readMessagesRequest,
-  spliceRequest: spliceMessagesRequest,
-  hostedWork,
-  spliceSteps: spliceMessagesSteps,
-  upstreamPath: () => "/messages",
-  streamDecoder: () => new MessagesStreamDecoder(),
-  decodeAnswer: decodeMessagesAnswer,
-  encodeAnswer: encodeMessagesAnswer,
-  errorFrame: errorEvent,
-  asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
+  readRawUsage: (raw) => readUsage(raw),
+  decodeAnswer,
+  encodeAnswer,
+  createStreamDecoder,
+  createStreamEncoder,
+  errorFrame,
   counting,
   naming,
-  decodeRequest: decodeMessagesRequest,
-  decodeSteps: decodeMessagesSteps,
-  encodeRequest: encodeMessagesRequest,
-  encodeSteps: encodeMessagesSteps,
-  encodeWhole: encodeWholeMessage,
-  streamEncoder: (context) => new MessagesStreamEncoder(context),
 };

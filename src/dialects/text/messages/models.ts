@@ -1,4 +1,7 @@
-import { messagesModels, type ModelFacts, unknownClaude, unknownModel } from "./model_table.ts";
+/** The same path for every model. */
+export function upstreamPath(): string {
+  return "/messages";
+}
 
 /**
  * What a model of the messages dialect takes, by its name (messages.md §8): the longest name of the
@@ -12,3 +15,102 @@ export function modelFacts(model: string): ModelFacts {
   }
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
 }
+
+/** What one model takes (messages.md §8). */
+export interface ModelFacts {
+  /** Limit of the output in tokens; undefined where nobody knows. */
+  maxOutputTokens: number | undefined;
+  /** `output_config.format` and strict tools. */
+  structuredOutput: boolean;
+  /** temperature, top_p, top_k. */
+  sampling: boolean;
+  /** Takes `top_p` beside `temperature`. */
+  bothSamplings: boolean;
+  /** `thinking.enabled` with a budget. */
+  budget: boolean;
+  /** `thinking.adaptive` with `output_config.effort`. */
+  adaptive: boolean;
+  /** Effort `xhigh`, below `max`. */
+  xhigh: boolean;
+  /** How thinking is switched off; undefined where it can't be, or where there is none. */
+  off: "disabled" | "between_tools" | undefined;
+  /** `tool_choice` any and tool. */
+  forcedTools: boolean;
+  /** The vendor's own web search. */
+  webSearch: boolean;
+  /** A prompt shorter than this many tokens is not cached (the vendor's page on prompt caching). */
+  leastCached: number;
+}
+
+const newest: ModelFacts = {
+  maxOutputTokens: 128_000,
+  structuredOutput: true,
+  sampling: false,
+  bothSamplings: false,
+  budget: false,
+  adaptive: true,
+  xhigh: true,
+  off: undefined,
+  forcedTools: true,
+  webSearch: true,
+  leastCached: 1024,
+};
+
+const fifth: ModelFacts = { ...newest, budget: true, off: "disabled" };
+const generation46: ModelFacts = { ...fifth, sampling: true, xhigh: false };
+const generation45: ModelFacts = { ...generation46, maxOutputTokens: 64_000, adaptive: false };
+const generation40: ModelFacts = {
+  ...generation45,
+  structuredOutput: false,
+  bothSamplings: true,
+};
+const third: ModelFacts = {
+  ...generation40,
+  maxOutputTokens: 4_096,
+  budget: false,
+  off: undefined,
+  webSearch: false,
+  leastCached: 2048,
+};
+
+/** Part of a model's name → what it takes. */
+export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
+  ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
+  ["opus-5-5", { ...newest, forcedTools: false }],
+  ["haiku-5-5", { ...newest, off: "disabled" }],
+  ["opus-5", { ...fifth, leastCached: 512 }],
+  ["fable-5-1", { ...newest, forcedTools: false, leastCached: 512 }],
+  ["fable-5", { ...newest, leastCached: 512 }],
+  ["opus-4-7", { ...fifth, leastCached: 2048 }],
+  ["opus-4-8", fifth],
+  ["sonnet-5", fifth],
+  ["sonnet-4-6", generation46],
+  ["opus-4-6", { ...generation46, leastCached: 4096 }],
+  ["sonnet-4-5", generation45],
+  ["opus-4-5", { ...generation45, leastCached: 4096 }],
+  ["haiku-4-5", { ...generation45, leastCached: 4096 }],
+  ["opus-4-1", { ...generation45, maxOutputTokens: 32_000 }],
+  ["sonnet-4", generation40],
+  ["opus-4", { ...generation40, maxOutputTokens: 32_000 }],
+  [
+    "claude-3-7",
+    {
+      ...third,
+      maxOutputTokens: 8_192,
+      budget: true,
+      off: "disabled",
+      webSearch: true,
+      leastCached: 1024,
+    },
+  ],
+  ["claude-3-5", { ...third, maxOutputTokens: 8_192, webSearch: true }],
+  ["claude-3", third],
+  ["claude-2", third],
+  ["claude-instant", third],
+];
+
+/** A newer model of the family than the table knows. */
+export const unknownClaude: ModelFacts = fifth;
+
+/** A model of another maker behind the dialect: only what every such server takes is relied on. */
+export const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };

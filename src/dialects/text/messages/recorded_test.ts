@@ -5,7 +5,7 @@ import { MessagesSamples } from "../../../../tests/support/messages_samples.ts";
 import { type SseEvent, SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -79,7 +79,7 @@ function checkWhole(json: Json): void {
   const answer = foldEvents(messages.decodeAnswer(json, {}));
   assert.deepEqual(saidBy(answer), said);
   checkUsage(answer, json.usage as Json);
-  const again = messages.encodeWhole(answer, context);
+  const again = messages.encodeAnswer(answer, context);
   assert.deepEqual(plain(foldEvents(messages.decodeAnswer(again, {}))), plain(answer));
 }
 
@@ -99,7 +99,7 @@ function checkStream(payloads: readonly Json[]): void {
 const cap = { maxEventBytes: 1_000_000 };
 
 function decode(incoming: readonly SseEvent[]): { events: CanonicalEvent[]; complete: boolean } {
-  const decoder = messages.streamDecoder({});
+  const decoder = messages.createStreamDecoder({});
   const events = incoming.flatMap((event) => decoder.decode(event).events);
   const rest = decoder.end();
   return { events: [...events, ...rest.events], complete: rest.complete };
@@ -169,7 +169,7 @@ function checkResplit(bytes: Uint8Array, events: readonly CanonicalEvent[]): voi
 
 /** Cut anywhere before it said how it ended, it is never complete. */
 function checkCuts(payloads: readonly Json[], frames: readonly string[]): void {
-  const decoder = messages.streamDecoder({});
+  const decoder = messages.createStreamDecoder({});
   const splitter = new SseSplitter(cap);
   let finished = false;
   for (const [index, frame] of frames.entries()) {
@@ -193,7 +193,7 @@ function checkCuts(payloads: readonly Json[], frames: readonly string[]): void {
 
 /** Written as stream and as a whole, it is still the same answer. */
 function checkAgain(answer: CanonicalAnswer, events: readonly CanonicalEvent[]): void {
-  const encoder = messages.streamEncoder(context);
+  const encoder = messages.createStreamEncoder(context);
   const text = events.map((event) => encoder.encode(event)).join("") + encoder.end();
   assert.equal(messagesEvents(text).at(-1)?.type, "message_stop");
   const again = decode(new SseSplitter(cap).push(new TextEncoder().encode(text)));

@@ -6,7 +6,7 @@ import { acceptedByMessagesVendor } from "../../../../tests/support/messages_ven
 import { SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
 
 const context: AnswerContext = {
@@ -32,13 +32,13 @@ function plain(answer: CanonicalAnswer): unknown {
 }
 
 function encodeStream(events: readonly CanonicalEvent[]): string {
-  const encoder = messages.streamEncoder(context);
+  const encoder = messages.createStreamEncoder(context);
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
 }
 
 function decodeStream(bytes: readonly Uint8Array[]): CanonicalEvent[] {
   const splitter = new SseSplitter({ maxEventBytes: 1_000_000 });
-  const decoder = messages.streamDecoder({});
+  const decoder = messages.createStreamDecoder({});
   const incoming = [...bytes.flatMap((one) => splitter.push(one)), ...splitter.end()];
   const events = incoming.flatMap((event) => decoder.decode(event).events);
   const rest = decoder.end();
@@ -68,7 +68,7 @@ Deno.test("300 made-up answers survive the stream, grammatical and however it is
 Deno.test("300 made-up answers survive as a whole, and stream and whole agree", () => {
   for (let seed = 1; seed <= 300; seed++) {
     const answer = foldEvents(new MessagesSamples(seed).answer());
-    const whole = messages.encodeWhole(answer, context);
+    const whole = messages.encodeAnswer(answer, context);
     const back = foldEvents(messages.decodeAnswer(whole, {}));
     assert.deepEqual(plain(back), plain(answer), `seed ${seed}`);
     const recorded = foldEvents(messages.decodeAnswer(messages.encodeAnswer(answer), {}));

@@ -3,14 +3,18 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
-import { AnswerReader } from "./answer_reader.ts";
-import { UnreadableBlocks } from "./block_reader.ts";
+import { AnswerReader } from "./answer/answer_reader.ts";
+import { UnreadableBlocks } from "./answer/block_reader.ts";
+
+export function createStreamDecoder(): StreamDecoder {
+  return new MessagesStreamDecoder();
+}
 
 /**
  * Decodes a messages stream (messages.md §5). Pings, unknown events and unknown deltas are
  * nothing; a repeated `message_start` is ignored, one of another message is a failure.
  */
-export class MessagesStreamDecoder implements StreamDecoder {
+class MessagesStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
   #stopped = false;
   #failed = false;

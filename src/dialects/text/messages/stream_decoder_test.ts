@@ -44,7 +44,7 @@ interface Decoded {
 }
 
 function decode(payloads: readonly (Json | string)[]): Decoded {
-  const decoder = messages.streamDecoder({});
+  const decoder = messages.createStreamDecoder({});
   const events: CanonicalEvent[] = [];
   let terminal = false;
   for (const payload of payloads) {

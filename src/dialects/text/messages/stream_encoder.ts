@@ -11,20 +11,24 @@ import type {
 } from "../../kernel/canonical.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { BlockQueue } from "./block_queue.ts";
-import { stopDetails } from "./encode_answer.ts";
-import { errorEvent } from "./error_event.ts";
-import { writeStopReason } from "./finish.ts";
-import { sseEvent } from "./sse_event.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
+import { BlockQueue } from "./answer/block_queue.ts";
+import { stopDetails } from "./answer_encoder.ts";
+import { writeFinishReason } from "./finish_reason.ts";
+import { sseEvent } from "./answer/sse_event.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
+import { type ErrorCode, errors } from "../../../../contracts/kernel/errors.ts";
+
+export function createStreamEncoder(context: AnswerContext): StreamEncoder {
+  return new MessagesStreamEncoder(context);
+}
 
 /**
  * Writes one streamed answer (messages.md §5): one `message_start`, blocks one after the other,
  * then `message_delta` and `message_stop`. How it ended is held until the end, since usage may come
  * after the finish (translation.md §13). Only the first of several choices can be said.
  */
-export class MessagesStreamEncoder implements StreamEncoder {
+class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #blocks: BlockQueue;
   readonly #estimate: EstimatedUsage;
@@ -69,7 +73,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
         type: "message_delta",
         delta: {
           stop_reason: this.#refusal === ""
-            ? writeStopReason(this.#finish, sawToolCall)
+            ? writeFinishReason(this.#finish, sawToolCall)
             : "refusal",
           stop_sequence: this.#finish?.stopSequence ?? null,
           stop_details: stopDetails(this.#refusal, this.#finish?.reason),
@@ -80,7 +84,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   fail(fault: Fault): string {
-    return errorEvent(fault);
+    return errorFrame(fault);
   }
 
   keepAlive(): string {
@@ -127,4 +131,23 @@ function lifetimes(usage: Usage): Record<string, unknown> {
   return usage.cacheWriteLong === undefined
     ? {}
     : { cache_creation: writeUsage(usage).cache_creation };
+}
+
+/** Ends a stream with the dialect's own error event (messages.md §5, §6); nothing follows it. */
+export function errorFrame(fault: Fault): string {
+  const { vendorDetails: details } = fault;
+  const error = {
+    type: errorType(fault.code),
+    message: fault.message,
+    code: fault.code,
+    ...(details ? { details } : {}),
+  };
+  return sseEvent({ type: "error", error, request_id: null });
+}
+
+/** The dialect has a closed list of types. */
+function errorType(code: ErrorCode): string {
+  if (code === "request_too_large") return "request_too_large";
+  const { type } = errors[code];
+  return type === "upstream_error" ? "api_error" : type;
 }

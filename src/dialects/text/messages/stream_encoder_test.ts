@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { messagesEvents } from "../../../../tests/support/grammar/events.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BlockKind, CanonicalEvent } from "../../kernel/canonical.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -41,7 +41,7 @@ function finish(reason: "stop" | "length" | "tool_calls" | "content_filter"): Ca
 }
 
 function stream(events: readonly CanonicalEvent[], changes: Partial<AnswerContext> = {}): string {
-  const encoder = messages.streamEncoder({ ...context, ...changes });
+  const encoder = messages.createStreamEncoder({ ...context, ...changes });
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
 }
 
@@ -279,7 +279,7 @@ Deno.test("only the first of several answers is told, and media as a note", () =
 });
 
 Deno.test("a failure is the dialect's error event and nothing after it", () => {
-  const encoder = messages.streamEncoder(context);
+  const encoder = messages.createStreamEncoder(context);
   const sent = encoder.encode(start) + encoder.encode(begin(0, { kind: "text" })) +
     encoder.encode(say(0, "half")) + encoder.fail(new Fault("upstream_stream_truncated"));
   assert.deepEqual(messagesEvents(sent).at(-1), {
@@ -296,7 +296,7 @@ Deno.test("a failure is the dialect's error event and nothing after it", () => {
 });
 
 Deno.test("every event is sent as soon as it can be", () => {
-  const encoder = messages.streamEncoder(context);
+  const encoder = messages.createStreamEncoder(context);
   assert.match(encoder.encode(start), /^event: message_start\n/);
   assert.equal(encoder.encode(begin(0, { kind: "text" })), "");
   assert.match(encoder.encode(say(0, "a")), /content_block_start[^]*text_delta/);

@@ -1,7 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
-import { defined } from "./shape.ts";
+import { defined } from "./request/fields.ts";
 
 /**
  * Reads a messages `usage` object (messages.md §3) into the neutral form of translation.md §9;

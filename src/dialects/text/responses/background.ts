@@ -2,9 +2,9 @@ import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.
 import { Fault } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { writeFailure } from "./failure.ts";
-import { wrong } from "./fields.ts";
-import { responseObject } from "./response_object.ts";
+import { writeFailure } from "./answer/failure.ts";
+import { wrong } from "./request/fields.ts";
+import { responseObject } from "./answer/response_object.ts";
 
 /** Calls with `background: true` (responses.md §8). */
 export const background: BackgroundForm = {
@@ -13,7 +13,7 @@ export const background: BackgroundForm = {
     const members = topLevelMembers(bodyText);
     if (!members) throw new Fault("invalid_json");
     const twice = members.duplicates[0];
-    if (twice !== undefined) throw wrong(twice, "the field is there twice");
+    if (twice !== undefined) throw wrong(twice, "duplicate field");
     const text = splice(
       bodyText,
       changeMembers(bodyText, members.range, {

@@ -18,7 +18,7 @@ import {
   storedOutput,
   unsealedIds,
   withoutUnsealedReasoning,
-} from "./state.ts";
+} from "./conversation/state.ts";
 
 /** How a stored response is continued (responses.md §7), for the gateway. */
 export const conversation: Conversation = {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { conversation } from "./conversation.ts";
-import { decodeRequest } from "./decode_request.ts";
+import { decodeRequest } from "./request_decoder.ts";
 
 const call = { type: "function_call", id: "fc_1", call_id: "c1", name: "f", arguments: "{}" };
 const answer = { id: "resp_1", status: "completed", output: [call] };

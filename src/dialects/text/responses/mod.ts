@@ -1,25 +1,40 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import type { Translator } from "../../kernel/translator.ts";
+import { wholeOf } from "./answer/terminal_event.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
-import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
-import { decodeRequest, decodeSteps } from "./decode_request.ts";
-import { encodeRequest, encodeSteps } from "./encode_request.ts";
-import { errorFrame } from "./failure.ts";
+import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
-import { readRequest } from "./request.ts";
-import { fitToModel, withoutRefused } from "./refused_extras.ts";
-import { spliceRequest, spliceSteps } from "./splice.ts";
-import { stateless } from "./stateless.ts";
-import { ResponsesStreamDecoder } from "./stream_decoder.ts";
-import { wholeOf } from "./terminal_event.ts";
-import { ResponsesStreamEncoder } from "./stream_encoder.ts";
-import { responsesMediaFields } from "./media_fields.ts";
+import { mediaFields, needsInline } from "./media.ts";
+import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
+import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
+import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
+import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
-/** Responses (protocols/responses.md). The state between calls is in `state.ts`. */
-export const responses: Dialect & Translator = {
+/** Responses: OpenAI's second API. The state between calls is in `conversation/state.ts`. */
+export const responses: Dialect = {
   name: "responses",
-  mediaFields: responsesMediaFields,
+  readRequest,
+  spliceRequest,
+  spliceRequestSteps,
+  decodeRequest,
+  decodeRequestSteps,
+  encodeRequest,
+  encodeRequestSteps,
+  hostedWork,
+  upstreamPath,
+  mediaFields,
+  needsInline,
+  asking: {
+    modelInPath: false,
+    streaming: ["stream", "stream_options"],
+    drop: ["store", "background"],
+    set: [["store", "false"]],
+  },
   answerFields: [
     "metadata",
     "model",
@@ -31,31 +46,16 @@ export const responses: Dialect & Translator = {
     "tools",
   ],
   usageMember: "usage",
-  readRequest,
-  spliceRequest,
-  hostedWork,
-  stateless,
-  spliceSteps,
-  upstreamPath: () => "/responses",
-  streamDecoder: (quirks) => new ResponsesStreamDecoder(quirks),
+  readRawUsage: (raw, quirks) => readUsage({ usage: raw }, quirks),
   decodeAnswer,
   encodeAnswer,
-  errorFrame: (fault) => errorFrame(fault),
-  wholeOf,
-  asking: {
-    modelInPath: false,
-    streaming: ["stream", "stream_options"],
-    drop: ["store", "background"],
-    set: [["store", "false"]],
-  },
-  conversation,
+  createStreamDecoder,
+  createStreamEncoder,
+  errorFrame,
   background,
+  conversation,
+  stateless,
+  wholeOf,
   fitToModel,
   withoutRefused,
-  decodeRequest,
-  decodeSteps,
-  encodeRequest,
-  encodeSteps,
-  encodeWhole,
-  streamEncoder: (context) => new ResponsesStreamEncoder(context),
 };

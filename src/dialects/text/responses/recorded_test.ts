@@ -4,13 +4,14 @@ import { SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { decodeAnswer, encodeWhole } from "./answer.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
 import {
   contextOf,
   decodeStream,
   encodeStream,
 } from "../../../../tests/support/responses_fixtures.ts";
-import { ResponsesStreamDecoder } from "./stream_decoder.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
 
 /** Recorded real answers lie beside a developer's checkout; elsewhere these tests are left out. */
@@ -96,7 +97,7 @@ for (const file of files.filter((one) => one.endsWith(".json"))) {
     checkUsage(answer, json);
     checkStructure(events);
     const { usage: _, ...again } = saidBy(
-      foldEvents(decodeAnswer(JSON.parse(JSON.stringify(encodeWhole(answer, contextOf()))), {})),
+      foldEvents(decodeAnswer(JSON.parse(JSON.stringify(encodeAnswer(answer, contextOf()))), {})),
     );
     const { usage: __, ...expected } = expectedOf(json);
     assert.deepEqual(again, expected);
@@ -143,7 +144,7 @@ for (const file of files.filter((one) => one.endsWith(".chunks.txt"))) {
 
 function decodeBytes(bytes: Uint8Array, seed: number): CanonicalEvent[] {
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
-  const decoder = new ResponsesStreamDecoder({});
+  const decoder = createStreamDecoder({});
   const events: CanonicalEvent[] = [];
   let state = seed;
   for (let at = 0; at < bytes.length;) {

@@ -3,9 +3,10 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts"
 import type { CanonicalRequest, MediaPart, Part, Turn } from "../../kernel/canonical_request.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeAnswer, encodeWhole } from "./answer.ts";
-import { decodeRequest } from "./decode_request.ts";
-import { encodeRequest } from "./encode_request.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
 import {
   contextOf,
   decodeStream,
@@ -66,7 +67,7 @@ function requestOf(random: Random): CanonicalRequest {
     system: random.many(0, 2, () => ({ text: random.text(), path: "" })),
     turns,
     tools,
-    foreign: [],
+    unsupported: [],
     ...(tools.length > 0
       ? {
         ...random.maybe(50, () => ({ toolChoice: toolChoiceOf(random, tools[0]!.name) })),
@@ -311,7 +312,7 @@ Deno.test("a whole answer says the same as its stream", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const events = answerOf(new Random(seed));
     const whole = JSON.parse(
-      JSON.stringify(encodeWhole(foldEvents(events), contextOf())),
+      JSON.stringify(encodeAnswer(foldEvents(events), contextOf())),
     ) as unknown;
     const answer = foldEvents(decodeAnswer(whole, {}));
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);

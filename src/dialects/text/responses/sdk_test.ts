@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { contextOf, encodeStream } from "../../../../tests/support/responses_fixtures.ts";
 import { Fault } from "../../../shared/fault.ts";
-import { ResponsesStreamEncoder } from "./stream_encoder.ts";
+import { createStreamEncoder } from "./stream_encoder.ts";
 
 /** The official client, which checks ids, places and order strictly, reads what we write. */
 function clientOf(text: string): OpenAI {
@@ -70,7 +70,7 @@ Deno.test("the official client reads a stream of every kind of block", async () 
 });
 
 Deno.test("the official client sees a failed response, and an error before the start", async () => {
-  const encoder = new ResponsesStreamEncoder(contextOf());
+  const encoder = createStreamEncoder(contextOf());
   const text = [start, ...block(0, { kind: "text" }, "half an answer")].slice(0, 3)
     .map((event) => encoder.encode(event)).join("") + encoder.fail(new Fault("upstream_timeout"));
   const stream = await clientOf(text).responses.create({ model: "m", input: "hi", stream: true });
@@ -81,7 +81,7 @@ Deno.test("the official client sees a failed response, and an error before the s
   }
   assert.equal(types.at(-1), "response.failed");
 
-  const alone = new ResponsesStreamEncoder(contextOf()).fail(new Fault("upstream_overloaded"));
+  const alone = createStreamEncoder(contextOf()).fail(new Fault("upstream_overloaded"));
   const failing = await clientOf(alone).responses.create({ model: "m", input: "x", stream: true });
   await assert.rejects(async () => {
     for await (const _ of failing);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { writeEnvelope } from "./envelope.ts";
-import { readRequest } from "./request.ts";
+import { writeEnvelope } from "./conversation/envelope.ts";
+import { readRequest } from "./splice.ts";
 import { spliceRequest } from "./splice.ts";
 
 function spliced(text: string, model = "up"): string {

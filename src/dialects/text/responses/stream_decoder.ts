@@ -4,18 +4,22 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
-import { readFailure } from "./failure.ts";
-import { itemTypeOf } from "./item_reader.ts";
-import { OutputReader } from "./output_reader.ts";
-import { endingEvents, startEvent } from "./response_reader.ts";
+import { readFailure } from "./answer/failure.ts";
+import { itemTypeOf } from "./answer/item_reader.ts";
+import { OutputReader } from "./answer/output_reader.ts";
+import { endingEvents, startEvent } from "./answer/response_reader.ts";
 import { readUsage } from "./usage.ts";
+
+export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
+  return new ResponsesStreamDecoder(quirks);
+}
 
 /**
  * Decodes a responses stream (responses.md §5), tolerant of what servers do differently: missing
  * `added` and `delta` events, gaps in the sequence numbers, which are not looked at, an end marker,
  * errors flat and nested. The terminal event ends the answer; what comes after it is not read.
  */
-export class ResponsesStreamDecoder implements StreamDecoder {
+class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
   readonly #output = new OutputReader();
   #started = false;

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { decodeStream, sse } from "../../../../tests/support/responses_fixtures.ts";
-import { ResponsesStreamDecoder } from "./stream_decoder.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
 
 const created = {
   type: "response.created",
@@ -187,7 +187,7 @@ Deno.test("a stream that ends without a terminal event is not complete, marker o
 });
 
 Deno.test("the terminal event alone is terminal", () => {
-  const decoder = new ResponsesStreamDecoder({});
+  const decoder = createStreamDecoder({});
   assert.ok(!decoder.decode(sse(created)).terminal);
   assert.ok(!decoder.decode(sse("[DONE]")).terminal);
   assert.ok(decoder.decode(sse(completed())).terminal);

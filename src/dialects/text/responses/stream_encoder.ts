@@ -4,17 +4,21 @@ import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { errorFrame, writeFailure } from "./failure.ts";
-import { writeEnding } from "./finish.ts";
-import { OutputWriter } from "./output_writer.ts";
-import { responseObject, type ResponseState } from "./response_object.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
+import { writeFailure } from "./answer/failure.ts";
+import { writeFinishReason } from "./finish_reason.ts";
+import { OutputWriter } from "./answer/output_writer.ts";
+import { responseObject, type ResponseState } from "./answer/response_object.ts";
+
+export function createStreamEncoder(context: AnswerContext): StreamEncoder {
+  return new ResponsesStreamEncoder(context);
+}
 
 /**
  * Writes a streamed answer (responses.md §5, translation.md §13 "→R writer"): the life of the
  * response around the life of its items, numbered without gaps, under one response id.
  */
-export class ResponsesStreamEncoder implements StreamEncoder {
+class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
   readonly #writer: OutputWriter;
@@ -61,7 +65,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   end(): string {
     this.#open();
     this.#end(this.#finish);
-    const { status } = writeEnding(this.#finish);
+    const { status } = writeFinishReason(this.#finish);
     this.#writer.requireContent(status);
     this.#usage ??= this.#estimate.usage;
     this.#tellLife(status, { type: "ended", reason: this.#finish });
@@ -82,7 +86,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   /** What is open when the answer ends was cut short exactly if the answer was. */
   #end(reason: FinishReason | undefined): void {
     this.#finish = reason;
-    this.#writer.close(writeEnding(reason).status);
+    this.#writer.close(writeFinishReason(reason).status);
   }
 
   #open(): void {
@@ -115,4 +119,21 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#frames = [];
     return text;
   }
+}
+
+/**
+ * An `error` event, for streams whose response object isn't known: flat as the schema has it, and
+ * nested as clients meet it.
+ */
+export function errorFrame(fault: Fault, sequenceNumber = 0): string {
+  const error = writeFailure(fault);
+  const data = {
+    type: "error",
+    code: fault.code,
+    message: fault.message,
+    param: fault.param ?? null,
+    error,
+    sequence_number: sequenceNumber,
+  };
+  return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { contextOf, encodeStream } from "../../../../tests/support/responses_fixtures.ts";
-import { ResponsesStreamEncoder } from "./stream_encoder.ts";
+import { createStreamEncoder } from "./stream_encoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "real-model", created: 1 };
@@ -90,7 +90,7 @@ Deno.test("calls whose pieces overlap leave one after the other, whole", () => {
 });
 
 Deno.test("every piece of text leaves at once", () => {
-  const encoder = new ResponsesStreamEncoder(contextOf());
+  const encoder = createStreamEncoder(contextOf());
   const [begin] = block(0, { kind: "text" });
   assert.match(encoder.encode(start), /response\.created[^]*response\.in_progress/);
   assert.match(encoder.encode(begin!), /output_item\.added[^]*content_part\.added/);
@@ -161,7 +161,7 @@ Deno.test("a custom call is an item of its own kind", () => {
 });
 
 Deno.test("a failure mid-stream is response.failed under the same id, open items incomplete", () => {
-  const encoder = new ResponsesStreamEncoder(contextOf());
+  const encoder = createStreamEncoder(contextOf());
   const [begin] = block(0, { kind: "text" });
   const text = encoder.encode(start) + encoder.encode(begin!) + encoder.encode(delta(0, "half")) +
     encoder.fail(new Fault("upstream_stream_truncated"));
@@ -181,7 +181,7 @@ Deno.test("a failure mid-stream is response.failed under the same id, open items
 });
 
 Deno.test("a failure before the start is one error event", () => {
-  const encoder = new ResponsesStreamEncoder(contextOf());
+  const encoder = createStreamEncoder(contextOf());
   const [event] = responsesEvents(encoder.fail(new Fault("upstream_overloaded")));
   assert.equal(event!.type, "error");
   assert.equal(event!.code, "upstream_overloaded");
@@ -249,7 +249,7 @@ Deno.test("further answers and sound, which the dialect can't say, leave no trac
 });
 
 Deno.test("reasoning is done when its block ends, so that its seal doesn't wait", () => {
-  const encoder = new ResponsesStreamEncoder(contextOf());
+  const encoder = createStreamEncoder(contextOf());
   const told = [start, ...block(0, { kind: "reasoning" }, "hm")]
     .map((event) => encoder.encode(event));
   assert.match(told.at(-1)!, /response\.output_item\.done/);

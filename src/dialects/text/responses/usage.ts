@@ -1,7 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
-import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
+import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**

@@ -1,10 +1,10 @@
-import type { Interaction } from "../../../shared/interaction.ts";
+import type { SettledCall } from "../../../shared/interaction.ts";
 import type { StoredResponse, StoredResponseStore } from "../../../shared/stored_response.ts";
 import type { Queryable, SqlRow } from "../../../database/database.ts";
 import { endBackground } from "../../../background/store/background_end.ts";
 import { sanitizeText } from "../../../database/sanitize_text.ts";
 
-/** Kept answers on PostgreSQL, served or embedded. */
+/** Stored responses on PostgreSQL, served or embedded. */
 export function createStoredResponses(database: Queryable): StoredResponseStore {
   return {
     async findResponse(accountId, responseId) {
@@ -55,7 +55,7 @@ const responseColumns = "response_id, transaction_id, input_items, answer, item_
 /** Writes what the rows' calls keep; part of the transaction that writes the rows. */
 export async function insertStoredResponses(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<void> {
   const unwanted = await endBackground(tx, rows);
   const responses = rows.flatMap((row) => {
@@ -108,7 +108,7 @@ function readResponse(row: SqlRow): StoredResponse {
   };
 }
 
-function ownerOf(row: Interaction) {
+function ownerOf(row: SettledCall) {
   return {
     account_id: row.accountId,
     transaction_id: row.transactionId,

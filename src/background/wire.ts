@@ -1,0 +1,39 @@
+// Apart from its user: only the composition root builds a subject with its store.
+import type { Database } from "../database/database.ts";
+import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import type { ReadMeasure } from "../shared/metrics.ts";
+import { type Background, createBackground } from "./background.ts";
+import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
+import { createBackgroundCalls } from "./store/background.ts";
+
+/** Where background calls live, and who works on them. */
+export interface BackgroundServices {
+  background: Background;
+  backgroundRunner: BackgroundRunner;
+  backgroundGauges: Readonly<Record<string, ReadMeasure>>;
+}
+
+export function createBackgroundServices(
+  deps: Omit<BackgroundRunnerDeps, "store"> & {
+    database: Database;
+    processId: string;
+    /** Unfinished calls of an account. */
+    perAccount: number;
+    kept: StoredResponseCache;
+    newId: () => string;
+  },
+): BackgroundServices {
+  const { database, processId, newId, ...runnerDeps } = deps;
+  const store = createBackgroundCalls(database, { processId, run: newId() });
+  const runner = new BackgroundRunner({ ...runnerDeps, store });
+  return {
+    background: createBackground({ ...runnerDeps, store, runner, newTransactionId: newId }),
+    backgroundRunner: runner,
+    backgroundGauges: {
+      gateway_background_calls: {
+        help: "Background calls that this process works on or will",
+        read: () => runner.count,
+      },
+    },
+  };
+}

@@ -1,0 +1,35 @@
+// Apart from its user: only the composition root builds a subject with its store.
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import type { Ledger } from "./ledger.ts";
+import { createReservations, type Reservations } from "./reservations.ts";
+import { createSpendCaps, type SpendCaps } from "./spend_cap.ts";
+import { createSpend } from "./store/spend.ts";
+
+/** What calls are paid from: credit, and the caps of keys. */
+export interface CreditServices {
+  reservations: Reservations;
+  spendCaps: SpendCaps;
+}
+
+export function createCredit(
+  { database, ledger, processId, leaseSeconds, clock, log, newId }: {
+    database: Database;
+    ledger: Ledger;
+    /** Names this process's leases over restarts. */
+    processId: string;
+    leaseSeconds: number;
+    clock: Clock;
+    log: Log;
+    newId: () => string;
+  },
+): CreditServices {
+  const shared = database.kind === "postgres";
+  return {
+    reservations: createReservations({
+      ...{ ledger, clock, log, newId, processId, leaseSeconds, shared },
+    }),
+    spendCaps: createSpendCaps({ store: createSpend(database), clock }),
+  };
+}

@@ -1,0 +1,109 @@
+import { programFile } from "../base/program_files.ts";
+import { systemClock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Database, Queryable } from "./database.ts";
+import { type Migration, readMigrations } from "./migration_file.ts";
+
+/** Rows of one batch, so that nobody waits long for one of them. */
+const rowsPerBatch = 1000;
+
+/**
+ * The statement of a backfill step gets $1, where the last batch ended (empty before the first), and
+ * $2, how many rows a batch has; it returns one row with `position` and `rows`. A batch with fewer
+ * rows than it may have is the last: rows that are written meanwhile would otherwise keep it going.
+ */
+type Backfill = Pick<Migration, "version" | "sql">;
+
+/** Notes that a backfill is to be done; part of its step's transaction. */
+export async function startBackfill(tx: Queryable, { version, name }: Migration): Promise<void> {
+  await tx.query("insert into schema_backfills (version, name) values ($1, $2)", [version, name]);
+}
+
+/**
+ * The background job that does the backfills that migrations left: a batch at a time, in one process
+ * at a time, each followed by a pause as long as it took. A process that is killed loses one batch.
+ */
+export async function runBackfills(
+  database: Database,
+  log: Pick<Log, "info">,
+  { read = () => readMigrations(programFile("migrations/")), batchRows = rowsPerBatch } = {},
+): Promise<void> {
+  const waiting = await unfinished(database);
+  if (waiting.length === 0) return;
+  const known = new Map((await read()).map((each) => [each.version, each]));
+  for (const version of waiting) {
+    // That of a newer version is done by the processes of that version.
+    const step = known.get(version);
+    if (!step) continue;
+    for (;;) {
+      const began = systemClock.monotonicMs();
+      const outcome = await runBatch(database, step, batchRows);
+      if (outcome === "busy") break;
+      if (outcome === "done") {
+        log.info("a backfill has ended", { step: step.version, name: step.name });
+        break;
+      }
+      await new Promise((resolve) => setTimeout(resolve, systemClock.monotonicMs() - began));
+    }
+  }
+}
+
+/**
+ * Does the backfills of before a contract step to their end, once more from the beginning: programs
+ * of the version before may have written rows behind the place where they were.
+ */
+export async function completeBackfills(
+  database: Database,
+  steps: readonly Migration[],
+): Promise<void> {
+  for (const step of steps.filter(({ phase }) => phase === "backfill")) {
+    const [restarted] = await database.query(
+      `update schema_backfills set position = '', finished_at = null where version = $1
+       returning version`,
+      [step.version],
+    );
+    if (!restarted) continue;
+    for (;;) {
+      const outcome = await runBatch(database, step, rowsPerBatch);
+      if (outcome === "done") break;
+      // Another process is at it at this moment.
+      if (outcome === "busy") await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+async function unfinished(database: Queryable): Promise<number[]> {
+  const rows = await database.query(
+    "select version from schema_backfills where finished_at is null order by version",
+    [],
+  );
+  return rows.map(({ version }) => Number(version));
+}
+
+/** One transaction holds the batch and its progress. */
+async function runBatch(
+  database: Database,
+  { version, sql }: Backfill,
+  batchRows: number,
+): Promise<"more" | "done" | "busy"> {
+  return await database.transaction(async (tx) => {
+    const [progress] = await tx.query(
+      `select position, finished_at from schema_backfills where version = $1
+       for update skip locked`,
+      [version],
+    );
+    if (!progress) return "busy";
+    if (progress.finished_at !== null) return "done";
+    const [batch] = await tx.query(sql, [String(progress.position), batchRows]);
+    const rows = Number(batch?.rows ?? 0);
+    const isLast = rows < batchRows;
+    await tx.query(
+      `update schema_backfills set rows_done = rows_done + $2::bigint,
+         position = coalesce($3, position),
+         finished_at = case when $4::boolean then clock_timestamp() end
+       where version = $1`,
+      [version, rows, rows === 0 ? null : String(batch!.position), isLast],
+    );
+    return isLast ? "done" : "more";
+  });
+}

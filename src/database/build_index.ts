@@ -1,0 +1,69 @@
+import type { Database } from "./database.ts";
+import type { IndexBuild } from "./migration_file.ts";
+
+/** Runs a statement that needs a lock which others hold: in a transaction, and again. */
+export type WithLock = (statement: string) => Promise<void>;
+
+/**
+ * Builds an index on PostgreSQL while writers go on. What a build that was cut left behind is
+ * dropped and built again; what is there whole stays. PostgreSQL builds none concurrently on a
+ * partitioned table: there each partition gets its own, which is attached to the table's.
+ */
+export async function buildIndex(
+  database: Database,
+  index: IndexBuild,
+  withLock: WithLock,
+): Promise<void> {
+  const [table] = await database.query(
+    "select relkind = 'p' as partitioned from pg_class where oid = to_regclass($1)",
+    [index.table],
+  );
+  if (table?.partitioned !== true) return await buildOne(database, index);
+  if (await stateOf(database, index.name) === "missing") {
+    await withLock(createIndex(index, `on only ${index.table}`));
+  }
+  // A partition that is added meanwhile brings its own, as one that is dropped takes it along.
+  for (const partition of await partitionsWithout(database, index)) {
+    const name = `${index.name}${partition.slice(index.table.length)}`;
+    await buildOne(database, { ...index, name, table: partition });
+    await withLock(`alter index ${index.name} attach partition ${name}`);
+  }
+}
+
+async function buildOne(database: Database, index: IndexBuild): Promise<void> {
+  const state = await stateOf(database, index.name);
+  if (state === "valid") return;
+  if (state === "invalid") await database.query(`drop index concurrently ${index.name}`);
+  await database.query(createIndex(index, `on ${index.table}`, "concurrently "));
+}
+
+/** The statement as it runs where nobody else writes. */
+export function plainIndex(index: IndexBuild): string {
+  return createIndex(index, `on ${index.table}`);
+}
+
+function createIndex({ unique, name, rest }: IndexBuild, on: string, concurrently = ""): string {
+  return `create ${unique ? "unique " : ""}index ${concurrently}${name} ${on} ${rest}`;
+}
+
+async function stateOf(database: Database, name: string): Promise<"missing" | "valid" | "invalid"> {
+  const [row] = await database.query(
+    "select indisvalid as valid from pg_index where indexrelid = to_regclass($1)",
+    [name],
+  );
+  if (!row) return "missing";
+  return row.valid === true ? "valid" : "invalid";
+}
+
+/** Partitions of the index's table that no part of the index stands on. */
+async function partitionsWithout(database: Database, index: IndexBuild): Promise<string[]> {
+  const rows = await database.query(
+    `select p.inhrelid::regclass::text as name from pg_inherits p
+     where p.inhparent = to_regclass($1) and not exists (
+       select from pg_inherits part join pg_index i on i.indexrelid = part.inhrelid
+       where part.inhparent = to_regclass($2) and i.indrelid = p.inhrelid
+     ) order by 1`,
+    [index.table, index.name],
+  );
+  return rows.map(({ name }) => String(name));
+}

@@ -1,0 +1,262 @@
+import type { BlockKind, CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { TextUnits } from "../../../kernel/text_units.ts";
+import { CallIndexes } from "./call_indexes.ts";
+import { readAudio, readCitations, readImages } from "./extras.ts";
+import { readFinishReason } from "../finish_reason.ts";
+
+interface ToolCall {
+  id: string | undefined;
+  name: string | undefined;
+  custom: boolean;
+  /** Set once the block has been opened, which waits for the name. */
+  block: number | undefined;
+  /** Arguments that came before the name. */
+  early: string;
+}
+
+/** Reads the chunks of one choice of a chat stream into canonical events. */
+export class ChoiceReader {
+  finished = false;
+  readonly #choice: number;
+  readonly #nextBlock: { value: number };
+  #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
+  /** All that was said, and where in it the open block begins. */
+  readonly #said = new TextUnits();
+  #from = 0;
+  #sound: number | undefined;
+  readonly #tools = new Map<number, ToolCall>();
+  readonly #indexes = new CallIndexes(this.#tools);
+
+  /** `nextBlock` is shared by the choices of one answer: blocks are counted over all of them. */
+  constructor(choice: number, nextBlock: { value: number }) {
+    this.#choice = choice;
+    this.#nextBlock = nextBlock;
+  }
+
+  /** One entry of a chunk's `choices`. */
+  read(choice: JsonRecord, events: CanonicalEvent[]): void {
+    const delta = isRecord(choice.delta)
+      ? choice.delta
+      : isRecord(choice.message)
+      ? choice.message
+      : {};
+    const reasoning = reasoningText(delta);
+    if (reasoning) this.#text("reasoning", reasoning, events);
+    let logprobs = readLogprobs(choice.logprobs);
+    for (const { kind, text } of contentPieces(delta.content)) {
+      this.#text(kind, text, events, kind === "text" ? logprobs : undefined);
+      if (kind === "text") logprobs = undefined;
+    }
+    this.#extras(delta, events);
+    const refusal = asString(delta.refusal);
+    if (refusal) this.#text("refusal", refusal, events);
+    if (Array.isArray(delta.tool_calls)) {
+      const alone = delta.tool_calls.length === 1;
+      for (const [position, call] of delta.tool_calls.entries()) {
+        if (isRecord(call)) this.#toolCall(call, alone ? undefined : position, events);
+      }
+    }
+    if (isRecord(delta.function_call)) {
+      this.#toolCall({ index: 0, function: delta.function_call }, 0, events);
+    }
+    const raw = asString(choice.finish_reason);
+    if (raw && !this.finished) this.#finish(raw, events);
+  }
+
+  /** Sources, pictures and sound. */
+  #extras(delta: JsonRecord, events: CanonicalEvent[]): void {
+    const audio = readAudio(delta);
+    if (audio?.transcript) this.#text("text", audio.transcript, events);
+    if (audio?.data) this.#audio(audio.id, audio.data, events);
+    if (!Array.isArray(delta.annotations)) return this.#pictures(delta, events);
+    // Sources may come behind other things than the text that they speak of.
+    const isOpen = this.#open?.kind === "text";
+    const from = isOpen ? this.#from : this.#said.length;
+    for (const citation of readCitations(delta, this.#said, from)) {
+      const block = this.#textBlock("text", events);
+      events.push({ type: "citation", choice: this.#choice, block, citation });
+    }
+    this.#pictures(delta, events);
+  }
+
+  #pictures(delta: JsonRecord, events: CanonicalEvent[]): void {
+    for (const { content, data } of readImages(delta)) {
+      const block = this.#start(content, events);
+      this.#delta(block, data, events);
+      events.push({ type: "block-end", choice: this.#choice, block });
+    }
+  }
+
+  /** Pieces of one sound are one block. */
+  #audio(id: string | undefined, data: string, events: CanonicalEvent[]): void {
+    this.#sound ??= this.#start(
+      { kind: "media", media: "audio", mimeType: "audio/wav", id },
+      events,
+    );
+    this.#delta(this.#sound, data, events);
+  }
+
+  /** Closes what is open; called when the stream has ended. */
+  close(events: CanonicalEvent[]): void {
+    this.#closeText(events);
+    if (this.#sound !== undefined) {
+      events.push({ type: "block-end", choice: this.#choice, block: this.#sound });
+      this.#sound = undefined;
+    }
+    for (const tool of this.#tools.values()) {
+      if (tool.block === undefined) this.#openTool(tool, events);
+      events.push({ type: "block-end", choice: this.#choice, block: tool.block! });
+    }
+    this.#tools.clear();
+  }
+
+  #finish(raw: string, events: CanonicalEvent[]): void {
+    const sawToolCall = this.#tools.size > 0;
+    this.close(events);
+    this.finished = true;
+    const reason = readFinishReason(raw, sawToolCall);
+    events.push({
+      type: "finish",
+      choice: this.#choice,
+      reason: reason === "error" ? "stop" : reason,
+      raw,
+    });
+  }
+
+  #text(
+    kind: "text" | "reasoning" | "refusal",
+    text: string,
+    events: CanonicalEvent[],
+    logprobs?: readonly TokenLogprob[],
+  ): void {
+    const block = this.#textBlock(kind, events);
+    events.push({
+      type: "block-delta",
+      choice: this.#choice,
+      block,
+      text,
+      ...(logprobs ? { logprobs } : {}),
+    });
+    if (kind === "text") this.#said.add(text);
+  }
+
+  /** The open block of this kind; another kind's is closed first. */
+  #textBlock(kind: "text" | "reasoning" | "refusal", events: CanonicalEvent[]): number {
+    if (this.#open?.kind !== kind) {
+      this.#closeText(events);
+      this.#open = { kind, block: this.#start({ kind }, events) };
+      this.#from = this.#said.length;
+    }
+    return this.#open.block;
+  }
+
+  #toolCall(call: JsonRecord, position: number | undefined, events: CanonicalEvent[]): void {
+    this.#closeText(events);
+    const custom = isRecord(call.custom);
+    const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
+    const index = this.#indexes.of(call, position, asString(body.name));
+    if (index === undefined) return;
+    const tool = this.#tool(index);
+    tool.id ??= asString(call.id);
+    tool.name ??= asString(body.name);
+    tool.custom ||= custom;
+    const fragment = argumentText(custom ? body.input : body.arguments);
+    if (tool.block === undefined) {
+      tool.early += fragment;
+      if (tool.name !== undefined) this.#openTool(tool, events);
+    } else if (fragment) {
+      this.#delta(tool.block, fragment, events);
+    }
+  }
+
+  #tool(index: number): ToolCall {
+    let tool = this.#tools.get(index);
+    if (!tool) {
+      tool = { id: undefined, name: undefined, custom: false, block: undefined, early: "" };
+      this.#tools.set(index, tool);
+    }
+    return tool;
+  }
+
+  #openTool(tool: ToolCall, events: CanonicalEvent[]): void {
+    tool.block = this.#start({
+      kind: "tool-call",
+      id: tool.id ?? "",
+      name: tool.name ?? "",
+      custom: tool.custom,
+    }, events);
+    if (tool.early) this.#delta(tool.block, tool.early, events);
+    tool.early = "";
+  }
+
+  #start(content: BlockKind, events: CanonicalEvent[]): number {
+    const block = this.#nextBlock.value++;
+    events.push({ type: "block-start", choice: this.#choice, block, content });
+    return block;
+  }
+
+  #delta(block: number, text: string, events: CanonicalEvent[]): void {
+    events.push({ type: "block-delta", choice: this.#choice, block, text });
+  }
+
+  #closeText(events: CanonicalEvent[]): void {
+    if (!this.#open) return;
+    events.push({ type: "block-end", choice: this.#choice, block: this.#open.block });
+    this.#open = undefined;
+  }
+}
+
+/** Arguments as text; some servers give them as the object that they are. */
+function argumentText(value: unknown): string {
+  return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
+}
+
+/** Text of `content`: a string, or parts of text, refusals and a compatible vendor's thinking. */
+function contentPieces(
+  content: unknown,
+): { kind: "text" | "reasoning" | "refusal"; text: string }[] {
+  const parts = Array.isArray(content) ? content : [{ text: content }];
+  return parts.filter(isRecord).flatMap((part) => {
+    const thinking = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }];
+    const pieces = [
+      ...thinking.filter(isRecord).map(({ text }) => ({ kind: "reasoning" as const, text })),
+      { kind: "text" as const, text: part.text },
+      { kind: "refusal" as const, text: part.refusal },
+    ];
+    return pieces.flatMap(({ kind, text }) =>
+      asString(text) ? [{ kind, text: text as string }] : []
+    );
+  });
+}
+
+/** Reasoning as compatible servers and the aggregator name it (chat-completions.md §4.3). */
+function reasoningText(delta: JsonRecord): string | undefined {
+  const plain = asString(delta.reasoning_content) ?? asString(delta.reasoning);
+  if (plain || !Array.isArray(delta.reasoning_details)) return plain;
+  const texts = delta.reasoning_details.map((detail: unknown) =>
+    isRecord(detail) ? asString(detail.text) ?? asString(detail.summary) ?? "" : ""
+  );
+  return asString(texts.join(""));
+}
+
+/** `logprobs.content` of a choice; undefined when there is none. */
+export function readLogprobs(logprobs: unknown): TokenLogprob[] | undefined {
+  if (!isRecord(logprobs) || !Array.isArray(logprobs.content)) return undefined;
+  return logprobs.content.filter(isRecord).map((entry) => ({
+    ...readToken(entry),
+    top: Array.isArray(entry.top_logprobs)
+      ? entry.top_logprobs.filter(isRecord).map(readToken)
+      : [],
+  }));
+}
+
+function readToken(entry: JsonRecord) {
+  return {
+    token: typeof entry.token === "string" ? entry.token : "",
+    logprob: typeof entry.logprob === "number" ? entry.logprob : 0,
+    bytes: Array.isArray(entry.bytes)
+      ? entry.bytes.filter((byte): byte is number => typeof byte === "number")
+      : null,
+  };
+}

@@ -1,0 +1,86 @@
+import type { BlockKind, Citation } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { mediaSource } from "../../../kernel/media_source.ts";
+import type { TextUnits } from "../../../kernel/text_units.ts";
+
+/**
+ * Sources that a chat message or delta names beside its text (chat-completions.md §4.1). Their
+ * places are characters of `text`, all that the message says; in the neutral form they are units of
+ * the block that begins at unit `from`.
+ */
+export function readCitations(delta: JsonRecord, text: TextUnits, from: number): Citation[] {
+  if (!Array.isArray(delta.annotations)) return [];
+  return delta.annotations.flatMap((annotation: unknown): Citation[] => {
+    const cited = isRecord(annotation) ? annotation.url_citation : undefined;
+    const url = isRecord(cited) ? asString(cited.url) : undefined;
+    if (!isRecord(cited) || url === undefined) return [];
+    return [{ url, title: asString(cited.title), ...rangeOf(cited, text, from) }];
+  });
+}
+
+/** A range of nothing stands for an unknown one; so does one that begins before the block. */
+function rangeOf(
+  cited: JsonRecord,
+  text: TextUnits,
+  from: number,
+): { start: number | undefined; end: number | undefined } {
+  const start = index(cited.start_index);
+  const end = index(cited.end_index);
+  const isKnown = start !== undefined && end !== undefined && end > 0 &&
+    text.unitsAt(start) >= from;
+  return isKnown
+    ? { start: text.unitsAt(start) - from, end: text.unitsAt(end) - from }
+    : { start: undefined, end: undefined };
+}
+
+/**
+ * A source as chat names it: `from` is where its block begins, in units of `text`, all that the
+ * message says.
+ */
+export function writeAnnotation(
+  citation: Citation,
+  text: TextUnits,
+  from: number,
+): Record<string, unknown> {
+  const { start, end } = citation;
+  const isKnown = start !== undefined && end !== undefined;
+  return {
+    type: "url_citation",
+    url_citation: {
+      start_index: isKnown ? text.pointsAt(from + start) : 0,
+      end_index: isKnown ? text.pointsAt(from + end) : 0,
+      url: citation.url,
+      title: citation.title ?? "",
+    },
+  };
+}
+
+type Media = BlockKind & { kind: "media" };
+
+/** Pictures of a message or delta, an extension of the aggregator (translation.md §11). */
+export function readImages(delta: JsonRecord): { content: Media; data: string }[] {
+  if (!Array.isArray(delta.images)) return [];
+  return delta.images.flatMap((image: unknown) => {
+    const holder = isRecord(image) ? image.image_url : undefined;
+    const url = isRecord(holder) ? asString(holder.url) : undefined;
+    const source = url === undefined ? undefined : mediaSource(url);
+    if (source?.type !== "base64") return [];
+    const { mimeType, data } = source;
+    return [{ content: { kind: "media", media: "image", mimeType, id: undefined } as const, data }];
+  });
+}
+
+/** Sound of a message, or a piece of it in a delta; its transcript is the answer's text. */
+export function readAudio(
+  delta: JsonRecord,
+):
+  | { id: string | undefined; data: string | undefined; transcript: string | undefined }
+  | undefined {
+  if (!isRecord(delta.audio)) return undefined;
+  const { id, data, transcript } = delta.audio;
+  return { id: asString(id), data: asString(data), transcript: asString(transcript) };
+}
+
+function index(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+}

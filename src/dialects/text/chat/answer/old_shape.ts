@@ -1,0 +1,31 @@
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * Whether a request used the deprecated `functions` in place of `tools`: its caller reads the
+ * answer in the old shape, which has room for one call (chat-completions.md §1).
+ */
+export function asksOldShape(body: unknown): boolean {
+  return isRecord(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
+}
+
+/** A whole answer with the first call of each choice as `function_call`. */
+export function inOldShape(answer: JsonRecord): JsonRecord {
+  const choices = Array.isArray(answer.choices) ? answer.choices.filter(isRecord) : [];
+  return { ...answer, choices: choices.map(choiceInOldShape) };
+}
+
+function choiceInOldShape(choice: JsonRecord): JsonRecord {
+  const { tool_calls: calls, ...message } = isRecord(choice.message) ? choice.message : {};
+  const first: unknown = Array.isArray(calls) ? calls[0] : undefined;
+  const called = isRecord(first) ? first.function : undefined;
+  return {
+    ...choice,
+    message: called === undefined ? message : { ...message, function_call: called },
+    finish_reason: oldFinish(choice.finish_reason),
+  };
+}
+
+/** `tool_calls` in the old shape's word; any other reason as it is. */
+export function oldFinish<Reason>(reason: Reason): Reason | "function_call" {
+  return reason === "tool_calls" ? "function_call" : reason;
+}

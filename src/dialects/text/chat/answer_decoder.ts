@@ -1,0 +1,50 @@
+import { Fault } from "../../../shared/fault.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { ChoiceReader } from "./answer/choice_reader.ts";
+import { readFailure, saysError } from "./finish_reason.ts";
+import { readUsage } from "./usage.ts";
+
+/** Events of a whole chat answer (chat-completions.md §4.1). */
+export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+  // Some vendors wrap their errors in an array (pitfalls 119).
+  const json: unknown = Array.isArray(answer) ? answer[0] : answer;
+  if (!isRecord(json)) {
+    throw new Fault("upstream_invalid_response", { note: "answer is no object" });
+  }
+  if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
+  const choices: unknown = json.choices;
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
+    throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
+  }
+  const failed = choices.find((one) => saysError(one.finish_reason));
+  if (failed) return [{ type: "error", error: readFailure(failed, json) }];
+  const events: CanonicalEvent[] = [{
+    type: "start",
+    id: asString(json.id),
+    model: asString(json.model),
+    created: unixTime(json.created),
+  }];
+  const nextBlock = { value: 0 };
+  for (const [position, choice] of choices.entries()) {
+    const reader = new ChoiceReader(choiceIndex(choice.index, position), nextBlock);
+    reader.read(choice, events);
+    // A whole answer is over, even where the server forgot to say why.
+    if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
+  }
+  const usage = readUsage(json.usage, quirks);
+  if (usage) {
+    const tier = asString(json.service_tier);
+    events.push({ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage });
+  }
+  return events;
+}
+
+/** Whether a choice says anything, if only how it ended. */
+function isAnswer(choice: unknown): choice is JsonRecord {
+  return isRecord(choice) &&
+    (isRecord(choice.message) || isRecord(choice.delta) ||
+      asString(choice.finish_reason) !== undefined);
+}

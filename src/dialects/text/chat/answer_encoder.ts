@@ -1,0 +1,113 @@
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+  TokenLogprob,
+} from "../../kernel/canonical.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
+import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
+import { dataUrl } from "../../kernel/media_source.ts";
+import { TextUnits } from "../../kernel/text_units.ts";
+import { writeAnnotation } from "./answer/extras.ts";
+import { asksOldShape, inOldShape } from "./answer/old_shape.ts";
+import { writeUsage } from "./usage.ts";
+
+/**
+ * A whole answer as `chat.completion`, with the keys that the schema requires: with a context, for
+ * a caller whose vendor speaks another dialect, under an id of our own; without, as the vendor gave it.
+ */
+export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
+  if (!context) return writeCompletion(answer);
+  const whole = writeCompletion({
+    ...answer,
+    id: context.id("chatcmpl-"),
+    created: context.created,
+    model: answer.model ?? context.model,
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+  });
+  return asksOldShape(context.body) ? inOldShape(whole) : whole;
+}
+
+function writeCompletion(answer: CanonicalAnswer): JsonRecord {
+  return {
+    id: answer.id ?? "",
+    object: "chat.completion",
+    created: answer.created ?? 0,
+    model: answer.model ?? "",
+    choices: answer.choices.map(encodeChoice),
+    ...(answer.usage ? { usage: writeUsage(answer.usage) } : {}),
+  };
+}
+
+function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
+  const tools = choice.parts.filter((part) => part.kind === "tool-call");
+  const text = textOf(choice, "text");
+  const refusal = textOf(choice, "refusal");
+  const reasoning = textOf(choice, "reasoning");
+  return {
+    index: choice.index,
+    message: {
+      role: "assistant",
+      content: text ?? (tools.length > 0 || refusal !== undefined ? null : ""),
+      refusal: refusal ?? null,
+      ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+      ...(tools.length > 0 ? { tool_calls: tools.map(encodeToolCall) } : {}),
+      ...encodeExtras(choice.parts),
+    },
+    finish_reason: choice.finish?.reason ?? null,
+    logprobs: choice.logprobs
+      ? { content: choice.logprobs.map(encodeLogprob), refusal: null }
+      : null,
+  };
+}
+
+/** Sources, pictures and sound beside the text. */
+function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
+  const said = new TextUnits();
+  const annotations = parts.flatMap((part) => {
+    if (part.kind !== "text") return [];
+    const from = said.length;
+    said.add(part.text);
+    return (part.citations ?? []).map((citation) => writeAnnotation(citation, said, from));
+  });
+  const media = parts.filter((part) => part.kind === "media");
+  const images = media.filter((part) => part.media === "image").map((part) => ({
+    type: "image_url",
+    image_url: { url: dataUrl(part.mimeType, part.text) },
+  }));
+  const audio = media.find((part) => part.media === "audio");
+  return {
+    ...(annotations.length > 0 ? { annotations } : {}),
+    ...(images.length > 0 ? { images } : {}),
+    ...(audio ? { audio: { id: audio.id ?? "", data: audio.text } } : {}),
+  };
+}
+
+/** Undefined for none: a block may be there only for its signature, without words. */
+function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | undefined {
+  const parts = choice.parts.filter((part) => part.kind === kind);
+  return parts.map((part) => part.text).join("") || undefined;
+}
+
+function encodeToolCall(part: AnswerPart): Record<string, unknown> {
+  if (part.kind !== "tool-call") throw new Error("not a tool call");
+  return part.custom
+    ? { id: part.id, type: "custom", custom: { name: part.name, input: part.text } }
+    : {
+      id: part.id,
+      type: "function",
+      // A call without arguments is an empty object, never empty text (pitfalls 55).
+      function: { name: part.name, arguments: part.text || "{}" },
+    };
+}
+
+/** A token's log-probability in this dialect's words. */
+export function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
+  return {
+    token: entry.token,
+    logprob: entry.logprob,
+    bytes: entry.bytes,
+    top_logprobs: entry.top.map((one) => ({ ...one })),
+  };
+}

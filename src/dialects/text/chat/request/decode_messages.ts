@@ -1,0 +1,269 @@
+import type { Steps } from "../../../../base/steps.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import type {
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  ToolCallPart,
+  Turn,
+  UnsupportedField,
+} from "../../../kernel/canonical_request.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
+import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+
+/**
+ * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
+ * types that aren't known here go to `unsupported`.
+ */
+export function* readMessages(
+  messages: readonly unknown[],
+  unsupported: UnsupportedField[],
+): Steps<{ system: SystemText[]; turns: Turn[] }> {
+  const system: SystemText[] = [];
+  const turns: Turn[] = [];
+  /** Name of a function → id of its last call. */
+  const calls = new Map<string, string>();
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`;
+    if (!isRecord(message)) throw wrong(path, "expected an object");
+    if (message.role === "system" || message.role === "developer") {
+      const read = readTexts(message.content, `${path}.content`, unsupported);
+      const texts = markLast(read, readCacheMark(message, path, false));
+      if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
+      else turns.push({ role: "system", parts: texts, path });
+    } else {
+      const read = readTurn(message, path, { calls, unsupported });
+      // Clients put the mark on the message (opencode) as well as on its parts.
+      const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
+      turns.push(turn);
+      for (const part of turn.parts) {
+        if (part.type === "tool-call") calls.set(part.name, part.id);
+      }
+    }
+    yield;
+  }
+  return { system, turns };
+}
+
+interface TurnContext {
+  calls: ReadonlyMap<string, string>;
+  unsupported: UnsupportedField[];
+}
+
+function readTurn(message: JsonRecord, path: string, { calls, unsupported }: TurnContext): Turn {
+  const name = asString(message.name);
+  switch (message.role) {
+    case "user":
+      return {
+        role: "user",
+        parts: readContent(message.content, `${path}.content`, unsupported),
+        ...(name === undefined ? {} : { name }),
+        path,
+      };
+    case "assistant":
+      return { role: "assistant", parts: readAssistant(message, path, unsupported), path };
+    case "tool":
+      return {
+        role: "user",
+        parts: [readResult(message, asString(message.tool_call_id), path, unsupported)],
+        path,
+      };
+    default: {
+      // The deprecated `function` role names its function; the call is the last one of that name.
+      const callId = name === undefined ? undefined : calls.get(name);
+      return { role: "user", parts: [readResult(message, callId, path, unsupported)], path };
+    }
+  }
+}
+
+function readAssistant(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
+  const parts: Part[] = [];
+  const reasoning = asString(message.reasoning_content) ?? asString(message.reasoning);
+  if (reasoning) {
+    parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
+  }
+  if (message.content !== null && message.content !== undefined) {
+    for (const part of readContent(message.content, `${path}.content`, unsupported)) {
+      parts.push(part);
+    }
+  }
+  const refusal = asString(message.refusal);
+  if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
+  if (Array.isArray(message.tool_calls)) {
+    message.tool_calls.forEach((call: unknown, index) =>
+      parts.push(readToolCall(call, `${path}.tool_calls[${index}]`))
+    );
+  }
+  if (isRecord(message.function_call)) {
+    const name = asString(message.function_call.name) ?? "";
+    parts.push({
+      type: "tool-call",
+      id: `call_${name}`,
+      name,
+      arguments: asString(message.function_call.arguments) ?? "{}",
+      custom: false,
+      path: `${path}.function_call`,
+    });
+  }
+  return parts;
+}
+
+function readToolCall(call: unknown, path: string): ToolCallPart {
+  if (!isRecord(call)) throw wrong(path, "expected an object");
+  const custom = call.type === "custom";
+  const body = custom ? call.custom : call.function;
+  const id = asString(call.id);
+  if (id === undefined) throw wrong(`${path}.id`, "expected an id");
+  const name = isRecord(body) ? asString(body.name) : undefined;
+  if (!isRecord(body) || name === undefined) {
+    throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
+  }
+  const signature = carriedSignature(thoughtSignature(call));
+  return {
+    type: "tool-call",
+    id,
+    name,
+    arguments: custom ? asString(body.input) ?? "" : asString(body.arguments) ?? "{}",
+    custom,
+    ...(signature === undefined
+      ? {}
+      : { opaque: { dialect: "generate", kind: "thoughtSignature", value: signature } }),
+    ...readCacheMark(call, path),
+    path,
+  };
+}
+
+/** The extension in which the native vendor's own chat front carries signatures. */
+function thoughtSignature(call: JsonRecord): string | undefined {
+  const extra = isRecord(call.extra_content) ? call.extra_content.google : undefined;
+  return isRecord(extra) ? asString(extra.thought_signature) : undefined;
+}
+
+function readResult(
+  message: JsonRecord,
+  callId: string | undefined,
+  path: string,
+  unsupported: UnsupportedField[],
+): Part {
+  if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
+  const name = asString(message.name);
+  return {
+    type: "tool-result",
+    callId,
+    ...(name === undefined ? {} : { name }),
+    parts: readContent(message.content ?? "", `${path}.content`, unsupported).filter((part) =>
+      part.type === "text" || part.type === "media"
+    ),
+    isError: false,
+    path,
+  };
+}
+
+function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
+  return readContent(content, path, unsupported).map((part) => {
+    if (part.type === "text") return part;
+    throw wrong(part.path, "expected a text part");
+  });
+}
+
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content, path }];
+  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
+  return content.flatMap((part: unknown, index) =>
+    readPart(part, `${path}[${index}]`, unsupported)
+  );
+}
+
+function readPart(
+  part: unknown,
+  path: string,
+  unsupported: UnsupportedField[],
+): Part | readonly [] {
+  if (!isRecord(part)) throw wrong(path, "expected an object");
+  const cache = readCacheMark(part, path);
+  switch (part.type) {
+    case "text":
+      if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
+      return { type: "text", text: part.text, ...cache, path };
+    case "refusal":
+      return { type: "refusal", text: asString(part.refusal) ?? "", path };
+    case "image_url":
+      return { ...readImage(part.image_url, path), ...cache };
+    case "video_url":
+      return { ...readImage(part.video_url, path, "video"), ...cache };
+    case "input_audio":
+      return { ...readAudio(part.input_audio, path), ...cache };
+    case "file":
+      return { ...readFile(part.file, path), ...cache };
+    default:
+      if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
+      unsupported.push({ path, value: part, weight: "meaning" });
+      return [];
+  }
+}
+
+function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
+  const url = typeof value === "string" ? value : isRecord(value) ? asString(value.url) : undefined;
+  if (url === undefined) throw wrong(`${path}.${kind}_url.url`, "expected an address");
+  const source = mediaSource(url);
+  if (!source) throw wrong(`${path}.${kind}_url.url`, "expected an https address or a data URL");
+  const detail = isRecord(value) ? asString(value.detail) : undefined;
+  const isFile = source.type === "base64" && kind === "image" &&
+    !source.mimeType.startsWith("image/");
+  return {
+    type: "media",
+    // Some clients put documents where images go; the bytes say what they are.
+    kind: isFile ? "file" : kind,
+    source,
+    ...(detail === undefined
+      ? {}
+      : { detail, fieldPaths: { detail: `${path}.${kind}_url.detail` } }),
+    path,
+  };
+}
+
+function readAudio(value: unknown, path: string): MediaPart {
+  const data = isRecord(value) ? standardBase64(asString(value.data) ?? "") : undefined;
+  if (!isRecord(value) || !data) throw wrong(`${path}.input_audio.data`, "expected base64");
+  const format = asString(value.format) ?? "wav";
+  return {
+    type: "media",
+    kind: "audio",
+    source: { type: "base64", mimeType: `audio/${format}`, data },
+    path,
+  };
+}
+
+function readFile(value: unknown, path: string): MediaPart {
+  if (!isRecord(value)) throw wrong(`${path}.file`, "expected an object");
+  const name = asString(value.filename);
+  const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.file.filename` } };
+  const id = asString(value.file_id);
+  if (id !== undefined) {
+    return {
+      type: "media",
+      kind: "file",
+      source: { type: "vendor-file", id, mimeType: undefined },
+      ...named,
+      path,
+    };
+  }
+  const data = asString(value.file_data);
+  if (data === undefined) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  const isAddress = /^(data:|https?:)/.test(data);
+  const plain = isAddress ? undefined : standardBase64(data);
+  const source = isAddress
+    ? mediaSource(data)
+    : plain === undefined
+    ? undefined
+    : base64Source(plain, undefined);
+  if (!source) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  return { type: "media", kind: "file", source, ...named, path };
+}
+
+function wrong(path: string, expected: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
+}

@@ -1,0 +1,221 @@
+import type { Steps } from "../../../../base/steps.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  Part,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../../../kernel/canonical_request.ts";
+import type { Breakpoints } from "../../../kernel/breakpoints.ts";
+import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+
+type Message = Record<string, unknown>;
+
+/** What the writing of one conversation shares. */
+interface Writing {
+  aliasOf: (name: string) => string;
+  marks: Breakpoints;
+  losses: Loss[];
+}
+
+/** Writes the conversation as chat messages (chat-completions.md §2, translation.md §4). */
+export function* writeMessages(
+  request: CanonicalRequest,
+  writing: Writing,
+): Steps<Message[]> {
+  yield;
+  requireResults(request.turns);
+  yield;
+  const messages: Message[] = [];
+  const system = request.system.filter(({ text }) => text !== "");
+  if (system.length > 0) messages.push({ role: "system", content: writeTexts(system, writing) });
+  for (const turn of request.turns) {
+    for (const message of writeTurn(turn, writing)) messages.push(message);
+    yield;
+  }
+  return messages;
+}
+
+/** Texts as one, or each for itself where one of them is marked. */
+function writeTexts(
+  texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
+  { marks }: Writing,
+  separator = "\n\n",
+): unknown {
+  const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
+  const isMarked = marks.takes && texts.some(({ cache }) => cache);
+  return isMarked ? parts : texts.map(({ text }) => text).join(separator);
+}
+
+function writeTurn(turn: Turn, writing: Writing): Message[] {
+  const { losses } = writing;
+  if (turn.role === "assistant") return writeAssistant(turn, writing);
+  if (turn.role === "system") {
+    const texts = turn.parts.filter((part) => part.type === "text");
+    return [{ role: "system", content: writeTexts(texts, writing) }];
+  }
+  const results = turn.parts.filter((part) => part.type === "tool-result");
+  const rest = turn.parts.filter((part) => part.type !== "tool-result");
+  const messages: Message[] = results.map((result) => writeResult(result, writing));
+  // Tool messages hold text alone: what else a result showed follows in a user message.
+  const shown = results.flatMap((result) =>
+    result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
+      { type: "text", text: `[result of ${result.callId.slice(0, maxShownId)}]`, path: media.path },
+      media,
+    ])
+  );
+  const content = [...shown, ...rest];
+  if (content.length > 0) {
+    messages.push({
+      role: "user",
+      content: writeContent(content, writing),
+      ...(turn.name === undefined ? {} : { name: turn.name }),
+    });
+  } else if (turn.name !== undefined) {
+    losses.push({ path: `${turn.path}.name`, weight: "hint" });
+  }
+  return messages;
+}
+
+/** An id stands in front of each of a result's media. */
+const maxShownId = 100;
+
+function writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Message[] {
+  for (const part of turn.parts) {
+    // An assistant's message holds text alone.
+    if (part.type === "media") losses.push({ path: part.path, weight: "meaning" });
+  }
+  const calls = turn.parts.filter((part) => part.type === "tool-call");
+  const text = textOf(turn.parts).join("");
+  if (text === "" && calls.length === 0) return [];
+  return [{
+    role: "assistant",
+    content: text === "" ? null : text,
+    ...(calls.length > 0 ? { tool_calls: calls.map((call) => writeCall(call, aliasOf)) } : {}),
+  }];
+}
+
+function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Message {
+  const name = aliasOf(call.name);
+  return call.custom
+    ? { id: call.id, type: "custom", custom: { name, input: call.arguments } }
+    : { id: call.id, type: "function", function: { name, arguments: call.arguments || "{}" } };
+}
+
+function writeResult(result: ToolResultPart, writing: Writing): Message {
+  const { marks } = writing;
+  const words = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
+  const texts = words.map(({ text }) => text);
+  const marked = writeTexts(words, writing, "\n");
+  if (typeof marked !== "string") {
+    const shown = result.isError
+      ? [{ type: "text", text: "Error:" }, ...marked as Message[]]
+      : marked;
+    return { role: "tool", tool_call_id: result.callId, content: shown };
+  }
+  const text = texts.length > 0 || !result.object ? texts.join("\n") : objectText(result.object);
+  const hasMedia = result.parts.some((part) => part.type === "media");
+  const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
+  return {
+    role: "tool",
+    tool_call_id: result.callId,
+    // The dialect has no flag for a failed tool (translation.md §4.8).
+    content: result.isError ? `Error: ${shown}` : shown,
+  };
+}
+
+/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+function objectText(object: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(object);
+  const [key, value] = entries[0] ?? [];
+  const isPlain = entries.length === 1 && (key === "output" || key === "result") &&
+    typeof value === "string";
+  return isPlain ? value as string : JSON.stringify(object);
+}
+
+function writeContent(parts: readonly Part[], writing: Writing): unknown {
+  const { marks, losses } = writing;
+  const texts = parts.filter((part) => part.type === "text");
+  if (parts.length === 1 && texts.length === 1) return writeTexts(texts, writing);
+  return parts.flatMap((part): Message[] => {
+    if (part.type === "text") return [marks.mark({ type: "text", text: part.text }, part)];
+    if (part.type === "media") {
+      const written = writeMedia(part, losses);
+      return [part.kind === "audio" ? written : marks.mark(written, part)];
+    }
+    return [];
+  });
+}
+
+/** What has no form here, or is another vendor's, is a loss that leaves a note. */
+function writeMedia(part: MediaPart, losses: Loss[]): Message {
+  if (part.detail !== undefined && part.kind !== "image") {
+    losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
+  }
+  if (part.name !== undefined && part.kind !== "file") {
+    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
+  }
+  const written = part.source.type === "vendor-file" ? undefined : mediaOf(part, part.source);
+  if (written) return written;
+  losses.push({ path: part.path, weight: "meaning" });
+  return { type: "text", text: leftOutNote(part) };
+}
+
+function mediaOf(
+  part: MediaPart,
+  source: Exclude<MediaPart["source"], { type: "vendor-file" }>,
+): Message | undefined {
+  const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
+  switch (part.kind) {
+    case "image":
+      return {
+        type: "image_url",
+        image_url: { url, ...(part.detail === undefined ? {} : { detail: part.detail }) },
+      };
+    case "video":
+      return { type: "video_url", video_url: { url } };
+    case "audio": {
+      const format = source.type === "base64" ? audioFormat(source.mimeType) : undefined;
+      if (source.type !== "base64" || format === undefined) return undefined;
+      return { type: "input_audio", input_audio: { data: source.data, format } };
+    }
+    case "file":
+      return { type: "file", file: { file_data: url, filename: part.name ?? "file" } };
+  }
+}
+
+function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
+}
+
+function textOf(parts: readonly Part[]): string[] {
+  return parts.flatMap((part) =>
+    part.type === "text" || part.type === "refusal" ? [(part as TextPart).text] : []
+  );
+}
+
+/** Every call needs its result before the conversation goes on (translation.md §5.3). */
+function requireResults(turns: readonly Turn[]): void {
+  const answered = new Set<string>();
+  for (const { parts } of turns) {
+    for (const part of parts) if (part.type === "tool-result") answered.add(part.callId);
+  }
+  for (const [index, turn] of turns.entries()) {
+    // The last turn may be the call itself.
+    if (turn.role !== "assistant" || index === turns.length - 1) continue;
+    const missing = turn.parts.filter((part) =>
+      part.type === "tool-call" && !answered.has(part.id)
+    );
+    if (missing.length === 0) continue;
+    const ids = missing.map((part) => part.type === "tool-call" ? part.id : "").join(", ");
+    throw new Fault("invalid_value", {
+      param: turn.path,
+      message: `${turn.path}: no result follows for the tool calls ${ids}.`,
+    });
+  }
+}

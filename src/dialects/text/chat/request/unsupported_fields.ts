@@ -1,0 +1,97 @@
+import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isSearchType } from "../../../kernel/web_search.ts";
+import { searchToolIndex } from "./decode_search.ts";
+
+/** Fields of a chat request that have a place in the canonical form. */
+const known: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "max_completion_tokens",
+  "max_tokens",
+  "temperature",
+  "top_p",
+  "top_k",
+  "n",
+  "stop",
+  "frequency_penalty",
+  "presence_penalty",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "seed",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "functions",
+  "function_call",
+  "response_format",
+  "reasoning_effort",
+  "reasoning",
+  "verbosity",
+  "service_tier",
+  "metadata",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+]);
+
+/**
+ * What a chat request says that other dialects have no word for (translation.md §12). Audio
+ * output and moderation change what comes back; everything else is a hint.
+ */
+export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
+  const search = searchToolIndex(request);
+  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
+    if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
+    // Read as the web search that it is, where no tool is.
+    if (path === "web_search_options" && isRecord(value) && search === -1) return [];
+    return [{ path, value, weight: weightOf(path) }];
+  });
+  return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
+}
+
+/** Tools that some chat vendors run themselves, and the choice of one. */
+function vendorWork(request: JsonRecord): UnsupportedField[] {
+  const { tools, tool_choice: choice } = request;
+  const search = searchToolIndex(request);
+  const found = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, index) =>
+    isVendorTool(tool) && index !== search
+      ? [{ path: `tools[${index}]`, value: tool, weight: "meaning" as const }]
+      : []
+  );
+  const searches = search !== -1 || isRecord(request.web_search_options);
+  const isSearch = searches && isRecord(choice) && isSearchType(choice.type);
+  return isVendorTool(choice) && !isSearch
+    ? [...found, { path: "tool_choice", value: choice, weight: "meaning" }]
+    : found;
+}
+
+/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
+export function isVendorTool(tool: unknown): boolean {
+  return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
+}
+
+const callersKinds = ["function", "custom", "allowed_tools"];
+
+/** Earlier answers whose sound the vendor keeps: their words are lost with it. */
+function keptSound(messages: unknown): UnsupportedField[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: unknown, index): UnsupportedField[] => {
+    if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];
+    return [{ path: `messages[${index}].audio`, value: message.audio, weight: "meaning" }];
+  });
+}
+
+function isNoOp(path: string, value: unknown): boolean {
+  if (path === "modalities") return Array.isArray(value) && value.every((one) => one === "text");
+  if (path === "store") return value === false;
+  return false;
+}
+
+function weightOf(path: string): LossWeight {
+  if (path === "modalities" || path === "audio") return "meaning";
+  return "hint";
+}

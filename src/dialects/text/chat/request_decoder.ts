@@ -1,0 +1,257 @@
+import { finish, type Steps } from "../../../base/steps.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type {
+  CanonicalRequest,
+  OutputFormat,
+  Reasoning,
+  SettingName,
+  Tool,
+  ToolChoice,
+  UnsupportedField,
+} from "../../kernel/canonical_request.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { otherFields } from "../../kernel/other_fields.ts";
+import { readMessages } from "./request/decode_messages.ts";
+import { readCacheMark } from "../../kernel/read_cache_mark.ts";
+import { readSearch } from "./request/decode_search.ts";
+import { isVendorTool, unsupportedFields } from "./request/unsupported_fields.ts";
+import { knownFields } from "./known_fields.ts";
+
+/** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+  const request = body as JsonRecord;
+  const unsupported = [
+    ...unsupportedFields(request),
+    ...(yield* otherFields(request, knownFields)),
+  ];
+  const { system, turns } = yield* readMessages(
+    request.messages as readonly unknown[],
+    unsupported,
+  );
+  const settings = readSettings(request, unsupported);
+  return {
+    model: String(request.model),
+    stream: request.stream === true,
+    system,
+    turns,
+    tools: readTools(request),
+    unsupported,
+    ...settings,
+    paths: pathsOf(request, settings),
+  };
+}
+
+type Settings = Omit<
+  CanonicalRequest,
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
+>;
+
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
+  const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
+  return defined({
+    toolChoice: readToolChoice(request),
+    webSearch: readSearch(request),
+    parallelToolCalls: flag(request.parallel_tool_calls),
+    maxOutputTokens,
+    temperature: number(request.temperature),
+    topP: number(request.top_p),
+    topK: number(request.top_k),
+    stop: readStop(request.stop),
+    choices: number(request.n),
+    seed: number(request.seed),
+    frequencyPenalty: number(request.frequency_penalty),
+    presencePenalty: number(request.presence_penalty),
+    logprobs: request.logprobs === true ? { top: number(request.top_logprobs) ?? 0 } : undefined,
+    logitBias: readLogitBias(request.logit_bias),
+    format: readFormat(request.response_format, unsupported),
+    reasoning: readReasoning(request),
+    verbosity: asString(request.verbosity),
+    user: asString(request.safety_identifier) ?? asString(request.user),
+    serviceTier: asString(request.service_tier),
+    promptCacheKey: asString(request.prompt_cache_key) || undefined,
+    metadata: isRecord(request.metadata)
+      ? request.metadata as Readonly<Record<string, string>>
+      : undefined,
+  });
+}
+
+/** Field of the caller's body behind each setting. */
+const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
+  toolChoice: ["tool_choice", "function_call"],
+  parallelToolCalls: ["parallel_tool_calls"],
+  maxOutputTokens: ["max_completion_tokens", "max_tokens"],
+  temperature: ["temperature"],
+  topP: ["top_p"],
+  topK: ["top_k"],
+  stop: ["stop"],
+  choices: ["n"],
+  seed: ["seed"],
+  frequencyPenalty: ["frequency_penalty"],
+  presencePenalty: ["presence_penalty"],
+  logprobs: ["logprobs"],
+  logitBias: ["logit_bias"],
+  format: ["response_format"],
+  reasoning: ["reasoning_effort", "reasoning"],
+  verbosity: ["verbosity"],
+  user: ["safety_identifier", "user"],
+  serviceTier: ["service_tier"],
+  metadata: ["metadata"],
+  promptCacheKey: ["prompt_cache_key"],
+};
+
+function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+  const paths: Partial<Record<SettingName, string>> = {};
+  for (const [name, fields] of Object.entries(fieldNames) as [SettingName, string[]][]) {
+    if (!(name in settings)) continue;
+    const field = fields.find((one) => request[one] !== undefined && request[one] !== null);
+    if (field !== undefined) paths[name] = field;
+  }
+  return paths;
+}
+
+/** `tools`, or the deprecated `functions` that they replaced. */
+function readTools(request: JsonRecord): Tool[] {
+  if (Array.isArray(request.functions)) {
+    return request.functions.map((one, index) => readFunction(one, `functions[${index}]`));
+  }
+  const tools = request.tools ?? [];
+  if (!Array.isArray(tools)) throw wrong("tools", "expected an array");
+  return tools.flatMap((tool: unknown, index) => {
+    const path = `tools[${index}]`;
+    if (!isRecord(tool)) throw wrong(path, "expected an object");
+    if (isVendorTool(tool)) return [];
+    const mark = readCacheMark(tool, path);
+    if (tool.type === "custom") return [{ ...readCustom(tool, path), ...mark }];
+    return [{ ...readFunction(tool.function, `${path}.function`), ...mark, path }];
+  });
+}
+
+function readFunction(value: unknown, path: string): Tool {
+  if (!isRecord(value)) throw wrong(path, "expected an object");
+  const name = asString(value.name);
+  if (name === undefined) throw wrong(`${path}.name`, "expected a name");
+  return {
+    type: "function",
+    name,
+    ...defined({
+      description: asString(value.description),
+      parameters: isRecord(value.parameters) ? value.parameters : undefined,
+      strict: flag(value.strict),
+    }),
+    ...readCacheMark(value, path, false),
+    path,
+  };
+}
+
+function readCustom(tool: JsonRecord, path: string): Tool {
+  const custom = isRecord(tool.custom) ? tool.custom : {};
+  const name = asString(custom.name);
+  if (name === undefined) throw wrong(`${path}.custom.name`, "expected a name");
+  return {
+    type: "custom",
+    name,
+    ...defined({ description: asString(custom.description), format: custom.format ?? undefined }),
+    path,
+  };
+}
+
+function readToolChoice(request: JsonRecord): ToolChoice | undefined {
+  const choice = request.tool_choice ?? request.function_call;
+  if (choice === undefined || choice === null) return undefined;
+  if (choice === "none" || choice === "auto" || choice === "required") return { mode: choice };
+  if (isRecord(choice)) {
+    if (choice.type === "allowed_tools" && isRecord(choice.allowed_tools)) {
+      const { mode, tools } = choice.allowed_tools;
+      const names = Array.isArray(tools)
+        ? tools.map(toolNameOf).filter((one) => one !== undefined)
+        : [];
+      return { mode: mode === "required" ? "required" : "auto", names };
+    }
+    if (isVendorTool(choice)) return undefined;
+    const name = toolNameOf(choice) ?? asString(choice.name);
+    if (name !== undefined) return { mode: "required", names: [name] };
+  }
+  throw wrong("tool_choice", "expected 'none', 'auto', 'required' or an object that names a tool");
+}
+
+function toolNameOf(tool: unknown): string | undefined {
+  if (!isRecord(tool)) return undefined;
+  const body = isRecord(tool.function) ? tool.function : isRecord(tool.custom) ? tool.custom : {};
+  return asString(body.name);
+}
+
+function readStop(stop: unknown): string[] | undefined {
+  if (stop === undefined || stop === null) return undefined;
+  const list = typeof stop === "string" ? [stop] : stop;
+  if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) {
+    throw wrong("stop", "expected a string or an array of strings");
+  }
+  return list;
+}
+
+function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
+  if (!isRecord(bias) || Object.keys(bias).length === 0) return undefined;
+  return bias as Readonly<Record<string, number>>;
+}
+
+function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
+  if (format === undefined || format === null) return undefined;
+  if (!isRecord(format)) throw wrong("response_format", "expected an object");
+  if (format.type === "text") return { type: "text" };
+  if (format.type === "json_object") return { type: "json" };
+  if (format.type !== "json_schema") {
+    if (typeof format.type !== "string") throw wrong("response_format.type", "expected a type");
+    unsupported.push({ path: "response_format", value: format, weight: "meaning" });
+    return undefined;
+  }
+  const named = format.json_schema;
+  if (!isRecord(named)) throw wrong("response_format.json_schema", "expected an object");
+  const name = asString(named.name);
+  if (name === undefined) throw wrong("response_format.json_schema.name", "expected a name");
+  return {
+    type: "json-schema",
+    name,
+    schema: isRecord(named.schema) ? named.schema : {},
+    ...defined({ description: asString(named.description), strict: flag(named.strict) }),
+  };
+}
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** `reasoning_effort`, or the aggregator's `reasoning` object. */
+function readReasoning(request: JsonRecord): Reasoning | undefined {
+  const extended = isRecord(request.reasoning) ? request.reasoning : {};
+  const said = asString(request.reasoning_effort) ?? asString(extended.effort);
+  const effort = efforts.find((one) => one === said);
+  if (said !== undefined && effort === undefined) {
+    throw wrong("reasoning_effort", `expected one of ${efforts.join(", ")}`);
+  }
+  const budgetTokens = number(extended.max_tokens);
+  if (effort === undefined && budgetTokens === undefined) return undefined;
+  // Reasoning text is an extension that chat clients ignore or show: it is always asked for.
+  return { ...defined({ effort, budgetTokens }), show: extended.exclude !== true };
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function flag(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
+}
+
+/** Without the members that are undefined: an absent field was not set. */
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => one !== undefined),
+  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+function wrong(path: string, expected: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
+}

@@ -1,0 +1,186 @@
+import { finish, type Steps } from "../../../base/steps.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  OutputFormat,
+  Reasoning,
+  SettingName,
+  Tool,
+  WebSearch,
+} from "../../kernel/canonical_request.ts";
+import { Breakpoints } from "../../kernel/breakpoints.ts";
+import { withoutRefused } from "../../kernel/refused_settings.ts";
+import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
+import { writeMessages } from "./request/encode_messages.ts";
+
+/** Names that every chat server takes (translation.md §5.1). */
+const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * Writes a request for a chat-style vendor. Only fields that every such vendor knows are sent;
+ * what can't be carried is listed as a loss.
+ */
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeRequestSteps(
+  asked: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
+  const { request, losses } = withoutRefused(asked, target);
+  for (const { path, weight } of request.unsupported) losses.push({ path, weight });
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
+  const lose = (setting: SettingName, weight: Loss["weight"]) => {
+    if (request[setting] !== undefined) {
+      losses.push({ path: request.paths[setting] ?? setting, weight });
+    }
+  };
+  // Only the aggregator and some open-model servers know it: a hint at best.
+  lose("topK", "hint");
+  const marks = new Breakpoints(request, target, losses);
+  const search = searchFor(request, target, losses);
+  const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
+  const body: Record<string, unknown> = {
+    model: target.model,
+    messages: yield* writeMessages(request, { aliasOf, marks, losses }),
+    ...present({
+      [limit]: request.maxOutputTokens,
+      temperature: request.temperature,
+      top_p: request.topP,
+      n: request.choices === 1 ? undefined : request.choices,
+      stop: request.stop?.length ? request.stop : undefined,
+      seed: request.seed,
+      frequency_penalty: request.frequencyPenalty || undefined,
+      presence_penalty: request.presencePenalty || undefined,
+      logprobs: request.logprobs ? true : undefined,
+      top_logprobs: request.logprobs?.top || undefined,
+      logit_bias: request.logitBias,
+      response_format: writeFormat(request.format),
+      reasoning_effort: writeEffort(request.reasoning),
+      verbosity: request.verbosity,
+      user: request.user,
+      service_tier: request.serviceTier,
+      metadata: undefined,
+      prompt_cache_key: marks.key(),
+      web_search_options: target.webSearch === "options" && search
+        ? writeSearchOptions(search, losses)
+        : undefined,
+    }),
+    ...writeTools(request, target.webSearch === "tool" ? search : undefined, aliasOf, losses),
+    ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+  lose("metadata", "hint");
+  return {
+    body,
+    losses,
+    reversal: {
+      toolNames,
+      customTools: [],
+      jsonTool: undefined,
+      jsonUnwrap: undefined,
+      stripFence: false,
+    },
+  };
+}
+
+/** The dialect's own form, of models that search before each answer. */
+function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, unknown> {
+  loseSearchFields(search, ["allowedDomains", "blockedDomains", "maxUses"], losses);
+  return present({
+    search_context_size: search.contextSize,
+    user_location: search.location && { type: "approximate", approximate: search.location },
+  });
+}
+
+/** The aggregator's tool (@openrouter/sdk 1.3.19, `ChatWebSearchShorthand`). */
+function writeSearchTool(search: WebSearch): Record<string, unknown> {
+  return {
+    type: "web_search",
+    ...present({
+      allowed_domains: search.allowedDomains,
+      excluded_domains: search.blockedDomains,
+      max_uses: search.maxUses,
+      search_context_size: search.contextSize,
+      user_location: writeSearchLocation(search.location),
+    }),
+  };
+}
+
+function writeTools(
+  request: CanonicalRequest,
+  search: WebSearch | undefined,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Record<string, unknown> {
+  // Without tools these fields are refused by several vendors.
+  if (request.tools.length === 0 && !search) return {};
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
+  if (search?.demanded && request.tools.length > 0) {
+    losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
+  }
+  return {
+    tools: search ? [...tools, writeSearchTool(search)] : tools,
+    ...present({
+      tool_choice: search?.demanded ? "required" : writeToolChoice(request, aliasOf),
+      parallel_tool_calls: request.parallelToolCalls,
+    }),
+  };
+}
+
+function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
+  const named = { name: aliasOf(tool.name), ...present({ description: tool.description }) };
+  if (tool.type === "custom") {
+    return { type: "custom", custom: { ...named, ...present({ format: tool.format }) } };
+  }
+  return {
+    type: "function",
+    function: { ...named, ...present({ parameters: tool.parameters, strict: tool.strict }) },
+  };
+}
+
+function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
+  const choice = request.toolChoice;
+  if (!choice?.names) return choice?.mode;
+  const types = new Map(request.tools.toReversed().map(({ name, type }) => [name, type]));
+  const tools = choice.names.map((name) => writeToolName(types.get(name), name, aliasOf));
+  if (choice.mode === "required" && tools.length === 1) return tools[0];
+  return { type: "allowed_tools", allowed_tools: { mode: choice.mode, tools } };
+}
+
+function writeToolName(
+  type: Tool["type"] = "function",
+  name: string,
+  aliasOf: (name: string) => string,
+): Record<string, unknown> {
+  return { type, [type]: { name: aliasOf(name) } };
+}
+
+function writeFormat(format: OutputFormat | undefined): unknown {
+  if (format === undefined || format.type === "text") return undefined;
+  if (format.type === "json") return { type: "json_object" };
+  return {
+    type: "json_schema",
+    json_schema: {
+      name: format.name,
+      schema: format.schema,
+      ...present({ description: format.description, strict: format.strict }),
+    },
+  };
+}
+
+/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
+function writeEffort(reasoning: Reasoning | undefined): string | undefined {
+  if (reasoning?.effort !== undefined) return reasoning.effort;
+  const budget = reasoning?.budgetTokens;
+  if (budget === undefined || budget < 0) return undefined;
+  if (budget === 0) return "none";
+  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
+}
+
+function present(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,134 @@
+import type { SseEvent } from "../../../base/sse.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
+import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
+import { ChoiceReader } from "./answer/choice_reader.ts";
+import { readFailure, saysError } from "./finish_reason.ts";
+import { readUsage } from "./usage.ts";
+
+export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamDecoder {
+  return new ChatStreamDecoder(quirks, choices);
+}
+
+/**
+ * Decodes a chat stream (chat-completions.md §4.3), tolerant of the deviations listed there.
+ * Each `data:` is parsed once; comments and the end marker give no events.
+ */
+class ChatStreamDecoder implements StreamDecoder {
+  readonly #quirks: DialectQuirks;
+  readonly #asked: number;
+  readonly #choices = new Map<number, ChoiceReader>();
+  readonly #nextBlock = { value: 0 };
+  #started = false;
+  #failed = false;
+  #done = false;
+
+  /** `asked`: how many choices the request asked for. */
+  constructor(quirks: DialectQuirks, asked = 1) {
+    this.#quirks = quirks;
+    this.#asked = asked;
+  }
+
+  decode(event: SseEvent): DecodedEvent {
+    const data = event.data;
+    if (data === undefined || data === "") return nothing;
+    if (data.trim() === "[DONE]") {
+      if (this.#failed) return nothing;
+      this.#done = true;
+      // Passed on, it would say to the caller that an answer without an ending is complete.
+      return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
+    }
+    let json: unknown;
+    try {
+      json = JSON.parse(data);
+    } catch {
+      return this.#done ? nothing : this.#fail(noJson);
+    }
+    // Some vendors wrap their errors in an array (pitfalls 119).
+    if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
+    if (!isRecord(json)) return nothing;
+    // Behind the end marker usage may come, and nothing else that belongs to the answer.
+    if (this.#done) return isUsageAlone(json) ? this.#chunk(json) : nothing;
+    if (carriesError(json)) return this.#fail(json);
+    return this.#chunk(json);
+  }
+
+  end(): { events: CanonicalEvent[]; complete: boolean } {
+    const events: CanonicalEvent[] = [];
+    for (const choice of this.#choices.values()) choice.close(events);
+    return { events, complete: this.#isComplete() };
+  }
+
+  /**
+   * Whether every choice ended, and none is missing: a vendor may give fewer than were asked for,
+   * but then only its end marker tells that from a cut.
+   */
+  #isComplete(): boolean {
+    const choices = [...this.#choices.values()];
+    const least = this.#done ? 1 : Math.max(1, this.#asked);
+    return !this.#failed && choices.length >= least && choices.every((one) => one.finished);
+  }
+
+  #chunk(json: JsonRecord): DecodedEvent {
+    const events: CanonicalEvent[] = [];
+    if (!this.#started) {
+      this.#started = true;
+      events.push({
+        type: "start",
+        id: asString(json.id),
+        model: asString(json.model),
+        created: unixTime(json.created),
+      });
+    }
+    const choices = Array.isArray(json.choices) ? json.choices : [];
+    for (const [position, choice] of choices.entries()) {
+      if (!isRecord(choice)) continue;
+      if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      this.#choice(choiceIndex(choice.index, position)).read(choice, events);
+    }
+    const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
+    if (usage) {
+      if (asString(json.service_tier)) usage.serviceTier = asString(json.service_tier)!;
+      events.push({ type: "usage", usage });
+    }
+    return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
+  }
+
+  #choice(index: number): ChoiceReader {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = new ChoiceReader(index, this.#nextBlock);
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #fail(json: JsonRecord): DecodedEvent {
+    return this.#failWith(readVendorError(json, undefined));
+  }
+
+  #failWith(error: VendorError): DecodedEvent {
+    this.#failed = true;
+    return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
+  }
+}
+
+function isUsageAlone({ choices }: JsonRecord): boolean {
+  return choices === undefined || (Array.isArray(choices) && choices.length === 0);
+}
+
+const noJson = {
+  error: { code: "upstream_invalid_response", message: "A stream event was not JSON." },
+};
+const truncated = {
+  error: {
+    code: "upstream_stream_truncated",
+    message: "The stream's end came before the answer's.",
+  },
+};
+const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function fastInferenceUsage(json: JsonRecord): unknown {
+  return isRecord(json.x_groq) ? json.x_groq.usage : undefined;
+}

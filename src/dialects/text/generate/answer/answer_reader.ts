@@ -1,0 +1,99 @@
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import {
+  asString,
+  choiceIndex,
+  isRecord,
+  type JsonRecord,
+  unixTime,
+} from "../../../kernel/json.ts";
+import { CandidateReader } from "./candidate_reader.ts";
+import { isBlocked } from "../finish_reason.ts";
+import { mapsCount, searchCount } from "./grounding.ts";
+import { modelTraits } from "../models.ts";
+import { readUsage } from "../usage.ts";
+
+/** Reads the elements of an answer, one or many, whole or streamed. */
+export class AnswerReader {
+  readonly #candidates = new Map<number, CandidateReader>();
+  readonly #nextBlock = { value: 0 };
+  readonly #searches = new Map<number, number>();
+  readonly #maps = new Map<number, number>();
+  #started = false;
+  #blockReason: string | undefined;
+  #model: string | undefined;
+
+  /** One GenerateContentResponse that carries no error. */
+  read(json: JsonRecord, events: CanonicalEvent[]): void {
+    this.#start(json, events);
+    const candidates = Array.isArray(json.candidates) ? json.candidates : [];
+    for (const [position, candidate] of candidates.entries()) {
+      if (!isRecord(candidate)) continue;
+      const index = choiceIndex(candidate.index, position);
+      this.#candidate(index).read(candidate, events);
+      const searches = searchCount(candidate);
+      if (searches !== undefined) this.#searches.set(index, searches);
+      const maps = mapsCount(candidate);
+      if (maps !== undefined) this.#maps.set(index, maps);
+    }
+    const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+    if (isBlocked(feedback.blockReason)) this.#blockReason = feedback.blockReason;
+    const searches = this.#billed(this.#searches);
+    const maps = this.#billed(this.#maps);
+    const usage = readUsage(json.usageMetadata, {
+      ...(searches === undefined ? {} : { webSearches: searches }),
+      ...(maps === undefined ? {} : { mapsQueries: maps }),
+    });
+    if (usage) events.push({ type: "usage", usage });
+  }
+
+  /** Whether every candidate said why it ended, or the prompt was blocked. */
+  get finished(): boolean {
+    if (this.#blockReason !== undefined) return true;
+    const candidates = [...this.#candidates.values()];
+    return candidates.length > 0 && candidates.every((one) => one.finished);
+  }
+
+  /** Closes every candidate. A whole answer is over even where the vendor forgot to say why. */
+  close(events: CanonicalEvent[], isWhole: boolean): void {
+    for (const candidate of this.#candidates.values()) {
+      // A filter may stop an answer that had begun and say so of its prompt alone.
+      const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;
+      if (reason && !candidate.finished) candidate.read({ finishReason: reason }, events);
+      candidate.close(events);
+    }
+    if (this.#candidates.size > 0 || this.#blockReason === undefined) return;
+    events.push({ type: "finish", choice: 0, reason: "content_filter", raw: this.#blockReason });
+  }
+
+  #start(json: JsonRecord, events: CanonicalEvent[]): void {
+    this.#model ??= asString(json.modelVersion);
+    if (this.#started) return;
+    this.#started = true;
+    events.push({
+      type: "start",
+      id: asString(json.responseId),
+      model: asString(json.modelVersion),
+      created: unixSeconds(json.createTime),
+    });
+  }
+
+  #candidate(index: number): CandidateReader {
+    let candidate = this.#candidates.get(index);
+    if (!candidate) {
+      candidate = new CandidateReader(index, this.#nextBlock);
+      this.#candidates.set(index, candidate);
+    }
+    return candidate;
+  }
+
+  /** Until generation 3 a grounded prompt is billed once, since then each of its queries. */
+  #billed(queries: ReadonlyMap<number, number>): number | undefined {
+    if (queries.size === 0) return undefined;
+    if (modelTraits(this.#model ?? "").generation < 3) return 1;
+    return [...queries.values()].reduce((total, one) => total + one, 0);
+  }
+}
+
+function unixSeconds(time: unknown): number | undefined {
+  return typeof time === "string" ? unixTime(Date.parse(time) / 1000) : undefined;
+}

@@ -1,0 +1,265 @@
+import type {
+  BlockKind,
+  CanonicalEvent,
+  SearchWork,
+  TokenLogprob,
+} from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readFinishReason } from "../finish_reason.ts";
+import { readCitations, readSearch } from "./grounding.ts";
+import { readLogprobs } from "./logprobs.ts";
+import { PartialArgs } from "./partial_args.ts";
+
+/** Text or reasoning that may go on in the next part. */
+interface OpenText {
+  kind: "text" | "reasoning";
+  block: number;
+  /** Kept only for citations, whose offsets count in it. */
+  pieces: string[];
+}
+
+/** A function call whose arguments come in pieces. */
+interface OpenCall {
+  block: number;
+  args: PartialArgs;
+  opaque: Opaque | undefined;
+}
+
+/**
+ * Reads the elements of one candidate into canonical events (generate-content.md §4, §5). Its
+ * ending is held back to the end: some servers repeat `finishReason` on each element, and function
+ * calls decide what STOP means.
+ */
+export class CandidateReader {
+  readonly #choice: number;
+  readonly #nextBlock: { value: number };
+  #text: OpenText | undefined;
+  #call: OpenCall | undefined;
+  #grounded: JsonRecord | undefined;
+  #search: SearchWork | undefined;
+  #sawToolCall = false;
+  #sawContent = false;
+  #finishReason: string | undefined;
+
+  /** `nextBlock` is shared by the candidates of one answer: blocks are counted over all of them. */
+  constructor(choice: number, nextBlock: { value: number }) {
+    this.#choice = choice;
+    this.#nextBlock = nextBlock;
+  }
+
+  /** Whether an element has said why the candidate ended. */
+  get finished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** One entry of an element's `candidates`. */
+  read(candidate: JsonRecord, events: CanonicalEvent[]): void {
+    for (const key of ["groundingMetadata", "citationMetadata"]) {
+      if (isRecord(candidate[key])) this.#grounded = { ...this.#grounded, [key]: candidate[key] };
+    }
+    this.#search = readSearch(candidate) ?? this.#search;
+    const content = isRecord(candidate.content) ? candidate.content : {};
+    const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+    let logprobs = readLogprobs(candidate.logprobsResult);
+    for (const part of parts) {
+      const isText = typeof part.text === "string" && part.text !== "" && part.thought !== true;
+      this.#part(part, events, isText ? logprobs : undefined);
+      if (isText) logprobs = undefined;
+    }
+    if (logprobs && this.#text?.kind === "text") {
+      this.#delta(this.#text.block, "", events, logprobs);
+    }
+    this.#finishReason = asString(candidate.finishReason) ?? this.#finishReason;
+    if (this.#isInvalid()) this.#invalid(asString(candidate.finishMessage), events);
+  }
+
+  /** Closes what is open and says how the candidate ended, if it did. */
+  close(events: CanonicalEvent[]): void {
+    const raw = this.#finishReason;
+    this.#closeCall(events, raw === undefined || readFinishReason(raw, true) === "length");
+    this.#cite(events);
+    this.#closeText(events);
+    this.#tellSearch(events);
+    if (raw === undefined || this.#isInvalid()) return;
+    const ending = readFinishReason(raw, this.#sawToolCall);
+    events.push({
+      type: "finish",
+      choice: this.#choice,
+      reason: ending === "invalid" ? (this.#sawToolCall ? "tool_calls" : "stop") : ending,
+      raw,
+    });
+  }
+
+  /** What was searched for is told at the end, beside the text. */
+  #tellSearch(events: CanonicalEvent[]): void {
+    if (!this.#search) return;
+    const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
+    this.#end(this.#start({ ...content, search: this.#search }, events), events);
+    this.#search = undefined;
+  }
+
+  /** A call that can't be used, and nothing else: a failure, never an empty success. */
+  #isInvalid(): boolean {
+    return this.#finishReason !== undefined && !this.#sawContent &&
+      readFinishReason(this.#finishReason, false) === "invalid";
+  }
+
+  #invalid(message: string | undefined, events: CanonicalEvent[]): void {
+    events.push({
+      type: "error",
+      error: {
+        status: undefined,
+        code: this.#finishReason,
+        type: "upstream_invalid_tool_call",
+        message,
+        param: undefined,
+        retryAfterSeconds: undefined,
+      },
+    });
+  }
+
+  #part(part: JsonRecord, events: CanonicalEvent[], logprobs?: readonly TokenLogprob[]): void {
+    const opaque = signature(part);
+    if (isRecord(part.functionCall)) return this.#functionCall(part.functionCall, opaque, events);
+    const own = Object.keys(part).some((key) => key !== "thought" && key !== "thoughtSignature");
+    if (typeof part.text === "string" || !own) {
+      const text = typeof part.text === "string" ? part.text : "";
+      return this.#textPart(part.thought === true, text, opaque, events, logprobs);
+    }
+    this.#closeCall(events);
+    this.#closeText(events);
+    this.#sawContent = true;
+    const { block, data } = this.#startMedia(part, events);
+    if (data !== "") this.#delta(block, data, events);
+    // The vendor's own call of its tools comes back as it was, signature and all.
+    const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
+    const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
+    this.#end(block, events, isWork ? whole : opaque);
+  }
+
+  /** A signature ends the text that it signs; on an empty part it belongs to the text before. */
+  #textPart(
+    thought: boolean,
+    text: string,
+    opaque: Opaque | undefined,
+    events: CanonicalEvent[],
+    logprobs?: readonly TokenLogprob[],
+  ): void {
+    if (text === "" && opaque === undefined) return;
+    this.#closeCall(events);
+    const kind = thought ? "reasoning" : "text";
+    if (this.#text && this.#text.kind !== kind && text !== "") this.#closeText(events);
+    this.#text ??= { kind, block: this.#start({ kind }, events), pieces: [] };
+    if (text !== "") {
+      this.#delta(this.#text.block, text, events, logprobs);
+      this.#text.pieces.push(text);
+      if (!thought) this.#sawContent = true;
+    }
+    if (opaque) this.#closeText(events, opaque);
+  }
+
+  #functionCall(call: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
+    const name = asString(call.name);
+    if (name === undefined) return this.#goOn(call, events);
+    this.#closeCall(events);
+    this.#closeText(events);
+    this.#sawToolCall = true;
+    this.#sawContent = true;
+    const id = asString(call.id) ?? "";
+    const block = this.#start({ kind: "tool-call", id, name, custom: false }, events);
+    const args = isRecord(call.args) ? call.args : {};
+    if (call.willContinue === true || Array.isArray(call.partialArgs)) {
+      this.#call = { block, args: new PartialArgs(args), opaque };
+      return this.#goOn(call, events);
+    }
+    this.#delta(block, JSON.stringify(args), events);
+    this.#end(block, events, opaque);
+  }
+
+  /** A piece of the open call; one that promises no more ends it. */
+  #goOn(call: JsonRecord, events: CanonicalEvent[]): void {
+    this.#call?.args.add(call.partialArgs);
+    if (call.willContinue !== true) this.#closeCall(events);
+  }
+
+  #startMedia(part: JsonRecord, events: CanonicalEvent[]): { block: number; data: string } {
+    const inline = isRecord(part.inlineData) ? part.inlineData : {};
+    const mimeType = asString(inline.mimeType) ?? "";
+    const media = /^(image|audio)\//.exec(mimeType)?.[1] as "image" | "audio" | undefined;
+    if (media === undefined) {
+      const { thoughtSignature: _, ...value } = part;
+      return {
+        block: this.#start({ kind: "vendor", dialect: "generate", value }, events),
+        data: "",
+      };
+    }
+    const block = this.#start({ kind: "media", media, mimeType, id: undefined }, events);
+    return { block, data: asString(inline.data) ?? "" };
+  }
+
+  #start(content: BlockKind, events: CanonicalEvent[]): number {
+    const block = this.#nextBlock.value++;
+    events.push({ type: "block-start", choice: this.#choice, block, content });
+    return block;
+  }
+
+  #delta(
+    block: number,
+    text: string,
+    events: CanonicalEvent[],
+    logprobs?: readonly TokenLogprob[],
+  ): void {
+    events.push({
+      type: "block-delta",
+      choice: this.#choice,
+      block,
+      text,
+      ...(logprobs ? { logprobs } : {}),
+    });
+  }
+
+  #end(block: number, events: CanonicalEvent[], opaque?: Opaque): void {
+    events.push({
+      type: "block-end",
+      choice: this.#choice,
+      block,
+      ...(opaque ? { opaque } : {}),
+    });
+  }
+
+  #closeText(events: CanonicalEvent[], opaque?: Opaque): void {
+    if (!this.#text) return;
+    if (this.#text.kind === "text" && this.#grounded) this.#cite(events);
+    this.#end(this.#text.block, events, opaque);
+    this.#text = undefined;
+  }
+
+  #closeCall(events: CanonicalEvent[], cut = false): void {
+    const call = this.#call;
+    if (!call) return;
+    this.#call = undefined;
+    this.#delta(call.block, cut ? call.args.unfinished() : call.args.whole(), events);
+    this.#end(call.block, events, call.opaque);
+  }
+
+  /** Sources of the open text; those that come when no text is open get an empty one. */
+  #cite(events: CanonicalEvent[]): void {
+    if (!this.#grounded) return;
+    const open = this.#text?.kind === "text" ? this.#text : undefined;
+    const citations = readCitations(this.#grounded, open?.pieces.join("") ?? "");
+    this.#grounded = undefined;
+    if (citations.length === 0) return;
+    if (!open) this.#closeText(events);
+    this.#text ??= { kind: "text", block: this.#start({ kind: "text" }, events), pieces: [] };
+    const { block } = this.#text;
+    for (const citation of citations) {
+      events.push({ type: "citation", choice: this.#choice, block, citation });
+    }
+  }
+}
+
+function signature(part: JsonRecord): Opaque | undefined {
+  const value = asString(part.thoughtSignature);
+  return value === undefined ? undefined : { dialect: "generate", kind: "thoughtSignature", value };
+}

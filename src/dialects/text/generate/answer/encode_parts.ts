@@ -1,0 +1,59 @@
+import type { AnswerPart } from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { isRecord } from "../../../kernel/json.ts";
+
+/**
+ * A block of an answer as a part. Undefined where this dialect can't say it: another dialect's
+ * own block, or a call whose arguments are no JSON object (`isInvalidCall`).
+ */
+export function answerPart(part: AnswerPart): Record<string, unknown> | undefined {
+  switch (part.kind) {
+    case "text":
+    case "refusal":
+      return part.text === "" && !signatureOf(part.opaque)
+        ? undefined
+        : { text: part.text, ...signatureOf(part.opaque) };
+    case "reasoning":
+      return part.text === "" && !signatureOf(part.opaque)
+        ? undefined
+        : { text: part.text, thought: true, ...signatureOf(part.opaque) };
+    case "tool-call": {
+      const args = part.custom ? { input: part.text } : parseArguments(part.text);
+      if (args === undefined) return undefined;
+      return {
+        functionCall: { ...(part.id === "" ? {} : { id: part.id }), name: part.name, args },
+        ...signatureOf(part.opaque),
+      };
+    }
+    case "media":
+      return {
+        inlineData: { mimeType: part.mimeType, data: part.text },
+        ...signatureOf(part.opaque),
+      };
+    case "vendor":
+      if (part.opaque?.kind === "block") return parseArguments(part.opaque.value);
+      return part.dialect === "generate" && isRecord(part.value)
+        ? { ...part.value, ...signatureOf(part.opaque) }
+        : undefined;
+  }
+}
+
+/** A function call that this dialect, whose arguments are objects, can't show. */
+export function isInvalidCall(part: AnswerPart): boolean {
+  return part.kind === "tool-call" && !part.custom && parseArguments(part.text) === undefined;
+}
+
+/** The arguments' object; none written is an empty one. Undefined when the text is no object. */
+export function parseArguments(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (text.trim() === "") return {};
+  const json = innerJson(text);
+  return isRecord(json) ? json : undefined;
+}
+
+/** The signature beside a part's data; only one that this dialect's vendor made. */
+export function signatureOf(opaque: Opaque | undefined): { thoughtSignature: string } | undefined {
+  return opaque?.dialect === "generate" && opaque.kind === "thoughtSignature"
+    ? { thoughtSignature: opaque.value }
+    : undefined;
+}

@@ -1,0 +1,195 @@
+import type { Citation, SearchWork } from "../../../kernel/canonical.ts";
+import { sha256Hex } from "../../../../base/hash.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * Citations out of a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block
+ * they speak of: offsets count UTF-8 bytes on the wire and UTF-16 units in the neutral form.
+ */
+export function readCitations(candidate: JsonRecord, text: string): Citation[] {
+  const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
+  const chunks = records(grounding.groundingChunks).map(source);
+  const offset = offsetReader(text);
+  const supported = records(grounding.groundingSupports).flatMap((support) => {
+    const segment = isRecord(support.segment) ? support.segment : {};
+    const range = { start: offset(segment.startIndex ?? 0), end: offset(segment.endIndex) };
+    const indices = Array.isArray(support.groundingChunkIndices)
+      ? support.groundingChunkIndices
+      : [];
+    return indices.flatMap((index: unknown): Citation[] => {
+      const chunk = typeof index === "number" ? chunks[index] : undefined;
+      return chunk ? [{ ...chunk, ...range }] : [];
+    });
+  });
+  // Sources that no passage is tied to are sources all the same.
+  const cited = new Set(supported.map(({ url }) => url));
+  const loose = chunks.flatMap((chunk): Citation[] =>
+    chunk && !cited.has(chunk.url) ? [{ ...chunk, start: undefined, end: undefined }] : []
+  );
+  return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
+}
+
+/** How many web searches a candidate's grounding names; undefined where there are none. */
+export function searchCount(candidate: JsonRecord): number | undefined {
+  const grounding = candidate.groundingMetadata;
+  if (!isRecord(grounding)) return undefined;
+  const lists = [grounding.webSearchQueries, grounding.imageSearchQueries];
+  return lists.flatMap((list) => Array.isArray(list) ? list : []).length || undefined;
+}
+
+/**
+ * Queries of the vendor's maps; undefined where none helped. How many they were is said in
+ * `retrievalQueries`, if at all: it was one at least.
+ */
+export function mapsCount(candidate: JsonRecord): number | undefined {
+  const grounding = candidate.groundingMetadata;
+  if (!isRecord(grounding)) return undefined;
+  const chunks = Array.isArray(grounding.groundingChunks) ? grounding.groundingChunks : [];
+  const isMapped = typeof grounding.googleMapsWidgetContextToken === "string" ||
+    chunks.some((chunk) => isRecord(chunk) && isRecord(chunk.maps));
+  if (!isMapped) return undefined;
+  const queries = Array.isArray(grounding.retrievalQueries) ? grounding.retrievalQueries : [];
+  return Math.max(1, queries.length);
+}
+
+/** The searches that a candidate's grounding names, with the pages that were found, as one. */
+export function readSearch(candidate: JsonRecord): SearchWork | undefined {
+  const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
+  if (!Array.isArray(grounding.webSearchQueries)) return undefined;
+  const queries = grounding.webSearchQueries.flatMap((one: unknown) => asString(one) ?? []);
+  if (queries.length === 0) return undefined;
+  const chunks = records(grounding.groundingChunks);
+  const results = chunks.flatMap((chunk) => source(chunk) ?? []);
+  return { id: sha256Hex(JSON.stringify([queries, results])).slice(0, 24), queries, results };
+}
+
+/** Writes citations of one text, and the searches that led to them, as `groundingMetadata`. */
+export function writeGrounding(
+  citations: readonly Citation[],
+  text: string,
+  queries: readonly string[],
+): Record<string, unknown> {
+  if (citations.length === 0 && queries.length === 0) return {};
+  return {
+    groundingMetadata: {
+      ...(queries.length === 0 ? {} : { webSearchQueries: queries }),
+      ...(citations.length === 0 ? {} : writeCitations(citations, text)),
+    },
+  };
+}
+
+function writeCitations(
+  citations: readonly Citation[],
+  text: string,
+): Record<string, unknown> {
+  const first = new Map<string, Citation>();
+  for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
+  const places = new Map([...first.keys()].map((url, index) => [url, index]));
+  const bytes = byteReader(text);
+  // A text may be cited as a whole, again and again: together no more than four times its length.
+  let room = 4 * text.length + 65_536;
+  const words = (start: number, end: number) => {
+    room -= Math.max(0, end - start);
+    return room < 0 ? {} : { text: text.slice(start, end) };
+  };
+  // Sources of one passage stand together.
+  const tied: { start: number; end: number; indices: number[] }[] = [];
+  for (const { url, start, end } of citations) {
+    if (start === undefined || end === undefined) continue;
+    const last = tied.at(-1);
+    const index = places.get(url)!;
+    if (last?.start !== start || last.end !== end) tied.push({ start, end, indices: [index] });
+    else if (!last.indices.includes(index)) last.indices.push(index);
+  }
+  return {
+    groundingChunks: [...first].map(([uri, { title }]) => {
+      return { web: { uri, ...(title === undefined ? {} : { title }) } };
+    }),
+    groundingSupports: tied.map(({ start, end, indices }) => ({
+      segment: {
+        ...(start === 0 ? {} : { startIndex: bytes(start) }),
+        endIndex: bytes(end),
+        ...words(start, end),
+      },
+      groundingChunkIndices: indices,
+    })),
+  };
+}
+
+function source(chunk: JsonRecord): { url: string; title: string | undefined } | undefined {
+  for (const kind of ["web", "retrievedContext", "maps"]) {
+    const place = chunk[kind];
+    const url = isRecord(place) ? asString(place.uri) : undefined;
+    if (url !== undefined) return { url, title: asString((place as JsonRecord).title) };
+  }
+  return undefined;
+}
+
+function recitations(
+  metadata: unknown,
+  offset: (bytes: unknown) => number | undefined,
+): Citation[] {
+  if (!isRecord(metadata)) return [];
+  const list = records(metadata.citationSources ?? metadata.citations);
+  return list.flatMap((one): Citation[] => {
+    const url = asString(one.uri);
+    if (url === undefined) return [];
+    const end = offset(one.endIndex);
+    const start = end === undefined ? undefined : offset(one.startIndex ?? 0);
+    return [{ url, title: asString(one.title), start, end }];
+  });
+}
+
+/** Turns an offset in UTF-8 bytes of `text` into one in UTF-16 units; undefined beyond its end. */
+function offsetReader(text: string): (bytes: unknown) => number | undefined {
+  let units: Uint32Array | undefined;
+  return (bytes) => {
+    units ??= unitsAtBytes(text);
+    return typeof bytes === "number" ? units[Math.trunc(bytes)] : undefined;
+  };
+}
+
+/** How many UTF-8 bytes the first units of `text` are. */
+function byteReader(text: string): (units: number) => number {
+  let bytes: Uint32Array | undefined;
+  return (units) => {
+    bytes ??= bytesAtUnits(text);
+    return bytes[Math.min(Math.max(0, Math.trunc(units)), text.length)]!;
+  };
+}
+
+/** Once for all citations of a text; half a pair is written as three bytes. */
+function bytesAtUnits(text: string): Uint32Array {
+  const table = new Uint32Array(text.length + 1);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    if (code > 0xffff) table[at + 1] = bytes + 3;
+    at += code > 0xffff ? 2 : 1;
+    table[at] = bytes += byteLength(code);
+  }
+  return table;
+}
+
+/** Within a character what there is of it is one unit. */
+function unitsAtBytes(text: string): Uint32Array {
+  const table = new Uint32Array(new TextEncoder().encode(text).length + 1);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    const length = byteLength(code);
+    table.fill(at + 1, bytes + 1, bytes + length);
+    at += code > 0xffff ? 2 : 1;
+    table[bytes += length] = at;
+  }
+  return table;
+}
+
+function byteLength(code: number): number {
+  if (code < 0x80) return 1;
+  return code < 0x800 ? 2 : code > 0xffff ? 4 : 3;
+}
+
+function records(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}

@@ -1,0 +1,32 @@
+import type { TokenLogprob } from "../../../kernel/canonical.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/** A candidate's `logprobsResult`: one entry a token; undefined when there is none. */
+export function readLogprobs(result: unknown): TokenLogprob[] | undefined {
+  if (!isRecord(result) || !Array.isArray(result.chosenCandidates)) return undefined;
+  const tops = Array.isArray(result.topCandidates) ? result.topCandidates : [];
+  return result.chosenCandidates.filter(isRecord).map((chosen, index) => {
+    const top: unknown = tops[index];
+    const alternatives = isRecord(top) && Array.isArray(top.candidates) ? top.candidates : [];
+    return { ...token(chosen), top: alternatives.filter(isRecord).map(token) };
+  });
+}
+
+export function writeLogprobs(logprobs: readonly TokenLogprob[]): Record<string, unknown> {
+  const write = (one: { token: string; logprob: number }) => ({
+    token: one.token,
+    logProbability: one.logprob,
+  });
+  return {
+    chosenCandidates: logprobs.map(write),
+    topCandidates: logprobs.map(({ top }) => ({ candidates: top.map(write) })),
+  };
+}
+
+function token(entry: JsonRecord): { token: string; logprob: number; bytes: null } {
+  return {
+    token: typeof entry.token === "string" ? entry.token : "",
+    logprob: typeof entry.logProbability === "number" ? entry.logProbability : 0,
+    bytes: null,
+  };
+}

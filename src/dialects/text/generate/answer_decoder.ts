@@ -1,0 +1,34 @@
+import { Fault } from "../../../shared/fault.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import { isRecord } from "../../kernel/json.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { AnswerReader } from "./answer/answer_reader.ts";
+
+/**
+ * Events of a whole answer (generate-content.md §4). An array is taken for the elements of a
+ * stream in one body, which is what a server gives that doesn't know `alt=sse`.
+ */
+export function decodeAnswer(json: unknown): CanonicalEvent[] {
+  const elements: readonly unknown[] = Array.isArray(json) ? json : [json];
+  const reader = new AnswerReader();
+  const events: CanonicalEvent[] = [];
+  for (const element of elements) {
+    if (!isRecord(element)) {
+      throw new Fault("upstream_invalid_response", { note: "answer is no object" });
+    }
+    if (carriesError(element)) {
+      return [...events, { type: "error", error: readVendorError(element, undefined) }];
+    }
+    if (Array.isArray(element.candidates) && !element.candidates.every(isRecord)) {
+      throw new Fault("upstream_invalid_response", { note: "a candidate is no object" });
+    }
+    reader.read(element, events);
+    if (events.some(({ type }) => type === "error")) return events;
+  }
+  const before = events.length;
+  reader.close(events, true);
+  if (!events.slice(before).some(({ type }) => type === "finish")) {
+    throw new Fault("upstream_invalid_response", { note: "answer has no candidates" });
+  }
+  return events;
+}

@@ -1,0 +1,31 @@
+import type { Counting } from "../../kernel/dialect.ts";
+import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { bareModel, countTokensPath } from "./models.ts";
+import { Fields, wrong } from "./request/fields.ts";
+
+/** `:countTokens`, which takes a whole request or its contents alone. */
+export const counting: Counting = {
+  path: countTokensPath,
+  // The whole request: tools and system count too.
+  requestBody: (request, model) => ({
+    generateContentRequest: { ...request, model: `models/${bareModel(model)}` },
+  }),
+  read: (answer) => isRecord(answer) ? count(answer.totalTokens) : undefined,
+  counted: countedRequest,
+  write: (tokens) => ({ totalTokens: tokens }),
+};
+
+/** `{contents}` or `{generateContentRequest: {…}}`, exactly one of them. */
+function countedRequest(body: unknown): JsonRecord {
+  const fields = new Fields(isRecord(body) ? body : {}, "");
+  const whole = fields.object("generateContentRequest");
+  if (whole && fields.has("contents")) {
+    throw wrong(fields.at("generateContentRequest"), "either contents or this field, not both");
+  }
+  if (whole) return whole.record;
+  return { contents: fields.list("contents") ?? missingContents() };
+}
+
+function missingContents(): never {
+  throw wrong("contents", "an array of contents, or generateContentRequest");
+}

@@ -1,0 +1,138 @@
+import {
+  type Edit,
+  itemsAt,
+  locateIn,
+  membersAt,
+  type TextRange,
+} from "../../../../base/json_text.ts";
+import { finish } from "../../../../base/steps.ts";
+import { estimateTokens, inputTokenBound } from "../../../../shared/token_estimate.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import type { BillableUsage } from "../../../../pricing/pricing.ts";
+import { bareModel } from "../models.ts";
+import { readUsage } from "../usage.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type {
+  AnswerReader,
+  Operation,
+  OperationEvent,
+  Outcome,
+} from "../../../kernel/operation.ts";
+import {
+  type OperationRequest,
+  parsedRecord,
+  recordText,
+} from "../../../kernel/operation_request.ts";
+
+const shared = {
+  name: "embeddings",
+  mediaFields: [{ parent: "inlineData", key: "data", mimeType: "mimeType" }, {
+    parent: "inline_data",
+    key: "data",
+    mimeType: "mime_type",
+  }],
+  bound: (request: OperationRequest) => ({
+    inputTokens: inputTokenBound(recordText(request)),
+    maxOutputTokens: 0,
+  }),
+} as const;
+
+/** `:embedContent`: the vector of one content. */
+export const embedContent: Operation = {
+  ...shared,
+  kind: "embedContent",
+  reader: (request) => new VectorReader(request, "embedding"),
+  modelEdits: ({ text, top }, request, model) =>
+    nameModel(request, model, "model", request.fields, locateIn(text, top, ["model"])),
+};
+
+/** `:batchEmbedContents`: the vectors of several; each names the model again. */
+export const batchEmbedContents: Operation = {
+  ...shared,
+  kind: "batchEmbedContents",
+  reader: (request) => new VectorReader(request, "embeddings"),
+  modelEdits({ text, top }, request, model) {
+    const requests = Array.isArray(request.fields.requests) ? request.fields.requests : [];
+    const list = locateIn(text, top, ["requests"]);
+    const places = list ? finish(itemsAt(text, list)) : [];
+    return requests.flatMap((one: unknown, index) => {
+      const start = places[index]?.start;
+      const member = start === undefined ? undefined : membersAt(text, start)?.members.get("model");
+      const place = member && { start: member.valueStart, end: member.valueEnd };
+      const fields = isRecord(one) ? one : {};
+      return nameModel(request, model, `requests[${index}].model`, fields, place);
+    });
+  },
+};
+
+/**
+ * Where the body names the model again, the vendor's own name has to stand. Throws `invalid_value`
+ * where it is another model's: that of the path is what is priced.
+ */
+function nameModel(
+  request: OperationRequest,
+  model: string,
+  param: string,
+  fields: JsonRecord,
+  place: TextRange | undefined,
+): Edit[] {
+  const written = asString(fields.model);
+  if (written === undefined || place === undefined) return [];
+  if (![request.model, model].includes(bareModel(written))) {
+    throw new Fault("invalid_value", {
+      param,
+      message: `${param}: names another model than the path.`,
+    });
+  }
+  const wanted = `models/${bareModel(model)}`;
+  return written === wanted ? [] : [{ ...place, text: JSON.stringify(wanted) }];
+}
+
+/** Only the newer models of the vendor count tokens; of the others the text is counted. */
+class VectorReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  readonly #member: "embedding" | "embeddings";
+  #usage: BillableUsage | undefined;
+  #isHeard = false;
+
+  constructor(request: OperationRequest, member: "embedding" | "embeddings") {
+    this.#request = request;
+    this.#member = member;
+  }
+
+  whole(text: string): void {
+    const answer = parsedRecord(text);
+    const made = answer?.[this.#member];
+    if (this.#member === "embedding" ? !isRecord(made) : !Array.isArray(made)) {
+      throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
+    }
+    this.#isHeard = true;
+    this.#usage = readUsage(answer?.usageMetadata);
+  }
+
+  event(): OperationEvent {
+    return {};
+  }
+
+  bytes(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+  }
+
+  outcome(): Outcome | undefined {
+    if (!this.#isHeard) return undefined;
+    if (this.#usage) return { usage: this.#usage, basis: "reported" };
+    const { fields } = this.#request;
+    const contents = this.#member === "embedding" ? [fields] : listed(fields.requests);
+    const input = contents.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
+    return { usage: { input, output: 0 }, basis: "estimated" };
+  }
+}
+
+function textOf(content: unknown): string {
+  const parts = isRecord(content) ? listed(content.parts) : [];
+  return parts.map(({ text }) => asString(text) ?? "").join("\n");
+}
+
+function listed(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}

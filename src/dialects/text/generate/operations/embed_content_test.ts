@@ -1,0 +1,75 @@
+import assert from "@std/assert";
+import { Fault } from "../../../../shared/fault.ts";
+import { estimateTokens } from "../../../../shared/token_estimate.ts";
+import { batchEmbedContents, embedContent } from "./embed_content.ts";
+import { forVendor, readOperation } from "../../../kernel/operation_request.ts";
+
+const whole = { isComplete: true, price: undefined };
+const one = (text: string, rest = {}) => ({ content: { parts: [{ text }] }, ...rest });
+
+function requestOf(body: unknown, model: string, text = JSON.stringify(body)) {
+  return readOperation({ body, text, model }, batchEmbedContents);
+}
+
+Deno.test("a request goes on byte for byte where it names no model or the vendor's own", () => {
+  for (
+    const text of [
+      '{ "requests" : [ {"content":{"parts":[{"text":"a"}]},"n":1.0} ] }',
+      '{"requests":[{"model":"models/m","content":{}}]}',
+    ]
+  ) {
+    const request = requestOf(JSON.parse(text), "m", text);
+    assert.equal(forVendor(request, "m", batchEmbedContents), text);
+  }
+});
+
+Deno.test("the service's name of the model becomes the vendor's wherever the body has it", () => {
+  const body = { requests: [one("a", { model: "models/google/m" }), one("b"), { model: "m" }] };
+  const sent = forVendor(requestOf(body, "google/m"), "m", batchEmbedContents);
+  assert.deepEqual(JSON.parse(sent as string), {
+    requests: [one("a", { model: "models/m" }), one("b"), { model: "models/m" }],
+  });
+  const single = requestOf(one("a", { model: "google/m" }), "google/m");
+  assert.deepEqual(
+    JSON.parse(forVendor(single, "m", embedContent) as string),
+    one("a", { model: "models/m" }),
+  );
+});
+
+Deno.test("another model than the path's is refused by the place where it stands", () => {
+  const isRefused = (param: string) => (thrown: unknown) =>
+    thrown instanceof Fault && thrown.code === "invalid_value" && thrown.param === param;
+  const batch = requestOf({ requests: [one("a"), one("b", { model: "models/other" })] }, "m");
+  assert.throws(() => forVendor(batch, "m", batchEmbedContents), isRefused("requests[1].model"));
+  const single = requestOf(one("a", { model: "models/other" }), "m");
+  assert.throws(() => forVendor(single, "m", embedContent), isRefused("model"));
+});
+
+Deno.test("tokens are the vendor's where it counts, else those of the text", () => {
+  const counted = embedContent.reader(requestOf(one("a red door"), "m"));
+  counted.whole('{"embedding":{"values":[1]},"usageMetadata":{"promptTokenCount":4}}', "");
+  const { usage, basis } = counted.outcome(whole)!;
+  assert.deepEqual([usage.input, usage.output, basis], [4, 0, "reported"]);
+  const texts = ["a red door", "another, of green"];
+  const batch = batchEmbedContents.reader(requestOf({ requests: texts.map((t) => one(t)) }, "m"));
+  batch.whole('{"embeddings":[{"values":[1]},{"values":[2]}]}', "");
+  assert.deepEqual(batch.outcome(whole), {
+    usage: { input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), output: 0 },
+    basis: "estimated",
+  });
+});
+
+for (const text of ["", "null", "[]", "{}", '{"embeddings":{}}', '{"embedding":[]}']) {
+  Deno.test(`'${text}' is no answer of vectors`, () => {
+    for (const operation of [embedContent, batchEmbedContents]) {
+      const reader = operation.reader(requestOf({ requests: [] }, "m"));
+      assert.throws(() => reader.whole(text, ""), isNone);
+      assert.throws(() => reader.bytes(new Uint8Array(1), ""), isNone);
+      assert.equal(reader.outcome(whole), undefined);
+    }
+  });
+}
+
+function isNone(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "upstream_invalid_response";
+}

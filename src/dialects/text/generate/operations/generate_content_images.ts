@@ -1,0 +1,107 @@
+import { Fault } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/optional_field.ts";
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { standardBase64 } from "../../../kernel/media_source.ts";
+import { asRatio, notAllowed } from "../../../kernel/picture_shape.ts";
+import { withOptions } from "../../../kernel/vendor_options.ts";
+import { isBlocked } from "../finish_reason.ts";
+import { upstreamPath } from "../models.ts";
+import { readUsage } from "../usage.ts";
+
+const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
+
+const decided = ["contents", "generationConfig.candidateCount", "generationConfig.imageConfig"]
+  .concat(["generationConfig.responseModalities"]);
+
+/** `:generateContent` of models that answer in pictures too (images-and-speech.md §1.2 b). */
+export function encodeContent(
+  ask: ImageAsk,
+  lossesOf: (carried: readonly "seed"[]) => EncodedImages["losses"],
+): EncodedImages {
+  if (ask.format !== undefined && ask.format !== "png") {
+    throw notAllowed("output_format", "this model has", ["png"]);
+  }
+  const isOlder = ask.model.startsWith("gemini-2");
+  const resolutions = isOlder ? ["1K"] as const : ["1K", "2K", "4K"] as const;
+  const { ratio, resolution } = asRatio(ask, { ratios, resolutions });
+  const config = {
+    ...optionalField("aspectRatio", ratio),
+    ...optionalField("imageSize", resolution),
+  };
+  const pictures = ask.references.flatMap((one) =>
+    one.type === "base64" ? [{ inlineData: { mimeType: one.mimeType, data: one.data } }] : []
+  );
+  const body = withOptions(
+    {
+      contents: [{ role: "user", parts: [...pictures, { text: ask.prompt }] }],
+      generationConfig: {
+        responseModalities: ["TEXT", "IMAGE"],
+        ...(Object.keys(config).length > 0 ? { imageConfig: config } : {}),
+        ...optionalField("seed", ask.seed),
+      },
+    },
+    ask.options,
+    decided,
+  );
+  // One picture a call, so more pictures are more calls.
+  const calls = Array.from({ length: ask.count }, () => ({
+    path: upstreamPath(ask.model, false),
+    count: 1,
+    body: { type: "json", value: body } as const,
+  }));
+  return {
+    calls,
+    losses: lossesOf(["seed"]),
+    // The models' limit of output.
+    tokensPerImage: 32_768,
+    priced: { size: resolution ?? "1K" },
+  };
+}
+
+/** Drafts are marked as thoughts; they are no pictures that were asked for. */
+export function decodeContent(json: unknown): ImageAnswer {
+  if (!isRecord(json)) {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });
+  }
+  const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
+  const images = partsOf(candidate).flatMap((part) => {
+    const data = isRecord(part.inlineData)
+      ? standardBase64(asString(part.inlineData.data) ?? "")
+      : "";
+    return data && part.thought !== true ? [{ data }] : [];
+  });
+  const usage = readUsage(json.usageMetadata);
+  return {
+    images,
+    ...(images.length > 0 ? {} : whyNone(json, candidate)),
+    ...optionalField("usage", usage),
+  };
+}
+
+/** Withheld by a rule, or simply not drawn. */
+function whyNone(
+  json: JsonRecord,
+  candidate: JsonRecord | undefined,
+): { refusal: string } | { failure: string } {
+  const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+  const finish = asString(candidate?.finishReason) ?? "";
+  const said = asString(candidate?.finishMessage);
+  const text = partsOf(candidate)
+    .flatMap((part) => part.thought === true ? [] : asString(part.text) ?? []).join("").slice(
+      0,
+      500,
+    );
+  if (isBlocked(feedback.blockReason)) {
+    return { refusal: asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}` };
+  }
+  if (withheld.test(finish)) return { refusal: said ?? finish };
+  return { failure: `no image, finish ${finish || "none"}${text === "" ? "" : ", but text"}` };
+}
+
+const withheld = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
+
+function partsOf(candidate: JsonRecord | undefined): JsonRecord[] {
+  const content = candidate && isRecord(candidate.content) ? candidate.content : {};
+  return Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+}

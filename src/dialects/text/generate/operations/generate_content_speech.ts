@@ -1,0 +1,125 @@
+import { Fault } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/optional_field.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { notAllowed } from "../../../kernel/picture_shape.ts";
+import {
+  checkLength,
+  chooseFormat,
+  chooseVoice,
+  speechLosses,
+} from "../../../kernel/speech_checks.ts";
+import type {
+  EncodedSpeech,
+  SpeechAsk,
+  SpeechCodec,
+  SpeechPiece,
+} from "../../../kernel/speech_codec.ts";
+import { withOptions } from "../../../kernel/vendor_options.ts";
+import { isBlocked, readFinishReason } from "../finish_reason.ts";
+import { upstreamPath } from "../models.ts";
+import { readUsage } from "../usage.ts";
+
+/** Models of the native vendor that answer in sound (images-and-speech.md §3.2). */
+export const generateSpeechCodec: SpeechCodec = {
+  hasModel: (model) => /\btts\b/.test(model),
+  encode,
+  read,
+  givesSamples: true,
+};
+
+const voices = ["Zephyr", "Puck", "Charon", "Kore", "Fenrir", "Leda", "Orus", "Aoede"]
+  .concat(["Callirrhoe", "Autonoe", "Enceladus", "Iapetus", "Umbriel", "Algieba", "Despina"])
+  .concat(["Erinome", "Algenib", "Rasalgethi", "Laomedeia", "Achernar", "Alnilam", "Schedar"])
+  .concat(["Gacrux", "Pulcherrima", "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia"])
+  .concat(["Sadaltager", "Sulafat"]);
+/** The models' context of 32,000 tokens, which a character never takes more of than one. */
+const mostChars = 32_000;
+/** What the vendor gives, unless its answer says another. */
+const samplesPerSecond = 24_000;
+
+const decided = ["contents", "generationConfig.responseModalities"]
+  .concat(["generationConfig.speechConfig", "generationConfig.candidateCount"]);
+
+function encode(ask: SpeechAsk): EncodedSpeech {
+  checkLength(ask, mostChars);
+  if (ask.sampleRate !== undefined && ask.sampleRate !== samplesPerSecond) {
+    throw notAllowed("sample_rate", "this model has", [String(samplesPerSecond)]);
+  }
+  const format = chooseFormat(ask.format, ["wav", "pcm"]);
+  const body = withOptions(
+    {
+      contents: [{ role: "user", parts: [{ text: textOf(ask) }] }],
+      generationConfig: {
+        responseModalities: ["AUDIO"],
+        speechConfig: { ...voicesOf(ask), ...optionalField("languageCode", ask.language) },
+      },
+    },
+    ask.options,
+    decided,
+  );
+  return {
+    path: upstreamPath(ask.model, ask.stream),
+    body,
+    losses: speechLosses(ask, ["instructions", "language", "sampleRate"]),
+    format,
+    sampleRate: samplesPerSecond,
+  };
+}
+
+/** How to say it stands in front of the text here. */
+function textOf({ text, instructions, speakers }: SpeechAsk): string {
+  if (instructions === undefined) return text;
+  if (speakers.length === 0) return `${instructions}: ${text}`;
+  throw new Fault("invalid_value", {
+    param: "instructions",
+    message: "instructions: not with speakers; say in the text how each of them speaks.",
+  });
+}
+
+function voicesOf({ voice, speakers }: SpeechAsk): JsonRecord {
+  if (speakers.length === 0) {
+    if (typeof voice === "object") throw notAllowed("voice", "this model has the voices", voices);
+    return { voiceConfig: prebuilt(chooseVoice(voice ?? "Kore", voices)) };
+  }
+  const speakerVoiceConfigs = speakers.map((one, index) => ({
+    speaker: one.speaker,
+    voiceConfig: prebuilt(chooseVoice(one.voice, voices, `speakers[${index}].voice`)),
+  }));
+  // The vendor's form for several wants two.
+  return speakers.length === 1
+    ? { voiceConfig: speakerVoiceConfigs[0]!.voiceConfig }
+    : { multiSpeakerVoiceConfig: { speakerVoiceConfigs } };
+}
+
+function prebuilt(voiceName: string): JsonRecord {
+  return { prebuiltVoiceConfig: { voiceName } };
+}
+
+function read(json: unknown): SpeechPiece {
+  if (!isRecord(json)) return {};
+  if (isRecord(json.error)) return { error: json };
+  const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
+  const content = candidate && isRecord(candidate.content) ? candidate.content : {};
+  const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+  const sounds = parts.flatMap((part) => isRecord(part.inlineData) ? [part.inlineData] : []);
+  const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+  const finish = asString(candidate?.finishReason);
+  const refusal = isBlocked(feedback.blockReason)
+    ? asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}`
+    : finish !== undefined && readFinishReason(finish, false) === "content_filter"
+    ? asString(candidate?.finishMessage) ?? finish
+    : undefined;
+  return {
+    ...optionalField("data", joined(sounds.flatMap(({ data }) => asString(data) ?? []))),
+    ...optionalField("mimeType", asString(sounds[0]?.mimeType)),
+    ...optionalField("usage", readUsage(json.usageMetadata)),
+    ...(finish === undefined ? {} : { isLast: true }),
+    ...optionalField("refusal", sounds.length > 0 ? undefined : refusal),
+  };
+}
+
+/** Base64 of all pieces in a row. */
+function joined(pieces: readonly string[]): string | undefined {
+  if (pieces.length <= 1) return pieces[0];
+  return btoa(pieces.map((piece) => atob(piece)).join(""));
+}

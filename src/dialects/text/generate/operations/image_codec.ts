@@ -1,0 +1,24 @@
+import { lossesOf, noStream } from "../../../kernel/image_losses.ts";
+import type { ImageCodec } from "../../../kernel/image_codec.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { decodeContent, encodeContent } from "./generate_content_images.ts";
+import { decodePredict, encodePredict } from "./predict_images.ts";
+
+/** Pictures of the native vendor: models that only draw, and models that draw beside speaking. */
+export const generateImageCodec: ImageCodec = {
+  takesAddresses: false,
+  hasModel: (model) => isPredicted(model) || /\bimage\b/.test(model),
+  encode(ask) {
+    if (ask.stream) throw noStream(ask.model);
+    const losses = (carried: Parameters<typeof lossesOf>[1]) => lossesOf(ask, carried);
+    return isPredicted(ask.model) ? encodePredict(ask, losses) : encodeContent(ask, losses);
+  },
+  decode: (json) =>
+    isRecord(json) && (json.candidates !== undefined || json.promptFeedback !== undefined)
+      ? decodeContent(json)
+      : decodePredict(json),
+};
+
+function isPredicted(model: string): boolean {
+  return /^(models\/)?imagen/.test(model);
+}

@@ -1,0 +1,98 @@
+import { inputTokenBound } from "../../../../shared/token_estimate.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import { withoutPictures } from "../../../kernel/picture_text.ts";
+import { imageTokens } from "../../../kernel/image_tokens.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type {
+  AnswerReader,
+  Operation,
+  OperationEvent,
+  Outcome,
+} from "../../../kernel/operation.ts";
+import {
+  type OperationRequest,
+  parsedRecord,
+  recordText,
+} from "../../../kernel/operation_request.ts";
+import type { PriceRow } from "../../../../pricing/pricing.ts";
+
+/** `:predict` of the generate vendor's models that only draw (images-and-speech.md §1.2 a). */
+export const predict: Operation = {
+  kind: "predict",
+  name: "images",
+  mediaFields: [{ key: "bytesBase64Encoded", mimeType: "mimeType" }],
+  promptPath: ["instances", 0, "prompt"],
+  // The path names it, and only the path.
+  modelEdits: () => [],
+  bound(request) {
+    const { instances } = request.fields;
+    const prompts = Array.isArray(instances) ? instances.length : 1;
+    const count = prompts * picturesOf(parametersOf(request));
+    const { size } = kindOf(request);
+    return {
+      inputTokens: inputTokenBound(recordText(request)),
+      maxOutputTokens: imageTokens(undefined, undefined),
+      choices: count,
+      images: [{ size, count }],
+    };
+  },
+  reader: (request) => new PictureReader(request),
+};
+
+/** Unasked the vendor's models make up to four (its client library's `numberOfImages`). */
+const mostUnasked = 4;
+
+/** At most: protobuf's JSON takes numbers written as text, too. */
+function picturesOf({ sampleCount }: JsonRecord): number {
+  const count = typeof sampleCount === "string" ? Number(sampleCount) : sampleCount;
+  return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : mostUnasked;
+}
+
+function parametersOf({ fields }: OperationRequest): JsonRecord {
+  return isRecord(fields.parameters) ? fields.parameters : {};
+}
+
+/** What the price of a picture depends on. */
+function kindOf(request: OperationRequest): { size: string } {
+  const { imageSize, sampleImageSize } = parametersOf(request);
+  return { size: asString(imageSize) ?? asString(sampleImageSize) ?? "1K" };
+}
+
+class PictureReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  #pictures: number | undefined;
+
+  constructor(request: OperationRequest) {
+    this.#request = request;
+  }
+
+  /** Pictures that were withheld are missing, all of them too, or an entry says why. */
+  whole(text: string): void {
+    const answer = parsedRecord(withoutPictures(text));
+    if (!answer || !(answer.predictions === undefined || Array.isArray(answer.predictions))) {
+      throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
+    }
+    const made: unknown[] = answer.predictions ?? [];
+    this.#pictures = made.filter((one) => isRecord(one) && "bytesBase64Encoded" in one).length;
+  }
+
+  event(): OperationEvent {
+    return {};
+  }
+
+  bytes(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+  }
+
+  outcome({ price }: { price: PriceRow | undefined }): Outcome | undefined {
+    const count = this.#pictures;
+    if (count === undefined) return undefined;
+    const images = [{ ...kindOf(this.#request), count }];
+    if (price?.rates.perImage !== undefined) {
+      return { usage: { input: 0, output: 0, images }, basis: "reported" };
+    }
+    // The vendor counts no tokens here: a price by the token is met by an estimate.
+    const output = count * imageTokens(undefined, undefined);
+    return { usage: { input: 0, output, imageOutput: output, images }, basis: "estimated" };
+  }
+}

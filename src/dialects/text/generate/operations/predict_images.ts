@@ -1,0 +1,89 @@
+import { Fault } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/optional_field.ts";
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
+import { asString, isRecord } from "../../../kernel/json.ts";
+import { standardBase64 } from "../../../kernel/media_source.ts";
+import { asRatio, notAllowed, type Resolution } from "../../../kernel/picture_shape.ts";
+import { withOptions } from "../../../kernel/vendor_options.ts";
+import { pathOf } from "../models.ts";
+
+const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
+/** Pictures of one call. */
+const most = 4;
+
+const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];
+
+/** `:predict` of the models that only draw (images-and-speech.md §1.2 a). */
+export function encodePredict(
+  ask: ImageAsk,
+  lossesOf: (carried: readonly Carried[]) => EncodedImages["losses"],
+): EncodedImages {
+  if (ask.references.length > 0) {
+    throw new Fault("invalid_value", {
+      param: "images",
+      message: `images: ${ask.model} does not support image editing; gemini image models do.`,
+    });
+  }
+  if (ask.format === "webp") {
+    throw notAllowed("output_format", "this model has", ["png", "jpeg"]);
+  }
+  const { ratio, resolution } = asRatio(ask, { ratios, resolutions: resolutionsOf(ask.model) });
+  const type = ask.format ?? (ask.compression === undefined ? undefined : "jpeg");
+  const parameters = {
+    ...optionalField("aspectRatio", ratio),
+    ...optionalField("imageSize", resolution),
+    ...optionalField("negativePrompt", ask.negativePrompt),
+    ...optionalField("personGeneration", ask.personGeneration),
+    ...optionalField("outputMimeType", type && `image/${type}`),
+    ...optionalField("outputCompressionQuality", ask.compression),
+    // A picture with a watermark is another one each time.
+    ...(ask.seed === undefined ? {} : { seed: ask.seed, addWatermark: false }),
+    includeRaiReason: true,
+  };
+  const counts = Array.from(
+    { length: Math.ceil(ask.count / most) },
+    (_, index) => Math.min(most, ask.count - index * most),
+  );
+  return {
+    calls: counts.map((count) => ({
+      path: pathOf(ask.model, "predict"),
+      count,
+      body: {
+        type: "json",
+        value: withOptions(
+          {
+            instances: [{ prompt: ask.prompt }],
+            parameters: { sampleCount: count, ...parameters },
+          },
+          ask.options,
+          decided,
+        ),
+      },
+    })),
+    losses: lossesOf(["negativePrompt", "personGeneration", "compression", "seed"]),
+    tokensPerImage: 0,
+    priced: { size: resolution ?? "1K" },
+  };
+}
+
+type Carried = "negativePrompt" | "personGeneration" | "compression" | "seed";
+
+function resolutionsOf(model: string): readonly Resolution[] {
+  const isSmall = model.includes("fast") || /^imagen-[123]/.test(model);
+  return isSmall ? ["1K"] : ["1K", "2K"];
+}
+
+/** Pictures that were withheld are missing, or an entry says why. */
+export function decodePredict(json: unknown): ImageAnswer {
+  if (!isRecord(json)) {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });
+  }
+  const entries = Array.isArray(json.predictions) ? json.predictions.filter(isRecord) : [];
+  const images = entries.flatMap((entry) => {
+    const data = standardBase64(asString(entry.bytesBase64Encoded) ?? "");
+    return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];
+  });
+  const reason = entries.map((entry) => asString(entry.raiFilteredReason)).find((one) => one);
+  const refusal = reason ?? (images.length === 0 ? "All pictures were withheld." : undefined);
+  return { images, ...optionalField("refusal", refusal) };
+}

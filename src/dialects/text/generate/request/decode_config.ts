@@ -1,0 +1,151 @@
+import type {
+  CanonicalRequest,
+  OutputFormat,
+  Reasoning,
+  UnsupportedField,
+} from "../../../kernel/canonical_request.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { Fields, wrong } from "./fields.ts";
+import { jsonSchemaOf } from "./schema_from_subset.ts";
+
+export type Settings = Omit<
+  CanonicalRequest,
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
+>;
+
+export interface ReadConfig {
+  settings: Settings;
+  paths: CanonicalRequest["paths"];
+}
+
+/** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
+export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
+  const settings: { -readonly [K in keyof Settings]: Settings[K] } = {};
+  const paths: Record<string, string> = {};
+  const set = <K extends keyof Settings & keyof CanonicalRequest["paths"]>(
+    name: K,
+    field: string,
+    value: Settings[K] | undefined,
+  ) => {
+    if (value === undefined) return;
+    settings[name] = value;
+    paths[name] = config.at(field);
+  };
+  set("maxOutputTokens", "maxOutputTokens", config.number("maxOutputTokens"));
+  set("temperature", "temperature", config.number("temperature"));
+  set("topP", "topP", config.number("topP"));
+  set("topK", "topK", config.number("topK"));
+  set("stop", "stopSequences", config.strings("stopSequences"));
+  set("choices", "candidateCount", config.number("candidateCount"));
+  set("seed", "seed", config.number("seed"));
+  set("frequencyPenalty", "frequencyPenalty", config.number("frequencyPenalty"));
+  set("presencePenalty", "presencePenalty", config.number("presencePenalty"));
+  if (config.boolean("responseLogprobs") === true) {
+    set("logprobs", "responseLogprobs", { top: config.number("logprobs") ?? 0 });
+  }
+  set("format", formatField(config), readFormat(config));
+  set("reasoning", "thinkingConfig", readThinking(config.object("thinkingConfig")));
+  noteUnsupported(config, unsupported);
+  return { settings, paths };
+}
+
+function formatField(config: Fields): string {
+  return ["responseJsonSchema", "responseSchema"].find((name) => config.has(name)) ??
+    "responseMimeType";
+}
+
+/** A list of words (`text/x.enum`) travels as an object with one member (translation.md §6). */
+function readFormat(config: Fields): OutputFormat | undefined {
+  const mimeType = config.string("responseMimeType");
+  const jsonSchema = config.object("responseJsonSchema")?.record;
+  const subset = config.object("responseSchema")?.record;
+  const schema = jsonSchema ?? (subset && jsonSchemaOf(subset));
+  if (mimeType === "text/x.enum") {
+    const value = schema ?? { type: "string" };
+    return jsonFormat({
+      type: "object",
+      properties: { value },
+      required: ["value"],
+      additionalProperties: false,
+    });
+  }
+  if (schema) return jsonFormat(schema);
+  if (mimeType === undefined || mimeType === "text/plain") return undefined;
+  if (mimeType === "application/json") return { type: "json" };
+  throw wrong(config.at("responseMimeType"), "text/plain, application/json or text/x.enum");
+}
+
+function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
+  return { type: "json-schema", name: "response", schema, strict: false };
+}
+
+function readThinking(
+  thinking: Fields | undefined,
+): Reasoning | undefined {
+  if (!thinking) return undefined;
+  const budget = thinking.number("thinkingBudget");
+  const level = thinking.string("thinkingLevel")?.toUpperCase();
+  const show = thinking.boolean("includeThoughts");
+  const effort = level === undefined ? undefined : efforts[level];
+  if (level !== undefined && level !== "THINKING_LEVEL_UNSPECIFIED" && effort === undefined) {
+    throw wrong(thinking.at("thinkingLevel"), "MINIMAL, LOW, MEDIUM or HIGH");
+  }
+  const reasoning: Reasoning = {
+    ...(effort === undefined ? {} : { effort }),
+    // −1 leaves it to the model, which is what absence means too.
+    ...(budget === undefined || budget < 0 ? {} : { budgetTokens: budget }),
+    ...(show === undefined ? {} : { show }),
+  };
+  return Object.keys(reasoning).length === 0 ? undefined : reasoning;
+}
+
+const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> = {
+  MINIMAL: "minimal",
+  LOW: "low",
+  MEDIUM: "medium",
+  HIGH: "high",
+};
+
+const known: ReadonlySet<string> = new Set([
+  "maxOutputTokens",
+  "temperature",
+  "topP",
+  "topK",
+  "stopSequences",
+  "candidateCount",
+  "seed",
+  "frequencyPenalty",
+  "presencePenalty",
+  "responseLogprobs",
+  "logprobs",
+  "responseMimeType",
+  "responseSchema",
+  "responseJsonSchema",
+  "thinkingConfig",
+  "mediaResolution",
+]);
+
+/** Fields that ask for less than another kind of answer. */
+const hints: ReadonlySet<string> = new Set([
+  "enableEnhancedCivicAnswers",
+  "audioTimestamp",
+  "enableAffectiveDialog",
+  "modelSelectionConfig",
+  "routingConfig",
+]);
+
+function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
+  for (const { name, path, value } of config.others(known)) {
+    if (isNoOp(name, value)) continue;
+    unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
+  }
+}
+
+function isNoOp(name: string, value: unknown): boolean {
+  if (name === "responseModalities") {
+    return Array.isArray(value) && value.every((one) => one === "TEXT" || one === "text");
+  }
+  if (hints.has(name)) return value === false;
+  return (Array.isArray(value) && value.length === 0) ||
+    (isRecord(value) && Object.keys(value).length === 0);
+}

@@ -1,0 +1,197 @@
+import { sha256Hex } from "../../../../base/hash.ts";
+import { mapInSteps, type Steps } from "../../../../base/steps.ts";
+import type {
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import {
+  dataMember,
+  isEmptyPart,
+  type PartContext,
+  readBlob,
+  readFile,
+  readPart,
+  readSignature,
+} from "./decode_parts.ts";
+import { Fields, missing, wrong } from "./fields.ts";
+
+/** `contents` as turns. Calls without an id get one made of their place and name. */
+export function* readContents(request: Fields, context: PartContext): Steps<Turn[]> {
+  if (!request.has("contents")) throw missing("contents");
+  const contents = request.objects("contents");
+  if (contents.length === 0) throw wrong("contents", "at least one content");
+  const reader = new ContentReader(context);
+  const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
+  // What says nothing is left out, unless nobody said anything.
+  const said = turns.filter(({ parts }) => parts.length > 0);
+  return said.length > 0 ? said : turns;
+}
+
+/** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */
+export function readSystem(request: Fields): SystemText[] {
+  const given = request.value("systemInstruction");
+  if (given === undefined) return [];
+  if (typeof given === "string") {
+    return given === "" ? [] : [{ text: given, path: request.at("systemInstruction") }];
+  }
+  const system = request.object("systemInstruction")!;
+  return system.objects("parts").flatMap((part) => {
+    const text = part.string("text");
+    if (text === undefined && !isEmptyPart(part)) throw wrong(part.path, "a text part");
+    const mark = readCacheMark(part.record, part.path);
+    return text === undefined || text === "" ? [] : [{ text, ...mark, path: part.path }];
+  });
+}
+
+/** Calls that wait for their results, to be found by id and by name. */
+class PendingCalls {
+  readonly #byId = new Map<string, Waiting>();
+  readonly #byName = new Map<string, Waiting>();
+  /** Those without an id among them. */
+  readonly #bareByName = new Map<string, Waiting>();
+
+  add(call: PendingCall): void {
+    if (call.givenId === undefined) waitIn(this.#bareByName, call.name, call);
+    else waitIn(this.#byId, call.givenId, call);
+    waitIn(this.#byName, call.name, call);
+  }
+
+  /** By id, else the first of its name, of which only one without an id may be another's. */
+  take(id: string | undefined, name: string): PendingCall | undefined {
+    const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
+      firstOpen((id === undefined ? this.#byName : this.#bareByName).get(name));
+    if (call) call.isAnswered = true;
+    return call;
+  }
+}
+
+/** In the order of the calls; those in front of `next` are answered. */
+interface Waiting {
+  readonly calls: PendingCall[];
+  next: number;
+}
+
+function waitIn(lines: Map<string, Waiting>, key: string, call: PendingCall): void {
+  const line = lines.get(key);
+  if (line) line.calls.push(call);
+  else lines.set(key, { calls: [call], next: 0 });
+}
+
+function firstOpen(line: Waiting | undefined): PendingCall | undefined {
+  if (!line) return undefined;
+  while (line.calls[line.next]?.isAnswered) line.next++;
+  return line.calls[line.next];
+}
+
+interface PendingCall {
+  /** As the caller wrote it; undefined where it gave none. */
+  givenId: string | undefined;
+  id: string;
+  name: string;
+  isAnswered: boolean;
+}
+
+class ContentReader {
+  readonly #context: PartContext;
+  readonly #pending = new PendingCalls();
+  #index = -1;
+
+  constructor(context: PartContext) {
+    this.#context = context;
+  }
+
+  read(content: Fields): Turn {
+    this.#index++;
+    const role = content.string("role") ?? "user";
+    if (!["user", "model", "function", ""].includes(role)) {
+      throw wrong(content.at("role"), "'user' or 'model'");
+    }
+    const parts = content.objects("parts").flatMap((part, index): Part[] => {
+      const member = dataMember(part);
+      if (member === undefined) {
+        this.#context.unsupported.push({ path: part.path, value: part.record, weight: "meaning" });
+        return [];
+      }
+      if (member === "functionCall") return [this.#call(part, index)];
+      if (member === "functionResponse") return [this.#result(part)];
+      const read = readPart(part, member, this.#context);
+      return read ? [read] : [];
+    });
+    return { role: role === "model" ? "assistant" : "user", parts, path: content.path };
+  }
+
+  #call(part: Fields, index: number): ToolCallPart {
+    const call = part.object("functionCall")!;
+    const name = call.string("name");
+    if (name === undefined || name === "") throw missing(call.at("name"));
+    const givenId = call.string("id") || undefined;
+    const place = sha256Hex(JSON.stringify([this.#index, index, name]));
+    const id = givenId ?? `call_${place.slice(0, 24)}`;
+    this.#pending.add({ givenId, id, name, isAnswered: false });
+    return {
+      type: "tool-call",
+      id,
+      name,
+      arguments: JSON.stringify(call.object("args")?.record ?? {}),
+      custom: false,
+      ...readSignature(part),
+      ...readCacheMark(part.record, part.path),
+      path: part.path,
+    };
+  }
+
+  #result(part: Fields): ToolResultPart {
+    const result = part.object("functionResponse")!;
+    const name = result.string("name") ?? "";
+    const call = this.#pending.take(result.string("id") || undefined, name);
+    if (!call) throw wrong(part.at("functionResponse"), "a function call of this name before it");
+    const response = result.object("response")?.record ?? {};
+    const media = result.objects("parts").map((one) => this.#media(one));
+    const { text, isError } = resultText(response, media.length > 0);
+    const words: TextPart[] = text === undefined ? [] : [{ type: "text", text, path: part.path }];
+    return {
+      type: "tool-result",
+      callId: call.id,
+      name: call.name,
+      parts: [...words, ...media],
+      object: response,
+      isError,
+      ...readCacheMark(part.record, part.path),
+      path: part.path,
+    };
+  }
+
+  #media(part: Fields): MediaPart {
+    if (part.has("inlineData")) return readBlob(part, this.#context);
+    if (part.has("fileData")) return readFile(part, this.#context);
+    throw wrong(part.path, "inlineData or fileData");
+  }
+}
+
+/** The words of a result (translation.md §5.4): the one string under its usual key, else JSON. */
+function resultText(
+  response: JsonRecord,
+  hasMedia: boolean,
+): { text: string | undefined; isError: boolean } {
+  const keys = Object.keys(response);
+  const only = keys.length === 1 ? response[keys[0]!] : undefined;
+  const text = typeof only === "string" ? only : undefined;
+  if (keys.length === 1 && keys[0] === "error") {
+    return { text: text ?? JSON.stringify(only), isError: true };
+  }
+  if (text !== undefined && (keys[0] === "output" || keys[0] === "result")) {
+    return { text, isError: false };
+  }
+  const isEmpty = keys.length === 0 && hasMedia;
+  return {
+    text: isEmpty || !isRecord(response) ? undefined : JSON.stringify(response),
+    isError: false,
+  };
+}

@@ -1,0 +1,184 @@
+import type {
+  MediaPart,
+  Opaque,
+  Part,
+  ReasoningPart,
+  TextPart,
+  UnsupportedField,
+} from "../../../kernel/canonical_request.ts";
+import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
+import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { isOwnFile, isVideoAddress } from "../media.ts";
+import { type Fields, missing, wrong } from "./fields.ts";
+
+/** What parts are read with: where unsupported fields are listed, and the request's own default. */
+export interface PartContext {
+  unsupported: UnsupportedField[];
+  /** Detail of images that say none themselves (`generationConfig.mediaResolution`). */
+  detail: string | undefined;
+}
+
+/** The members of a part of which it has exactly one (generate-content.md §2.1). */
+export const dataMembers = [
+  "text",
+  "inlineData",
+  "fileData",
+  "functionCall",
+  "functionResponse",
+  "executableCode",
+  "codeExecutionResult",
+  "toolCall",
+  "toolResponse",
+] as const;
+
+export type DataMember = typeof dataMembers[number];
+
+/**
+ * Which data member a part has; undefined: one that came into the format after this was written. A
+ * part with a signature alone is an empty text, and so is one without any member: client libraries
+ * that leave empty strings out send it back.
+ */
+export function dataMember(part: Fields): DataMember | undefined {
+  const found = dataMembers.filter((name) => part.has(name));
+  if (found.length === 1) return found[0]!;
+  if (found.length === 0) return isEmptyPart(part) ? "text" : undefined;
+  throw wrong(part.path, `exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
+}
+
+/** Whether a part has nothing but what may stand beside an empty text. */
+export function isEmptyPart({ record }: Fields): boolean {
+  return Object.entries(record).every(([name, value]) =>
+    value === null || name === "thought" || name === "thoughtSignature" ||
+    name === "thought_signature"
+  );
+}
+
+/** A part that is no call and no result; undefined for what says nothing or has no neutral form. */
+export function readPart(part: Fields, member: DataMember, context: PartContext): Part | undefined {
+  noteUnsupported(part, context);
+  switch (member) {
+    case "inlineData":
+      return readBlob(part, context);
+    case "fileData":
+      return readFile(part, context);
+    case "executableCode":
+      return fenced(part.object(member)!, "code", part.path);
+    case "codeExecutionResult":
+      return fenced(part.object(member)!, "output", part.path);
+    case "toolCall":
+    case "toolResponse":
+      context.unsupported.push({
+        path: part.at(member),
+        value: part.value(member),
+        weight: "hint",
+      });
+      return undefined;
+    default:
+      return readText(part);
+  }
+}
+
+/** The signature beside a part's data. */
+export function readSignature(part: Fields): { opaque?: Opaque } {
+  const value = carriedSignature(part.string("thoughtSignature"));
+  return value === undefined
+    ? {}
+    : { opaque: { dialect: "generate", kind: "thoughtSignature", value } };
+}
+
+function readText(part: Fields): TextPart | ReasoningPart | undefined {
+  const type = part.boolean("thought") === true ? "reasoning" : "text";
+  const text = part.string("text") ?? "";
+  const signature = readSignature(part);
+  if (text === "" && signature.opaque === undefined) return undefined;
+  const mark = type === "text" ? readCacheMark(part.record, part.path) : {};
+  return { type, text, ...signature, ...mark, path: part.path };
+}
+
+/** `inlineData` of a part, or of an item of a function's result. */
+export function readBlob(part: Fields, context: PartContext): MediaPart {
+  const blob = part.object("inlineData")!;
+  const given = blob.string("data");
+  if (given === undefined) throw missing(blob.at("data"));
+  const data = standardBase64(given);
+  if (data === undefined) throw wrong(blob.at("data"), "base64");
+  const source = base64Source(data, blob.string("mimeType"));
+  return { ...mediaPart(part, source.mimeType, blob, context), source };
+}
+
+/** `fileData` likewise: a file that the vendor keeps, or an address. */
+export function readFile(part: Fields, context: PartContext): MediaPart {
+  const file = part.object("fileData")!;
+  const uri = file.string("fileUri");
+  if (uri === undefined || uri === "") throw missing(file.at("fileUri"));
+  const said = file.string("mimeType");
+  const mimeType = said === undefined || said === "" ? undefined : plainMime(said);
+  const isVideo = mimeType === undefined && isVideoAddress(uri);
+  return {
+    ...mediaPart(part, isVideo ? "video/" : mimeType ?? "", file, context),
+    source: /^https?:\/\//.test(uri) && !isOwnFile(uri)
+      ? { type: "url", url: uri, mimeType }
+      : { type: "vendor-file", id: uri, mimeType },
+  };
+}
+
+function mediaPart(
+  part: Fields,
+  mimeType: string,
+  data: Fields,
+  context: PartContext,
+): Omit<MediaPart, "source"> {
+  const known = /^(image|audio|video)\//.exec(mimeType)?.[1] as MediaPart["kind"] | undefined;
+  const name = data.string("displayName");
+  const own = readDetail(part);
+  const detail = known === "image" ? own ?? context.detail : undefined;
+  const detailPath = own === undefined
+    ? "generationConfig.mediaResolution"
+    : part.at("mediaResolution");
+  return {
+    type: "media",
+    kind: known ?? "file",
+    ...(name === undefined ? {} : { name }),
+    ...(detail === undefined ? {} : { detail }),
+    ...readCacheMark(part.record, part.path),
+    ...(name === undefined && detail === undefined ? {} : {
+      fieldPaths: {
+        ...(name === undefined ? {} : { name: data.at("displayName") }),
+        ...(detail === undefined ? {} : { detail: detailPath }),
+      },
+    }),
+    path: part.path,
+  };
+}
+
+/** `mediaResolution` of a part; the middle one is what others do by themselves. */
+function readDetail(part: Fields): string | undefined {
+  const given = part.value("mediaResolution");
+  if (given === undefined) return undefined;
+  return detailOf(
+    typeof given === "string" ? given : part.object("mediaResolution")!.string("level"),
+  );
+}
+
+export function detailOf(resolution: string | undefined): string | undefined {
+  if (resolution === undefined) return undefined;
+  if (resolution.endsWith("_LOW")) return "low";
+  return resolution.endsWith("_HIGH") ? "high" : undefined;
+}
+
+/** What the vendor's own interpreter ran or said, as words: it is context for what follows. */
+function fenced(value: Fields, member: string, path: string): TextPart {
+  const language = member === "code" ? (value.string("language") ?? "").toLowerCase() : "";
+  return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };
+}
+
+function noteUnsupported(part: Fields, context: PartContext): void {
+  if (part.has("videoMetadata")) {
+    context.unsupported.push({
+      path: part.at("videoMetadata"),
+      value: part.value("videoMetadata"),
+      weight: "meaning",
+    });
+  }
+}

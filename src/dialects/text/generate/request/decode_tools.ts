@@ -1,0 +1,94 @@
+import type {
+  Tool,
+  ToolChoice,
+  UnsupportedField,
+  WebSearch,
+} from "../../../kernel/canonical_request.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { type Fields, missing, wrong } from "./fields.ts";
+import { jsonSchemaOf } from "./schema_from_subset.ts";
+
+/**
+ * `tools[]`: the functions, and the vendor's web search; what else the vendor runs itself has no
+ * neutral form.
+ */
+export function readTools(
+  request: Fields,
+  unsupported: UnsupportedField[],
+): { tools: Tool[]; webSearch?: WebSearch } {
+  let webSearch: WebSearch | undefined;
+  const tools = request.objects("tools").flatMap((tool) => {
+    for (const { name, path, value } of tool.others(functionsOnly)) {
+      const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
+      if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, unsupported);
+      else unsupported.push({ path, value, weight: "meaning" });
+    }
+    return tool.objects("functionDeclarations").map(readFunction);
+  });
+  return webSearch ? { tools, webSearch } : { tools };
+}
+
+const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
+
+function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch {
+  const blockedDomains = search.strings("excludeDomains");
+  for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
+    // Searching the web is what is meant anyway; a span of time narrows what may be found.
+    if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
+      continue;
+    }
+    unsupported.push({ path, value, weight: name === "timeRangeFilter" ? "meaning" : "hint" });
+  }
+  return {
+    ...(blockedDomains?.length ? { blockedDomains } : {}),
+    demanded: false,
+    path: search.path,
+    paths: { blockedDomains: search.at("excludeDomains") },
+  };
+}
+
+function readFunction(declaration: Fields): Tool {
+  const name = declaration.string("name");
+  if (name === undefined || name === "") throw missing(declaration.at("name"));
+  const description = declaration.string("description");
+  const subset = declaration.object("parameters")?.record;
+  const jsonSchema = declaration.object("parametersJsonSchema")?.record;
+  const parameters = jsonSchema ?? (subset && jsonSchemaOf(subset));
+  return {
+    type: "function",
+    name,
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters } : {}),
+    ...readCacheMark(declaration.record, declaration.path),
+    path: declaration.path,
+  };
+}
+
+/** `toolConfig.functionCallingConfig` (translation.md §5.2). */
+export function readToolChoice(
+  request: Fields,
+): { choice: ToolChoice | undefined; path: string } {
+  const config = request.object("toolConfig");
+  const calling = config?.object("functionCallingConfig");
+  return { choice: calling && choiceOf(calling), path: calling?.path ?? "" };
+}
+
+function choiceOf(calling: Fields): ToolChoice | undefined {
+  const mode = calling.string("mode") ?? "MODE_UNSPECIFIED";
+  const given = calling.strings("allowedFunctionNames") ?? [];
+  const names = given.length > 0 ? { names: given } : {};
+  switch (mode.toUpperCase()) {
+    case "MODE_UNSPECIFIED":
+      return undefined;
+    case "AUTO":
+    case "VALIDATED":
+      return { mode: "auto", ...names };
+    case "ANY":
+      return { mode: "required", ...names };
+    case "NONE":
+      return { mode: "none" };
+    default:
+      throw wrong(calling.at("mode"), "AUTO, ANY, NONE or VALIDATED");
+  }
+}

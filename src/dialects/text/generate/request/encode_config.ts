@@ -1,0 +1,134 @@
+import type {
+  CanonicalRequest,
+  Loss,
+  LossWeight,
+  SettingName,
+} from "../../../kernel/canonical_request.ts";
+import type { Target } from "../../../kernel/dialect.ts";
+import { writeThinking } from "./encode_thinking.ts";
+import type { ModelTraits } from "../models.ts";
+import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
+import { lowerSchema } from "./schema_lowering.ts";
+
+export interface EncodedConfig {
+  /** `generationConfig`. */
+  config: Record<string, unknown>;
+  /** What the model must be told in words, because no field says it. */
+  instruction: string | undefined;
+}
+
+/** Settings as `generationConfig` (generate-content.md §3; translation.md §12). */
+export function writeConfig(
+  request: CanonicalRequest,
+  target: Target,
+  traits: ModelTraits,
+  losses: Loss[],
+  room: SchemaBudget,
+): EncodedConfig {
+  const pathOf = (name: SettingName) => request.paths[name] ?? name;
+  const lose = (name: SettingName, weight: LossWeight) => {
+    losses.push({ path: pathOf(name), weight });
+  };
+  loseUnknown(request, lose);
+  const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses, room);
+  const thinking = writeThinking(request.reasoning, traits.thinking, pathOf("reasoning"), losses);
+  const config = present({
+    maxOutputTokens: request.maxOutputTokens === undefined
+      ? undefined
+      : Math.min(request.maxOutputTokens, target.maxOutputTokens ?? Infinity),
+    temperature: clamp(request.temperature, 0, 2),
+    topP: request.topP,
+    topK: request.topK,
+    candidateCount: request.choices === 1 ? undefined : request.choices,
+    stopSequences: writeStop(request.stop, lose),
+    seed: writeSeed(request.seed, lose),
+    ...writePenalties(request, traits, lose),
+    responseLogprobs: request.logprobs ? true : undefined,
+    logprobs: request.logprobs?.top || undefined,
+    ...format,
+    thinkingConfig: thinking,
+  });
+  return { config, instruction };
+}
+
+type Lose = (name: SettingName, weight: LossWeight) => void;
+
+/** Settings that this dialect has no word for. */
+function loseUnknown(request: CanonicalRequest, lose: Lose): void {
+  const bias = request.logitBias;
+  if (bias && Object.keys(bias).length > 0) lose("logitBias", "meaning");
+  if (request.verbosity !== undefined) lose("verbosity", "hint");
+  if (request.user !== undefined) lose("user", "hint");
+  const metadata = request.metadata;
+  if (metadata && Object.keys(metadata).length > 0) lose("metadata", "hint");
+}
+
+/** At most five; an empty one never matches. */
+function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
+  const filled = stop?.filter((one) => one !== "") ?? [];
+  if (filled.length > 5) lose("stop", "meaning");
+  return filled.length === 0 ? undefined : filled.slice(0, 5);
+}
+
+function writeSeed(seed: number | undefined, lose: Lose): number | undefined {
+  if (seed === undefined || (seed | 0) === seed) return seed;
+  lose("seed", "hint");
+  return undefined;
+}
+
+function writePenalties(
+  request: CanonicalRequest,
+  traits: ModelTraits,
+  lose: Lose,
+): Record<string, number | undefined> {
+  const written: Record<string, number | undefined> = {};
+  for (const name of ["frequencyPenalty", "presencePenalty"] as const) {
+    const value = request[name];
+    if (value === undefined || value === 0) continue;
+    // The range is open at its upper end.
+    if (traits.penalties) written[name] = clamp(value, -2, 1.9999);
+    else lose(name, "hint");
+  }
+  return written;
+}
+
+/** A format the model has no field for, or not beside functions, is asked for in words (§6). */
+function writeFormat(
+  request: CanonicalRequest,
+  traits: ModelTraits,
+  path: string,
+  losses: Loss[],
+  room: SchemaBudget,
+): { instruction: string | undefined; [field: string]: unknown } {
+  const format = request.format;
+  if (!format || format.type === "text") return { instruction: undefined };
+  const native = traits.json &&
+    (traits.jsonWithTools || (request.tools.length === 0 && !request.webSearch));
+  if (!native) return { instruction: formatInWords(format) };
+  const json = { instruction: undefined, responseMimeType: "application/json" };
+  if (format.type === "json") return json;
+  const described = format.description === undefined || format.schema.description !== undefined
+    ? format.schema
+    : { ...format.schema, description: format.description };
+  const lowered = lowerSchema(described, traits, path, losses, room);
+  return {
+    ...json,
+    ...(lowered.jsonSchema ? { responseJsonSchema: lowered.jsonSchema } : {}),
+    ...(lowered.subset ? { responseSchema: lowered.subset } : {}),
+  };
+}
+
+function formatInWords(format: Exclude<CanonicalRequest["format"], undefined>): string {
+  const plain = "Answer with one JSON value only, without any text or code fence around it.";
+  return format.type === "json-schema"
+    ? `${plain} It must follow this JSON Schema: ${JSON.stringify(format.schema)}`
+    : plain;
+}
+
+function clamp(value: number | undefined, least: number, most: number): number | undefined {
+  return value === undefined ? undefined : Math.min(most, Math.max(least, value));
+}
+
+function present(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

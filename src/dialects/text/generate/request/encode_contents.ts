@@ -1,0 +1,282 @@
+import { flatMapInSteps, type Steps } from "../../../../base/steps.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  Opaque,
+  Part,
+  SystemText,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../../../kernel/canonical_request.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { leftOutNote } from "../../../kernel/media_source.ts";
+import { signatureSentinel } from "../../../kernel/thought_signature.ts";
+import { mediaPart } from "./encode_media.ts";
+import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
+import type { ModelTraits } from "../models.ts";
+
+export interface EncodedContents {
+  contents: Content[];
+  /** System texts, those from between the turns behind those before them. */
+  system: SystemText[];
+}
+
+interface Content {
+  role: "user" | "model";
+  parts: Record<string, unknown>[];
+}
+
+/** Put before a conversation that begins with the model's words, which the vendor refuses. */
+const opening = "(continue)";
+
+export interface ContentContext {
+  traits: ModelTraits;
+  aliasOf: (name: string) => string;
+  losses: Loss[];
+}
+
+/** Turns as `contents`: roles alternate, results stand in the order of their calls. */
+export function* writeContents(
+  request: CanonicalRequest,
+  context: ContentContext,
+): Steps<EncodedContents> {
+  const hoisted = request.turns.filter(({ role }) => role === "system").flatMap(systemTexts);
+  const said = request.turns.filter(({ role }) => role !== "system");
+  const turns = yield* mergeTurns(said, context.losses);
+  if (!request.turns.some(({ role }) => role === "user")) throw noUserTurn(request);
+  const contents: Content[] = [];
+  let calls: ToolCallPart[] = [];
+  for (const turn of turns) {
+    yield;
+    const results = turn.parts.filter((part) => part.type === "tool-result");
+    const ordered = matchResults(calls, results, turn.path);
+    const rest = results.length === 0
+      ? turn.parts
+      : turn.parts.filter((part) => part.type !== "tool-result");
+    calls = rest.filter((part) => part.type === "tool-call");
+    const parts = turn.role === "user"
+      ? yield* writeUserParts(ordered, rest, context)
+      : yield* writeModelParts(rest, context);
+    if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
+  }
+  if (calls.length > 0) throw missingResults(calls);
+  if (contents[0]?.role === "model") {
+    contents.unshift({ role: "user", parts: [{ text: opening }] });
+  }
+  return {
+    contents,
+    system: [...request.system, ...hoisted].filter(({ text }) => text !== ""),
+  };
+}
+
+/** Turns of one role in a row are one; an empty one of the assistant's is none. */
+function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
+  const merged: Turn[] = [];
+  for (const turn of turns) {
+    yield;
+    if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
+    const parts = turn.parts.filter(saysSomething);
+    if (parts.length === 0) {
+      if (turn.role === "assistant") continue;
+      throw new Fault("invalid_value", {
+        param: turn.path,
+        message: `${turn.path}: the message has no content.`,
+      });
+    }
+    const last = merged.at(-1);
+    // The list is this function's own: `filter` made it.
+    if (last?.role === turn.role) { for (const part of parts) last.parts.push(part); }
+    else merged.push({ ...turn, parts });
+  }
+  return merged;
+}
+
+/** Whether a part becomes one; reasoning does only with this vendor's own signature. */
+function saysSomething(part: Part): boolean {
+  if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
+  if (part.type === "reasoning") {
+    return signatureOf(part.opaque) !== undefined || blockOf(part.opaque) !== undefined;
+  }
+  return part.type !== "refusal" || part.text !== "";
+}
+
+function systemTexts(turn: Turn): SystemText[] {
+  return turn.parts.map((part) => {
+    if (part.type !== "text") {
+      throw new Fault("invalid_value", {
+        param: part.path,
+        message: `${part.path}: a system text was expected.`,
+      });
+    }
+    return { text: part.text, path: part.path };
+  });
+}
+
+interface Answered {
+  call: ToolCallPart;
+  result: ToolResultPart;
+}
+
+/** Each call with its result, in the order of the calls: the vendor matches by order and number. */
+function matchResults(
+  calls: readonly ToolCallPart[],
+  results: readonly ToolResultPart[],
+  path: string,
+): Answered[] {
+  const left = new Set(results);
+  // Reversed, so that the first of an id is the next to be taken.
+  const byId = Map.groupBy(results.toReversed(), ({ callId }) => callId);
+  const unanswered: ToolCallPart[] = [];
+  const answered = calls.flatMap((call): Answered[] => {
+    const result = byId.get(call.id)?.pop();
+    if (!result) {
+      unanswered.push(call);
+      return [];
+    }
+    left.delete(result);
+    return [{ call, result }];
+  });
+  const [stray] = left;
+  if (stray) {
+    throw new Fault("invalid_value", {
+      param: stray.path,
+      message: `${stray.path}: no call before it has the id '${stray.callId}'.`,
+    });
+  }
+  if (unanswered.length > 0) throw missingResults(unanswered, path);
+  return answered;
+}
+
+function missingResults(calls: readonly ToolCallPart[], path = calls[0]!.path): Fault {
+  const ids = calls.map(({ id }) => `'${id}'`).join(", ");
+  return new Fault("invalid_value", {
+    param: path,
+    message: `${path}: results are missing for the tool calls ${ids}.`,
+  });
+}
+
+function* writeUserParts(
+  answered: readonly Answered[],
+  rest: readonly Part[],
+  context: ContentContext,
+): Steps<Record<string, unknown>[]> {
+  const responses = answered.map((one) => writeResponse(one, context));
+  // Until generation 3 a result holds no media: they stand behind the results, with their call.
+  const beside = context.traits.generation >= 3 ? [] : answered.flatMap(({ call, result }) => {
+    const media = writeMedia(result, context);
+    const intro = {
+      text: `Returned by the tool call ${call.id} of ${context.aliasOf(call.name)}:`,
+    };
+    return media.length === 0 ? [] : [intro, ...media];
+  });
+  const said = yield* flatMapInSteps(rest, (part) => writePart(part, context));
+  return [...responses, ...beside, ...said];
+}
+
+function writeResponse(
+  { call, result }: Answered,
+  context: ContentContext,
+): Record<string, unknown> {
+  const media = context.traits.generation >= 3 ? writeMedia(result, context) : [];
+  return {
+    functionResponse: {
+      ...(context.traits.signatures ? { id: call.id } : {}),
+      name: context.aliasOf(call.name),
+      response: responseObject(result),
+      ...(media.length > 0 ? { parts: media } : {}),
+    },
+  };
+}
+
+/** A result as an object (translation.md §5.4). */
+function responseObject(result: ToolResultPart): Readonly<Record<string, unknown>> {
+  if (result.object) return result.object;
+  const texts = result.parts.filter((part) => part.type === "text").map(({ text }) => text);
+  const text = texts.join("\n");
+  if (result.isError) return { error: text };
+  if (texts.length === 0 && result.parts.length > 0) return {};
+  const object = text.trim() === "" ? undefined : parseArguments(text);
+  return object ?? { output: text };
+}
+
+function writeMedia(result: ToolResultPart, context: ContentContext): Record<string, unknown>[] {
+  return result.parts.flatMap((part) => part.type === "media" ? writeMedium(part, context) : []);
+}
+
+function writeMedium(part: MediaPart, context: ContentContext): Record<string, unknown>[] {
+  const written = mediaPart(part, context.traits.generation, context.losses);
+  return written ? [written] : [];
+}
+
+/** The first call of a step carries a signature, where the model insists on one. */
+function* writeModelParts(
+  parts: readonly Part[],
+  context: ContentContext,
+): Steps<Record<string, unknown>[]> {
+  const written = yield* flatMapInSteps(parts, (part) => writePart(part, context));
+  const first = written.find((part) => part.functionCall !== undefined);
+  if (context.traits.signatures && first && first.thoughtSignature === undefined) {
+    first.thoughtSignature = signatureSentinel;
+  }
+  return written;
+}
+
+function writePart(part: Part, context: ContentContext): Record<string, unknown>[] {
+  switch (part.type) {
+    case "text":
+      return [{ text: part.text, ...signatureOf(part.opaque) }];
+    case "refusal":
+      return [{ text: part.text }];
+    case "reasoning":
+      return [
+        blockOf(part.opaque) ??
+          { text: part.text, thought: true, ...signatureOf(part.opaque) },
+      ];
+    case "tool-call":
+      return [writeCall(part, context)];
+    case "media": {
+      const written = writeMedium(part, context);
+      return written.length > 0 ? written : [{ text: leftOutNote(part) }];
+    }
+    case "tool-result":
+      throw new Error("results are written with their calls");
+  }
+}
+
+/** A part of the vendor's own work that comes back as it was. */
+function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefined {
+  if (opaque?.dialect !== "generate" || opaque.kind !== "block") return undefined;
+  const value = innerJson(opaque.value);
+  return isRecord(value) ? value : undefined;
+}
+
+function writeCall(part: ToolCallPart, context: ContentContext): Record<string, unknown> {
+  const args = part.custom ? { input: part.arguments } : parseArguments(part.arguments);
+  if (args === undefined) {
+    throw new Fault("invalid_value", {
+      param: part.path,
+      message: `${part.path}: the arguments of the tool call '${part.id}' are not a JSON object.`,
+    });
+  }
+  return {
+    functionCall: {
+      ...(context.traits.signatures ? { id: part.id } : {}),
+      name: context.aliasOf(part.name),
+      args,
+    },
+    ...signatureOf(part.opaque),
+  };
+}
+
+function noUserTurn(request: CanonicalRequest): Fault {
+  const path = (request.turns[0] ?? request.system[0])?.path ?? "messages";
+  const field = path.split(/[.[]/)[0]!;
+  return new Fault("invalid_value", {
+    param: field,
+    message: `${field}: at least one user message is required.`,
+  });
+}

@@ -1,0 +1,165 @@
+import { sha256Hex } from "../../../../base/hash.ts";
+import { mapInSteps, type Steps } from "../../../../base/steps.ts";
+import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { aliasToolNames, toolNamesOf } from "../../../kernel/tool_names.ts";
+import { loseSearchFields, searchFor } from "../../../kernel/web_search.ts";
+import type { Target } from "../../../kernel/dialect.ts";
+import type { ModelTraits } from "../models.ts";
+import { lowerSchema } from "./schema_lowering.ts";
+import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
+
+/** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
+const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
+
+export interface ToolNames {
+  aliasOf: (name: string) => string;
+  /** Alias → the caller's name; changed names only. */
+  toolNames: Readonly<Record<string, string>>;
+}
+
+/** Aliases for the tools of a request and of its history. */
+export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
+  const names = yield* toolNamesOf(request);
+  const named = aliasToolNames(names, acceptedName);
+  const taken = new Set(names.map(named.aliasOf));
+  const prefixed = new Map<string, string>();
+  for (const name of names) {
+    const alias = named.aliasOf(name);
+    if (acceptedName.test(alias)) continue;
+    const plain = `_${alias}`.slice(0, 64);
+    const fit = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
+    taken.add(fit);
+    prefixed.set(name, fit);
+  }
+  const aliasOf = (name: string) => prefixed.get(name) ?? named.aliasOf(name);
+  const changed = names.filter((name) => aliasOf(name) !== name);
+  return { aliasOf, toolNames: Object.fromEntries(changed.map((name) => [aliasOf(name), name])) };
+}
+
+/** The web search that the model takes beside what else is sent; what is left out is named. */
+export function planSearch(
+  request: CanonicalRequest,
+  target: Target,
+  traits: ModelTraits,
+  losses: Loss[],
+): WebSearch | undefined {
+  const isAble = traits.search && (traits.searchWithTools || request.tools.length === 0);
+  const search = searchFor(request, target, losses, isAble);
+  if (!search) return undefined;
+  const fields = [
+    "allowedDomains",
+    "blockedDomains",
+    "maxUses",
+    "location",
+    "contextSize",
+  ] as const;
+  loseSearchFields(search, fields, losses);
+  // Only functions can be demanded.
+  if (search.demanded) losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
+  return search;
+}
+
+/** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
+export function* writeTools(
+  request: CanonicalRequest,
+  { traits, search, aliasOf, losses, room }: {
+    traits: ModelTraits;
+    search: WebSearch | undefined;
+    aliasOf: (name: string) => string;
+    losses: Loss[];
+    room: SchemaBudget;
+  },
+): Steps<Record<string, unknown>> {
+  const searching = search ? [{ googleSearch: {} }] : [];
+  if (request.tools.length === 0) return search ? { tools: searching } : {};
+  if (request.parallelToolCalls === false) {
+    losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
+  }
+  const choice = request.toolChoice;
+  // Where any of the listed tools may be called, not calling the others is left to their absence.
+  const sent = choice?.names && choice.mode === "auto"
+    ? toolsNamed(request.tools, choice.names)
+    : request.tools;
+  if (sent.length === 0) return search ? { tools: searching } : {};
+  const plainMode = modeOf(request, sent);
+  // Beside the vendor's own tools the plain mode is refused.
+  const mode = search && plainMode === "AUTO" ? "VALIDATED" : plainMode;
+  const declareTool = (tool: Tool) => declare(tool, traits, aliasOf, losses, room);
+  const allowed = choice?.mode === "required" && choice.names
+    ? { allowedFunctionNames: choice.names.map(aliasOf) }
+    : {};
+  const toolConfig = {
+    ...(mode === undefined ? {} : { functionCallingConfig: { mode, ...allowed } }),
+    // Without it functions and the vendor's own tools are refused in one request.
+    ...(search ? { includeServerSideToolInvocations: true } : {}),
+  };
+  return {
+    tools: [{ functionDeclarations: yield* mapInSteps(sent, declareTool, 1) }, ...searching],
+    ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
+  };
+}
+
+function toolsNamed(tools: readonly Tool[], names: readonly string[]): Tool[] {
+  const named = new Set(names);
+  return tools.filter(({ name }) => named.has(name));
+}
+
+function modeOf(request: CanonicalRequest, tools: readonly Tool[]): string | undefined {
+  switch (request.toolChoice?.mode) {
+    case "none":
+      return "NONE";
+    case "required":
+      return "ANY";
+    default:
+      if (tools.some(({ strict }) => strict === true)) return "VALIDATED";
+      return request.toolChoice ? "AUTO" : undefined;
+  }
+}
+
+function declare(
+  tool: Tool,
+  traits: ModelTraits,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+  room: SchemaBudget,
+): Record<string, unknown> {
+  if (tool.type === "custom" && tool.format !== undefined) {
+    losses.push({ path: `${tool.path}.format`, weight: "hint" });
+  }
+  const parameters = tool.type === "custom" ? customInput : tool.parameters;
+  return {
+    name: aliasOf(tool.name),
+    description: tool.description ?? "",
+    ...(parameters ? writeParameters(parameters, tool, traits, losses, room) : {}),
+  };
+}
+
+/** A custom tool takes free text; as a function it takes it in one property. */
+const customInput = {
+  type: "object",
+  properties: { input: { type: "string" } },
+  required: ["input"],
+};
+
+/** A function that takes nothing has no parameters: an empty object is refused (pitfalls 40). */
+function writeParameters(
+  parameters: Readonly<Record<string, unknown>>,
+  tool: Tool,
+  traits: ModelTraits,
+  losses: Loss[],
+  room: SchemaBudget,
+): Record<string, unknown> {
+  const schema = { ...parameters, type: "object" };
+  const lowered = lowerSchema(schema, traits, tool.path, losses, room);
+  const whole = lowered.jsonSchema ?? lowered.subset;
+  if (!whole || takesNothing(whole)) return {};
+  return lowered.jsonSchema
+    ? { parametersJsonSchema: lowered.jsonSchema }
+    : { parameters: lowered.subset };
+}
+
+function takesNothing(schema: JsonRecord): boolean {
+  if (isRecord(schema.properties) && Object.keys(schema.properties).length > 0) return false;
+  return !isRecord(schema.additionalProperties) && !("anyOf" in schema) && !("$ref" in schema);
+}

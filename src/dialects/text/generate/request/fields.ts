@@ -1,0 +1,124 @@
+import { Fault } from "../../../../shared/fault.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * One object of a caller's request and where it stands. The wire takes every field in two
+ * spellings, `systemInstruction` and `system_instruction` (generate-content.md §1); fields are
+ * asked for in the first, and paths show the one that the caller wrote.
+ */
+export class Fields {
+  readonly record: JsonRecord;
+  /** Path in the body, such as `contents[0].parts[1]`; empty for the body itself. */
+  readonly path: string;
+  #snakes: boolean | undefined;
+
+  constructor(record: JsonRecord, path: string) {
+    this.record = record;
+    this.path = path;
+  }
+
+  /** The caller's spelling of a field; `name` itself when the field isn't there. */
+  key(name: string): string {
+    if (Object.hasOwn(this.record, name) || !this.#hasSnakes()) return name;
+    const snake = snakeCase(name);
+    return Object.hasOwn(this.record, snake) ? snake : name;
+  }
+
+  /** Most requests have no field of the second spelling, and needn't be asked for each. */
+  #hasSnakes(): boolean {
+    if (this.#snakes === undefined) {
+      this.#snakes = false;
+      for (const key in this.record) if (key.includes("_")) this.#snakes = true;
+    }
+    return this.#snakes;
+  }
+
+  /** The value of a field; undefined also for null, which says nothing in this format. */
+  value(name: string): unknown {
+    const key = this.key(name);
+    return Object.hasOwn(this.record, key) ? this.record[key] ?? undefined : undefined;
+  }
+
+  has(name: string): boolean {
+    return this.value(name) !== undefined;
+  }
+
+  at(name: string): string {
+    const key = this.key(name);
+    return this.path === "" ? key : `${this.path}.${key}`;
+  }
+
+  string(name: string): string | undefined {
+    const value = this.value(name);
+    if (value === undefined || typeof value === "string") return value;
+    throw wrong(this.at(name), "a string");
+  }
+
+  /** A number; one in digits within a string too, as 64-bit integers travel in this format. */
+  number(name: string): number | undefined {
+    const value = this.value(name);
+    if (value === undefined || typeof value === "number") return value;
+    if (typeof value === "string" && /^-?\d+$/.test(value)) return Number(value);
+    throw wrong(this.at(name), "a number");
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.value(name);
+    if (value === undefined || typeof value === "boolean") return value;
+    throw wrong(this.at(name), "true or false");
+  }
+
+  object(name: string): Fields | undefined {
+    const value = this.value(name);
+    if (value === undefined) return undefined;
+    if (!isRecord(value)) throw wrong(this.at(name), "an object");
+    return new Fields(value, this.at(name));
+  }
+
+  list(name: string): readonly unknown[] | undefined {
+    const value = this.value(name);
+    if (value === undefined || Array.isArray(value)) return value;
+    throw wrong(this.at(name), "an array");
+  }
+
+  strings(name: string): string[] | undefined {
+    return this.list(name)?.map((one, index) => {
+      if (typeof one !== "string") throw wrong(`${this.at(name)}[${index}]`, "a string");
+      return one;
+    });
+  }
+
+  objects(name: string): Fields[] {
+    return (this.list(name) ?? []).map((one, index) => {
+      const path = `${this.at(name)}[${index}]`;
+      if (!isRecord(one)) throw wrong(path, "an object");
+      return new Fields(one, path);
+    });
+  }
+
+  /** Fields that are set and not among `known` (first spelling): name in first spelling, value. */
+  others(known: ReadonlySet<string>): { name: string; path: string; value: unknown }[] {
+    return Object.entries(this.record)
+      .filter(([key, value]) => value !== null && !known.has(camelCase(key)))
+      .map(([key, value]) => ({ name: camelCase(key), path: this.at(key), value }));
+  }
+}
+
+export function wrong(path: string, expected: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: expected ${expected}.` });
+}
+
+export function missing(path: string): Fault {
+  return new Fault("missing_required_field", {
+    param: path,
+    message: `${path}: the field is required.`,
+  });
+}
+
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,76 @@
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * The wire's schema subset (generate-content.md §6) as JSON Schema: types in lower case, `nullable`
+ * as a type or alternative of its own, counts as numbers. Below a depth of 100 anything goes.
+ */
+export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
+  if (depth > maxDepth) return {};
+  const out: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) {
+    const name = renamed[key] ?? key;
+    if (value === null || dropped.has(name)) continue;
+    out[name] = member(name, value, depth);
+  }
+  if (schema.nullable === true) return nullable(out);
+  return out;
+}
+
+const maxDepth = 100;
+
+/** Words of the subset that JSON Schema spells otherwise. */
+const renamed: Readonly<Record<string, string>> = {
+  any_of: "anyOf",
+  min_items: "minItems",
+  max_items: "maxItems",
+  min_length: "minLength",
+  max_length: "maxLength",
+  min_properties: "minProperties",
+  max_properties: "maxProperties",
+};
+
+/** The order of properties is that of the object. */
+const dropped: ReadonlySet<string> = new Set([
+  "nullable",
+  "propertyOrdering",
+  "property_ordering",
+  "example",
+]);
+
+const counts: ReadonlySet<string> = new Set([
+  "minItems",
+  "maxItems",
+  "minLength",
+  "maxLength",
+  "minProperties",
+  "maxProperties",
+]);
+
+function member(name: string, value: unknown, depth: number): unknown {
+  if (name === "type") return typeof value === "string" ? value.toLowerCase() : value;
+  if (counts.has(name) && typeof value === "string") return Number(value);
+  if (name === "items" && isRecord(value)) return jsonSchemaOf(value, depth + 1);
+  if (name === "anyOf" && Array.isArray(value)) {
+    return value.map((one: unknown) => isRecord(one) ? jsonSchemaOf(one, depth + 1) : one);
+  }
+  if (name === "properties" && isRecord(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [
+        key,
+        isRecord(one) ? jsonSchemaOf(one, depth + 1) : one,
+      ]),
+    );
+  }
+  return value;
+}
+
+function nullable(schema: Record<string, unknown>): JsonRecord {
+  const choices = Array.isArray(schema.enum) ? { enum: [...schema.enum, null] } : {};
+  if (typeof schema.type === "string") {
+    return { ...schema, type: [schema.type, "null"], ...choices };
+  }
+  if (Array.isArray(schema.anyOf)) {
+    return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };
+  }
+  return { ...schema, ...choices };
+}

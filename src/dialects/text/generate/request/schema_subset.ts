@@ -1,0 +1,144 @@
+import { below } from "./schema_pointer.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * The wire's schema subset (generate-content.md §6) of a JSON Schema without references that has
+ * been lowered already. `lose` is told the JSON pointer of what is left out.
+ */
+export function schemaSubset(
+  schema: JsonRecord,
+  lose: (pointer: string) => void,
+  pointer = "",
+): JsonRecord {
+  const { types, nullable } = typesOf(schema);
+  const alternatives = alternativesOf(schema, types);
+  const isNullable = nullable || alternatives.nullable;
+  const described = {
+    ...copied(schema, ["description"]),
+    ...(isNullable ? { nullable: true } : {}),
+  };
+  if (alternatives.list.length > 1) {
+    // Beside `anyOf` other members are refused.
+    const anyOf = alternatives.list.map((one, index) =>
+      schemaSubset(one, lose, `${pointer}/anyOf/${index}`)
+    );
+    return { ...described, anyOf };
+  }
+  const only = alternatives.list[0];
+  if (only) {
+    const inner = schemaSubset(only, lose, pointer);
+    return { ...inner, ...described };
+  }
+  return { ...single(schema, types[0], lose, pointer), ...described };
+}
+
+/** Types of numbers' formats and the two of strings that every model takes. */
+const formats: ReadonlySet<string> = new Set([
+  "enum",
+  "date-time",
+  "float",
+  "double",
+  "int32",
+  "int64",
+]);
+
+function single(
+  schema: JsonRecord,
+  type: string | undefined,
+  lose: (pointer: string) => void,
+  pointer: string,
+): JsonRecord {
+  if (Array.isArray(schema.enum)) return enumeration(schema, lose, pointer);
+  const kind = type ?? (isRecord(schema.properties) ? "object" : schema.items ? "array" : "string");
+  if (type === undefined && kind === "string") lose(`${pointer}/type`);
+  if (isRecord(schema.additionalProperties)) lose(`${pointer}/additionalProperties`);
+  const format = typeof schema.format === "string" && formats.has(schema.format);
+  if (schema.format !== undefined && !format) lose(`${pointer}/format`);
+  return {
+    type: kind.toUpperCase(),
+    ...(format ? { format: schema.format } : {}),
+    ...copied(schema, ["title", "minimum", "maximum", "minItems", "maxItems"]),
+    ...(kind === "object" ? properties(schema, lose, pointer) : {}),
+    ...(kind === "array" ? { items: items(schema, lose, pointer) } : {}),
+  };
+}
+
+/** Only strings can be listed; other values are spelled as such. */
+function enumeration(
+  schema: JsonRecord,
+  lose: (pointer: string) => void,
+  pointer: string,
+): JsonRecord {
+  const values = (schema.enum as readonly unknown[]).filter((one) => one !== null);
+  const texts = values.map((one) => typeof one === "string" ? one : JSON.stringify(one));
+  const filled = texts.filter((one) => one !== "");
+  if (filled.length < texts.length) lose(`${pointer}/enum`);
+  return {
+    type: "STRING",
+    format: "enum",
+    ...(filled.length > 0 ? { enum: filled } : {}),
+  };
+}
+
+function properties(
+  schema: JsonRecord,
+  lose: (pointer: string) => void,
+  pointer: string,
+): JsonRecord {
+  if (!isRecord(schema.properties)) return {};
+  const entries = Object.entries(schema.properties).map(([name, one]) => [
+    name,
+    schemaSubset(
+      isRecord(one) ? one : {},
+      lose,
+      below(`${pointer}/properties`, name),
+    ),
+  ]);
+  const names = new Set(entries.map(([name]) => name));
+  const required = (Array.isArray(schema.required) ? schema.required : [])
+    .filter((name: unknown) => typeof name === "string" && names.has(name));
+  return {
+    properties: Object.fromEntries(entries),
+    ...(required.length > 0 ? { required } : {}),
+    ...copied(schema, ["propertyOrdering"]),
+  };
+}
+
+/** A list must say what it holds; a tuple holds any of its kinds. */
+function items(schema: JsonRecord, lose: (pointer: string) => void, pointer: string): JsonRecord {
+  if (isRecord(schema.items)) return schemaSubset(schema.items, lose, `${pointer}/items`);
+  const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems.filter(isRecord) : [];
+  if (tuple.length === 0) return { type: "STRING" };
+  lose(`${pointer}/prefixItems`);
+  return schemaSubset({ anyOf: tuple }, lose, `${pointer}/prefixItems`);
+}
+
+function typesOf(schema: JsonRecord): { types: string[]; nullable: boolean } {
+  const all = (Array.isArray(schema.type) ? schema.type : [schema.type])
+    .filter((one: unknown): one is string => typeof one === "string");
+  const listsNull = Array.isArray(schema.enum) && schema.enum.includes(null);
+  return {
+    types: all.filter((one) => one !== "null"),
+    nullable: all.includes("null") || listsNull,
+  };
+}
+
+/** Schemas of which any may hold: the members of `anyOf`, or one for each of several types. */
+function alternativesOf(
+  schema: JsonRecord,
+  types: readonly string[],
+): { list: JsonRecord[]; nullable: boolean } {
+  if (Array.isArray(schema.anyOf)) {
+    const all = schema.anyOf.filter(isRecord);
+    const list = all.filter((one) => one.type !== "null");
+    return { list, nullable: list.length < all.length };
+  }
+  const list = types.length < 2 || schema.enum ? [] : types.map((type) => ({ ...schema, type }));
+  return { list, nullable: false };
+}
+
+function copied(schema: JsonRecord, names: readonly string[]): JsonRecord {
+  return Object.fromEntries(
+    names.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]),
+  );
+}

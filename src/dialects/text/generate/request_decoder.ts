@@ -1,0 +1,84 @@
+import { pushAll } from "../../../base/lists.ts";
+import { finish, type Steps } from "../../../base/steps.ts";
+import type { CanonicalRequest, UnsupportedField } from "../../kernel/canonical_request.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
+import { otherFields } from "../../kernel/other_fields.ts";
+import { readConfig } from "./request/decode_config.ts";
+import { readContents, readSystem } from "./request/decode_contents.ts";
+import { detailOf } from "./request/decode_parts.ts";
+import { readToolChoice, readTools } from "./request/decode_tools.ts";
+import { knownFields } from "./known_fields.ts";
+import { bareModel } from "./models.ts";
+import { camelCase, Fields } from "./request/fields.ts";
+
+/**
+ * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
+ * members `model` and `stream` that the route adds from the path. Null is "not set".
+ */
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+  const request = new Fields(body as JsonRecord, "");
+  const unsupported: UnsupportedField[] = [];
+  const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");
+  const system = readSystem(request);
+  const turns = yield* readContents(request, {
+    unsupported,
+    detail: detailOf(config.string("mediaResolution")),
+  });
+  const { tools, webSearch } = readTools(request, unsupported);
+  const toolChoice = readToolChoice(request);
+  const { settings, paths } = readConfig(config, unsupported);
+  const serviceTier = request.string("serviceTier");
+  pushAll(unsupported, unsupportedFields(request));
+  pushAll(unsupported, yield* otherFields(request.record, knownFields, camelCase));
+  return {
+    model: bareModel(String(request.record.model)),
+    stream: request.record.stream === true,
+    system,
+    turns,
+    tools,
+    ...(toolChoice.choice ? { toolChoice: toolChoice.choice } : {}),
+    ...(webSearch ? { webSearch } : {}),
+    ...settings,
+    ...(serviceTier ? { serviceTier: tierName(serviceTier) } : {}),
+    unsupported,
+    paths: {
+      ...paths,
+      ...(toolChoice.choice ? { toolChoice: toolChoice.path } : {}),
+      ...(serviceTier ? { serviceTier: request.at("serviceTier") } : {}),
+    },
+  };
+}
+
+const known: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  "contents",
+  "systemInstruction",
+  "tools",
+  "toolConfig",
+  "generationConfig",
+  "serviceTier",
+]);
+
+/** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
+const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
+
+function unsupportedFields(request: Fields): UnsupportedField[] {
+  return request.others(known).flatMap(({ name, path, value }): UnsupportedField[] => {
+    const isEmpty = value === "" || value === false ||
+      (typeof value === "object" && value !== null &&
+        (Array.isArray(value) ? value : Object.keys(value)).length === 0);
+    return isEmpty ? [] : [{ path, value, weight: hints.has(name) ? "hint" : "meaning" }];
+  });
+}
+
+/** `standard` is what others call `default`. */
+function tierName(tier: string): string {
+  const name = tier.toLowerCase();
+  return name === "standard" ? "default" : name;
+}

@@ -1,0 +1,70 @@
+import { pushAll } from "../../../base/lists.ts";
+import { finish, type Steps } from "../../../base/steps.ts";
+import { SchemaBudget } from "../../kernel/schema_refs.ts";
+import type { CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
+import { cacheLosses } from "../../kernel/cache_losses.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { writeConfig } from "./request/encode_config.ts";
+import { writeContents } from "./request/encode_contents.ts";
+import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
+import { modelTraits } from "./models.ts";
+
+/**
+ * Writes a request for a generate vendor. Model and streaming stand in the path
+ * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
+ */
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeRequestSteps(
+  request: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
+  const traits = modelTraits(target.model);
+  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
+  const room = new SchemaBudget();
+  const { aliasOf, toolNames } = yield* nameTools(request);
+  const { contents, system } = yield* writeContents(request, { traits, aliasOf, losses });
+  const search = planSearch(request, target, traits, losses);
+  const tools = yield* writeTools(request, { traits, search, aliasOf, losses, room });
+  const { config, instruction } = writeConfig(request, target, traits, losses, room);
+  const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
+  if (!traits.system && texts.length > 0) {
+    // Such models read the system's words at the head of the first user turn.
+    contents[0]!.parts.unshift({ text: texts.join("\n\n") });
+  }
+  pushAll(losses, yield* cacheLosses(request));
+  if (request.promptCacheKey !== undefined) {
+    losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
+  }
+  return {
+    body: {
+      contents,
+      ...(traits.system && texts.length > 0
+        ? { systemInstruction: { parts: texts.map((text) => ({ text })) } }
+        : {}),
+      ...tools,
+      ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),
+      ...writeTier(request, losses),
+    },
+    losses,
+    reversal: {
+      toolNames,
+      customTools: request.tools.filter(({ type }) => type === "custom").map(({ name }) => name),
+      jsonTool: undefined,
+      jsonUnwrap: undefined,
+      stripFence: instruction !== undefined,
+    },
+  };
+}
+
+function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, unknown> {
+  const tier = request.serviceTier;
+  if (tier === undefined || tier === "auto") return {};
+  const name = tier === "default" ? "standard" : tier;
+  if (["standard", "flex", "priority"].includes(name)) return { serviceTier: name };
+  losses.push({ path: request.paths.serviceTier ?? "serviceTier", weight: "hint" });
+  return {};
+}

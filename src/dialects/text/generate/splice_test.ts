@@ -1,0 +1,92 @@
+import assert from "@std/assert";
+import { Fault } from "../../../shared/fault.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
+import { countTokensPath, upstreamPath } from "./models.ts";
+
+const contents = [{ role: "user", parts: [{ text: "hi" }] }];
+
+Deno.test("facts are read from the body and the two members that the route adds", () => {
+  const facts = readRequest({
+    model: "models/gemini-x",
+    stream: true,
+    contents,
+    generation_config: { maxOutputTokens: 10, candidateCount: 3 },
+  });
+  assert.deepEqual(facts, {
+    model: "gemini-x",
+    stream: true,
+    wantsStreamUsage: true,
+    endUser: undefined,
+    maxOutputTokens: 30,
+    choices: 3,
+    serviceTier: undefined,
+    tags: {},
+    tagBlocks: [],
+  });
+});
+
+Deno.test("tag lines of system and first user text are cut, the rest stays byte for byte", () => {
+  const text = `{ "system_instruction":{"parts":[{"text":"/// APP a\\nbe \\u006bind"}]},
+    "contents":[{"role":"model","parts":[{"text":"/// APP no"}]},
+      {"parts":[{"inlineData":{"mimeType":"x","data":""}},{"text":"/// FLOW f\\r\\n/// APP b\\nhi"}]}],
+    "big": 12345678901234567890, "one": 1.0 }`;
+  const body = { ...JSON.parse(text), model: "m", stream: false };
+  const facts = readRequest(body);
+  assert.deepEqual(facts.tags, { app: "a", flow: "f" });
+  const spliced = spliceRequest(text, facts, { model: "m", askStreamUsage: true });
+  assert.equal(
+    spliced,
+    text.replace("/// APP a\\n", "").replace("/// FLOW f\\r\\n/// APP b\\n", ""),
+  );
+});
+
+Deno.test("without tags the text is the very same; a model in it is exchanged, none is added", () => {
+  const facts = readRequest({ model: "vendor-d/x", stream: false, contents });
+  const plain = JSON.stringify({ contents });
+  const changes = { model: "x", askStreamUsage: true };
+  assert.equal(spliceRequest(plain, facts, changes), plain);
+  assert.equal(
+    spliceRequest(`{"model":"models/vendor-d/x","contents":[]}`, facts, changes),
+    `{"model":"models/x","contents":[]}`,
+  );
+});
+
+Deno.test("a field that is there twice, in either spelling, is refused", () => {
+  const facts = readRequest({ model: "x", stream: false, contents });
+  for (
+    const text of [
+      `{"contents":[],"contents":[]}`,
+      `{"generationConfig":{},"generation_config":{}}`,
+    ]
+  ) {
+    assert.throws(
+      () => spliceRequest(text, facts, { model: "x", askStreamUsage: false }),
+      (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
+    );
+  }
+});
+
+Deno.test("a prompt of nothing but tags is refused with its path", () => {
+  assert.throws(
+    () =>
+      readRequest({
+        model: "x",
+        stream: false,
+        contents: [{ parts: [{ text: "/// APP a" }] }],
+      }),
+    (thrown: unknown) => thrown instanceof Fault && thrown.param === "contents[0].parts[0].text",
+  );
+});
+
+Deno.test("paths hold the model once, encoded, and never lead elsewhere (52)", () => {
+  assert.equal(upstreamPath("gemini-x", false), "/models/gemini-x:generateContent");
+  assert.equal(
+    upstreamPath("models/models/gemini-x", true),
+    "/models/gemini-x:streamGenerateContent?alt=sse",
+  );
+  assert.equal(upstreamPath("tunedModels/mine", false), "/tunedModels/mine:generateContent");
+  assert.equal(countTokensPath("a?b#c"), "/models/a%3Fb%23c:countTokens");
+  for (const model of ["../files", "a/../../b", "a//b", ""]) {
+    assert.throws(() => upstreamPath(model, false), Fault);
+  }
+});

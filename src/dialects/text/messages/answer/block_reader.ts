@@ -1,0 +1,260 @@
+import type { BlockKind, CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readCitation } from "./citation.ts";
+import { readSearchBlock } from "./search_blocks.ts";
+
+/** Pieces of vendor blocks are gathered until they end: no more than this, in UTF-16 units. */
+const maxGathered = 32 * 1024 * 1024;
+/** No text has more sources. */
+const maxCitations = 20_000;
+/** More blocks open at once than any answer has. */
+const maxOpen = 1_000;
+
+interface WordsBlock {
+  kind: "text" | "reasoning";
+  /** Set once something was said: empty blocks are left out. */
+  block: number | undefined;
+  opaque: Opaque | undefined;
+  /** Sources of the whole block, which come in front of its words; told when it ends. */
+  citations: Citation[];
+  /** Of its text, in UTF-16 units. */
+  length: number;
+}
+
+type OpenBlock =
+  | WordsBlock
+  | { kind: "tool"; block: number; input: JsonRecord; wrote: boolean }
+  | { kind: "vendor"; value: JsonRecord; pieces: string[]; more: string[] };
+
+/** A stream that can't be followed. */
+export class UnreadableBlocks extends Error {}
+
+/**
+ * Reads content blocks, whole or streamed, into canonical events (messages.md §2.2, §5). Text and
+ * thinking open with their first words, so that empty blocks leave no trace; blocks of vendor-side
+ * work are gathered and come whole.
+ */
+export class BlockReader {
+  sawToolCall = false;
+  sawText = false;
+  #next = 0;
+  #gathered = 0;
+  readonly #open = new Map<number, OpenBlock>();
+
+  /** A block of a whole answer. */
+  whole(value: unknown, events: CanonicalEvent[]): void {
+    this.start(-1, value, events);
+    this.stop(-1, events);
+  }
+
+  start(index: number, value: unknown, events: CanonicalEvent[]): void {
+    this.stop(index, events);
+    this.#closeOthers(events);
+    if (!isRecord(value)) return;
+    if (this.#open.size >= maxOpen) throw new UnreadableBlocks("too many open blocks");
+    switch (value.type) {
+      case "text": {
+        this.#open.set(index, emptyBlock("text"));
+        this.#say(index, "text", asString(value.text), events);
+        const citations = Array.isArray(value.citations) ? value.citations : [];
+        for (const one of citations) this.#cite(index, one, events);
+        break;
+      }
+      case "thinking":
+        this.#open.set(index, emptyBlock("reasoning", opaqueOf("signature", value.signature)));
+        this.#say(index, "reasoning", asString(value.thinking), events);
+        break;
+      case "redacted_thinking": {
+        this.#open.set(index, emptyBlock("reasoning", opaqueOf("redacted", value.data)));
+        break;
+      }
+      case "tool_use":
+        this.#startTool(index, value, events);
+        break;
+      default:
+        this.#open.set(index, { kind: "vendor", value, pieces: [], more: [] });
+    }
+  }
+
+  delta(index: number, delta: unknown, events: CanonicalEvent[]): void {
+    if (!isRecord(delta)) return;
+    const open = this.#open.get(index);
+    switch (delta.type) {
+      case "text_delta":
+        this.#say(index, "text", asString(delta.text), events);
+        break;
+      case "thinking_delta":
+        this.#say(index, "reasoning", asString(delta.thinking), events);
+        break;
+      case "signature_delta":
+        if (open?.kind === "reasoning") {
+          open.opaque = opaqueOf("signature", delta.signature) ?? open.opaque;
+        }
+        break;
+      case "input_json_delta":
+        this.#json(open, asString(delta.partial_json), events);
+        break;
+      case "citations_delta":
+        this.#cite(index, delta.citation, events);
+        break;
+      case "compaction_delta":
+        if (open?.kind === "vendor") this.#gather(open.more, asString(delta.content));
+        break;
+    }
+  }
+
+  stop(index: number, events: CanonicalEvent[]): void {
+    const open = this.#open.get(index);
+    this.#open.delete(index);
+    if (open) this.#close(open, events, true);
+  }
+
+  /** Closes what is still open; `whole` says that nothing of it is missing. */
+  closeAll(events: CanonicalEvent[], whole: boolean): void {
+    for (const open of this.#open.values()) this.#close(open, events, whole);
+    this.#open.clear();
+  }
+
+  /** A refusal that stands beside the content. */
+  refusal(text: string, events: CanonicalEvent[]): void {
+    const block = this.#begin({ kind: "refusal" }, events);
+    events.push({ type: "block-delta", choice: 0, block, text });
+    events.push({ type: "block-end", choice: 0, block });
+  }
+
+  #startTool(index: number, value: JsonRecord, events: CanonicalEvent[]): void {
+    this.sawToolCall = true;
+    const id = asString(value.id) ?? "";
+    const name = asString(value.name) ?? "";
+    const block = this.#begin({ kind: "tool-call", id, name, custom: false }, events);
+    const input = isRecord(value.input) ? value.input : {};
+    this.#open.set(index, { kind: "tool", block, input, wrote: false });
+  }
+
+  /** Only tool calls may stand open side by side; anything else ends where another block starts. */
+  #closeOthers(events: CanonicalEvent[]): void {
+    for (const [index, open] of this.#open) {
+      if (open.kind === "tool") continue;
+      this.#open.delete(index);
+      this.#close(open, events, true);
+    }
+  }
+
+  /** Words for a block; one that was never started, or is of another kind, starts here. */
+  #say(
+    index: number,
+    kind: "text" | "reasoning",
+    text: string | undefined,
+    events: CanonicalEvent[],
+  ): void {
+    if (text === undefined) return;
+    let open = this.#open.get(index);
+    if (open?.kind !== kind) {
+      this.stop(index, events);
+      this.#closeOthers(events);
+      open = emptyBlock(kind);
+      this.#open.set(index, open);
+    }
+    open.block ??= this.#begin({ kind }, events);
+    if (kind === "text") this.sawText = true;
+    open.length += text.length;
+    events.push({ type: "block-delta", choice: 0, block: open.block, text });
+  }
+
+  #json(open: OpenBlock | undefined, text: string | undefined, events: CanonicalEvent[]): void {
+    if (text === undefined) return;
+    if (open?.kind === "tool") {
+      open.wrote = true;
+      events.push({ type: "block-delta", choice: 0, block: open.block, text });
+    } else if (open?.kind === "vendor") {
+      this.#gather(open.pieces, text);
+    }
+  }
+
+  #cite(index: number, value: unknown, events: CanonicalEvent[]): void {
+    const open = this.#open.get(index);
+    const citation = readCitation(value);
+    if (open?.kind !== "text" || !citation) return;
+    open.block ??= this.#begin({ kind: "text" }, events);
+    if (open.citations.length < maxCitations) open.citations.push(citation);
+  }
+
+  /** Sources speak of the whole text that they stand with. */
+  #tellSources(
+    { block, citations, length }: WordsBlock,
+    events: CanonicalEvent[],
+  ): void {
+    if (block === undefined) return;
+    const range = length === 0 ? {} : { start: 0, end: length };
+    for (const citation of citations) {
+      events.push({
+        type: "citation",
+        choice: 0,
+        block,
+        citation: { ...citation, ...range },
+      });
+    }
+  }
+
+  #gather(pieces: string[], text: string | undefined): void {
+    if (text === undefined) return;
+    this.#gathered += text.length;
+    if (this.#gathered > maxGathered) throw new UnreadableBlocks("vendor blocks are too large");
+    pieces.push(text);
+  }
+
+  #close(open: OpenBlock, events: CanonicalEvent[], whole: boolean): void {
+    let block: number | undefined;
+    let opaque: Opaque | undefined;
+    if (open.kind === "vendor") {
+      const value = gathered(open);
+      const search = readSearchBlock(value);
+      const content = { kind: "vendor", dialect: "messages", value } as const;
+      block = this.#begin(search ? { ...content, search } : content, events);
+    } else if (open.kind === "tool") {
+      block = open.block;
+      // Without deltas the input is what the start carried, usually nothing (pitfalls 55).
+      if (whole && !open.wrote) {
+        events.push({ type: "block-delta", choice: 0, block, text: JSON.stringify(open.input) });
+      }
+    } else {
+      opaque = open.opaque;
+      this.#tellSources(open, events);
+      block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
+    }
+    if (block === undefined) return;
+    events.push({ type: "block-end", choice: 0, block, ...(opaque ? { opaque } : {}) });
+  }
+
+  #begin(content: BlockKind, events: CanonicalEvent[]): number {
+    const block = this.#next++;
+    events.push({ type: "block-start", choice: 0, block, content });
+    return block;
+  }
+}
+
+function emptyBlock(kind: WordsBlock["kind"], opaque?: Opaque): WordsBlock {
+  return { kind, block: undefined, opaque, citations: [], length: 0 };
+}
+
+function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | undefined {
+  const text = asString(value);
+  return text === undefined ? undefined : { dialect: "messages", kind, value: text };
+}
+
+/** A vendor block with its streamed input or content put in place. */
+function gathered(open: { value: JsonRecord; pieces: string[]; more: string[] }): JsonRecord {
+  let value = open.value;
+  if (open.pieces.length > 0) {
+    const input = innerJson(open.pieces.join(""));
+    // Cut short by the output limit: the block stays as it began.
+    if (input !== undefined) value = { ...value, input };
+  }
+  if (open.more.length > 0) {
+    const before = typeof value.content === "string" ? value.content : "";
+    value = { ...value, content: before + open.more.join("") };
+  }
+  return value;
+}

@@ -1,0 +1,160 @@
+import type {
+  BlockDeltaEvent,
+  BlockEndEvent,
+  BlockStartEvent,
+  CitationEvent,
+} from "../../../kernel/canonical.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { writeSearchBlocks } from "./search_blocks.ts";
+import { writeCitation } from "./citation.ts";
+import { mediaNote, mintedCallId } from "../answer_encoder.ts";
+import { sseEvent } from "./sse_event.ts";
+
+/** How blocks are shown to this caller. */
+export interface BlockStyle {
+  /** False: the caller asked not to see reasoning. */
+  showsReasoning: boolean;
+}
+
+/**
+ * Writes one block of a stream: start, deltas, stop (messages.md §5). Text and thinking start with
+ * their first words, so that there is no empty block.
+ */
+export class BlockWriter {
+  /** The block's start was written. */
+  isOpen = false;
+  /** Blocks that this one is to its caller: another vendor's search may be two. */
+  count = 1;
+  readonly #event: BlockStartEvent;
+  readonly #style: BlockStyle;
+  /** Input of a custom tool, which is written whole. */
+  #custom = "";
+  #wroteInput = false;
+
+  constructor(event: BlockStartEvent, style: BlockStyle) {
+    this.#event = event;
+    this.#style = style;
+  }
+
+  start(index: number): string {
+    const { content, block } = this.#event;
+    switch (content.kind) {
+      case "tool-call": {
+        const id = content.id || mintedCallId(content.name, block);
+        return this.#open(index, {
+          type: "tool_use",
+          id,
+          name: content.name,
+          input: {},
+          caller: { type: "direct" },
+        });
+      }
+      case "media": {
+        const text = mediaNote(content.media, content.mimeType);
+        return this.#open(index, { type: "text", text: "" }) +
+          delta(index, { type: "text_delta", text });
+      }
+      case "vendor":
+        if (content.dialect === "messages") return this.#vendor(index, content.value);
+        return content.search ? this.#search(index, writeSearchBlocks(content.search)) : "";
+      default:
+        return "";
+    }
+  }
+
+  delta(event: BlockDeltaEvent, index: number): string {
+    if (event.text === "") return "";
+    const { content } = this.#event;
+    switch (content.kind) {
+      case "text":
+        return this.#openText(index) + delta(index, { type: "text_delta", text: event.text });
+      case "reasoning":
+        if (!this.#style.showsReasoning) return "";
+        return this.#openThinking(index) +
+          delta(index, { type: "thinking_delta", thinking: event.text });
+      case "tool-call":
+        if (content.custom) {
+          this.#custom += event.text;
+          return "";
+        }
+        this.#wroteInput = true;
+        return delta(index, { type: "input_json_delta", partial_json: event.text });
+      default:
+        return "";
+    }
+  }
+
+  citation(event: CitationEvent, index: number): string {
+    if (this.#event.content.kind !== "text") return "";
+    const citation = writeCitation(event.citation);
+    return this.#openText(index) + delta(index, { type: "citations_delta", citation });
+  }
+
+  /** `event` is absent for a block that was still open when the answer was over. */
+  end(event: BlockEndEvent | undefined, index: number): string {
+    const { content } = this.#event;
+    let text = "";
+    if (content.kind === "reasoning") {
+      text = this.#seal(event, index);
+    } else if (content.kind === "tool-call" && content.custom) {
+      const input = JSON.stringify({ input: this.#custom });
+      text = delta(index, { type: "input_json_delta", partial_json: input });
+    } else if (content.kind === "tool-call" && !this.#wroteInput) {
+      text = delta(index, { type: "input_json_delta", partial_json: "{}" });
+    }
+    const last = index + this.count - 1;
+    return this.isOpen ? text + sseEvent({ type: "content_block_stop", index: last }) : text;
+  }
+
+  /** All blocks but the last are closed at once. */
+  #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
+    this.count = blocks.length;
+    return blocks.map((block, place) => {
+      const at = index + place;
+      const isLast = place === blocks.length - 1;
+      return this.#vendor(at, block) +
+        (isLast ? "" : sseEvent({ type: "content_block_stop", index: at }));
+    }).join("");
+  }
+
+  /** The vendor's own signature; without words it alone is the block. */
+  #seal(event: BlockEndEvent | undefined, index: number): string {
+    const opaque = event?.opaque;
+    if (opaque?.dialect !== "messages") return "";
+    if (opaque.kind === "redacted") {
+      return this.isOpen
+        ? ""
+        : this.#open(index, { type: "redacted_thinking", data: opaque.value });
+    }
+    return this.#openThinking(index) +
+      delta(index, { type: "signature_delta", signature: opaque.value });
+  }
+
+  /** Work of the vendor's own, as it was; input goes the way of all input. */
+  #vendor(index: number, value: unknown): string {
+    if (!isRecord(value)) return "";
+    if (!/tool_use$/.test(String(value.type)) || !isRecord(value.input)) {
+      return this.#open(index, value);
+    }
+    const input = JSON.stringify(value.input);
+    return this.#open(index, { ...value, input: {} }) +
+      delta(index, { type: "input_json_delta", partial_json: input });
+  }
+
+  #openText(index: number): string {
+    return this.isOpen ? "" : this.#open(index, { type: "text", text: "" });
+  }
+
+  #openThinking(index: number): string {
+    return this.isOpen ? "" : this.#open(index, { type: "thinking", thinking: "", signature: "" });
+  }
+
+  #open(index: number, block: Readonly<Record<string, unknown>>): string {
+    this.isOpen = true;
+    return sseEvent({ type: "content_block_start", index, content_block: block });
+  }
+}
+
+function delta(index: number, value: Record<string, unknown>): string {
+  return sseEvent({ type: "content_block_delta", index, delta: value });
+}

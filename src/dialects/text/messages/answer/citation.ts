@@ -1,0 +1,23 @@
+import type { Citation } from "../../../kernel/canonical.ts";
+import { asString, isRecord } from "../../../kernel/json.ts";
+
+/**
+ * A citation that names an address. Those into the caller's own documents (pages, characters) have
+ * none and no form in other dialects.
+ */
+export function readCitation(value: unknown): Citation | undefined {
+  if (!isRecord(value)) return undefined;
+  const url = asString(value.url) ?? asString(value.source);
+  if (url === undefined || !/^https?:/i.test(url)) return undefined;
+  return { url, title: asString(value.title), start: undefined, end: undefined };
+}
+
+export function writeCitation(citation: Citation): Record<string, unknown> {
+  return {
+    type: "web_search_result_location",
+    url: citation.url,
+    title: citation.title ?? null,
+    cited_text: "",
+    encrypted_index: "",
+  };
+}

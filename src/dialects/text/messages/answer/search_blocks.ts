@@ -1,0 +1,56 @@
+import { sha256Hex } from "../../../../base/hash.ts";
+import type { SearchWork } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/** What a block says of a web search that the vendor made (messages.md §2.2), for other dialects. */
+export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
+  if (block.type === "server_tool_use" && block.name === "web_search") {
+    const query = isRecord(block.input) ? asString(block.input.query) : undefined;
+    return { id: asString(block.id) ?? "", queries: query === undefined ? [] : [query] };
+  }
+  if (block.type !== "web_search_tool_result") return undefined;
+  const found = Array.isArray(block.content) ? block.content.filter(isRecord) : [];
+  return {
+    id: asString(block.tool_use_id) ?? "",
+    results: found.flatMap((one) => {
+      const url = asString(one.url);
+      return url === undefined ? [] : [{ url, title: asString(one.title) }];
+    }),
+  };
+}
+
+/** Another vendor's search as this dialect's blocks: the asking, the finding, or both. */
+export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[] {
+  const id = searchId(search.id);
+  const blocks: Record<string, unknown>[] = [];
+  if (search.queries) {
+    blocks.push({
+      type: "server_tool_use",
+      id,
+      name: "web_search",
+      input: { query: search.queries.join(" · ") },
+      caller: { type: "direct" },
+    });
+  }
+  if (search.results) {
+    blocks.push({
+      type: "web_search_tool_result",
+      tool_use_id: id,
+      caller: { type: "direct" },
+      content: search.results.map(({ url, title }) => ({
+        type: "web_search_result",
+        url,
+        title: title ?? url,
+        // What was found is the vendor's own secret, and another vendor's can't be given back.
+        encrypted_content: "",
+        page_age: null,
+      })),
+    });
+  }
+  return blocks;
+}
+
+/** Ids of searches begin alike here; another vendor's becomes such a one. */
+function searchId(id: string): string {
+  return /^srvtoolu_[a-zA-Z0-9_]{1,100}$/.test(id) ? id : `srvtoolu_${sha256Hex(id).slice(0, 24)}`;
+}

@@ -1,0 +1,137 @@
+import { sha256Hex } from "../../../base/hash.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { Usage } from "../../../shared/usage.ts";
+import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
+import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { innerJson } from "../../kernel/inner_json.ts";
+import { isRecord } from "../../kernel/json.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
+import { writeCitation } from "./answer/citation.ts";
+import { writeFinishReason } from "./finish_reason.ts";
+import { writeSearchBlocks } from "./answer/search_blocks.ts";
+import { writeUsage } from "./usage.ts";
+
+type Json = Record<string, unknown>;
+
+/**
+ * A whole answer: with a context, for a caller of this dialect whose vendor speaks another, under an
+ * id of our own; without, as the vendor gave it. For a caller it throws upstream_invalid_response
+ * when the model called a tool with arguments that aren't a JSON object: this dialect has no form
+ * for them.
+ */
+export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
+  const choice = answer.choices[0];
+  if (!context) {
+    const { id = "", model = "", usage } = answer;
+    return writeMessage(choice, { id, model, usage, showsReasoning: true });
+  }
+  requireObjects(choice);
+  return writeMessage(choice, {
+    id: context.id("msg_"),
+    model: context.shownModel ?? answer.model ?? context.model,
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+    showsReasoning: context.request.reasoning?.show !== false,
+  });
+}
+
+function requireObjects(choice: CanonicalChoice | undefined): void {
+  if (choice?.finish?.reason === "length") return;
+  for (const part of choice?.parts ?? []) {
+    if (part.kind !== "tool-call" || readInput(part)) continue;
+    throw new Fault("upstream_invalid_response", {
+      message: "The model called a tool with arguments that are not a JSON object.",
+    });
+  }
+}
+
+function writeMessage(
+  choice: CanonicalChoice | undefined,
+  about: { id: string; model: string; usage: Usage | undefined; showsReasoning: boolean },
+): Json {
+  const parts = choice?.parts ?? [];
+  const content = parts.flatMap((part, index) => writePart(part, index, about.showsReasoning));
+  const refusal = parts.filter((part) => part.kind === "refusal").map((part) => part.text).join("");
+  return {
+    id: about.id,
+    type: "message",
+    role: "assistant",
+    model: about.model,
+    content,
+    ...(choice?.finish || refusal !== ""
+      ? writeEnding(choice, refusal)
+      : { stop_reason: null, stop_sequence: null, stop_details: null }),
+    container: null,
+    diagnostics: null,
+    ...(about.usage ? { usage: writeUsage(about.usage) } : {}),
+  };
+}
+
+function writeEnding(choice: CanonicalChoice | undefined, refusal: string): Json {
+  const sawToolCall = choice?.parts.some((part) => part.kind === "tool-call") === true;
+  return {
+    stop_reason: refusal === "" ? writeFinishReason(choice?.finish, sawToolCall) : "refusal",
+    stop_sequence: choice?.finish?.stopSequence ?? null,
+    stop_details: stopDetails(refusal, choice?.finish?.reason),
+  };
+}
+
+/** What a refusal says stands beside the content (messages.md §3). */
+export function stopDetails(refusal: string, reason: string | undefined): Json | null {
+  if (refusal === "" && reason !== "content_filter") return null;
+  return { type: "refusal", category: null, explanation: refusal === "" ? null : refusal };
+}
+
+function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Json[] {
+  switch (part.kind) {
+    case "text":
+      if (part.text === "") return [];
+      return [{
+        type: "text",
+        text: part.text,
+        ...(part.citations?.length ? { citations: part.citations.map(writeCitation) } : {}),
+      }];
+    case "reasoning":
+      return writeReasoning(part, showsReasoning);
+    case "tool-call":
+      return [{
+        type: "tool_use",
+        id: part.id || mintedCallId(part.name, index),
+        name: part.name,
+        // Cut short by the output limit: what there is, in the object that the dialect wants.
+        input: readInput(part) ?? { _raw: part.text },
+        caller: { type: "direct" },
+      }];
+    case "media":
+      return [{ type: "text", text: mediaNote(part.media, part.mimeType) }];
+    case "vendor":
+      if (part.dialect === "messages") return isRecord(part.value) ? [part.value] : [];
+      return part.search ? writeSearchBlocks(part.search) : [];
+    case "refusal":
+      return [];
+  }
+}
+
+function writeReasoning(part: AnswerPart, shows: boolean): Json[] {
+  const opaque = part.opaque?.dialect === "messages" ? part.opaque : undefined;
+  if (opaque?.kind === "redacted") return [{ type: "redacted_thinking", data: opaque.value }];
+  const thinking = shows ? part.text : "";
+  if (thinking === "" && !opaque) return [];
+  return [{ type: "thinking", thinking, signature: opaque?.value ?? "" }];
+}
+
+/** Answers in this dialect hold text and calls only (translation.md §11). */
+export function mediaNote(media: string, mimeType: string): string {
+  return `[${media} left out: ${mimeType}]`;
+}
+
+/** An id for a call whose vendor gave none; the same for the same place in the answer. */
+export function mintedCallId(name: string, place: number): string {
+  return `toolu_${sha256Hex(`${place} ${name}`).slice(0, 24)}`;
+}
+
+function readInput(part: AnswerPart): Json | undefined {
+  if (part.kind === "tool-call" && part.custom) return { input: part.text };
+  if (part.text.trim() === "") return {};
+  const input = innerJson(part.text);
+  return isRecord(input) ? input : undefined;
+}

@@ -1,0 +1,138 @@
+import assert from "@std/assert";
+import { canonicalRequest } from "../../../../tests/support/canonical_request.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
+import { messages } from "./mod.ts";
+
+type Json = Record<string, unknown>;
+
+const context: AnswerContext = {
+  id: (prefix) => `${prefix}minted`,
+  created: 1,
+  model: "asked",
+  request: canonicalRequest({}),
+  body: {},
+  showUsage: true,
+  inputTokens: 7,
+};
+
+function answer(
+  parts: AnswerPart[],
+  finish: CanonicalChoice["finish"] = { reason: "stop", raw: "stop" },
+): CanonicalAnswer {
+  return {
+    id: "upstream",
+    model: undefined,
+    created: undefined,
+    choices: [{ index: 0, parts, logprobs: undefined, finish }],
+    usage: undefined,
+    truncated: false,
+  };
+}
+
+function whole(given: CanonicalAnswer, changes: Partial<AnswerContext> = {}): Json {
+  return messages.encodeAnswer(given, { ...context, ...changes }) as Json;
+}
+
+function toolCall(text: string, id = "call_1"): AnswerPart {
+  return { kind: "tool-call", id, name: "f", custom: false, text };
+}
+
+Deno.test("a whole answer has every field of the type, with an id of ours", () => {
+  assert.deepEqual(whole(answer([{ kind: "text", text: "Hi" }])), {
+    id: "msg_minted",
+    type: "message",
+    role: "assistant",
+    model: "asked",
+    content: [{ type: "text", text: "Hi" }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+    diagnostics: null,
+    usage: {
+      input_tokens: 7,
+      cache_creation_input_tokens: null,
+      cache_read_input_tokens: null,
+      output_tokens: 1,
+      output_tokens_details: null,
+      server_tool_use: null,
+      cache_creation: null,
+      inference_geo: null,
+      service_tier: null,
+      speed: null,
+    },
+  });
+});
+
+Deno.test("arguments that are no JSON object are a 502, never a string as input", () => {
+  for (const text of ["{oops", "[1]", '"x"']) {
+    assert.throws(
+      () => whole(answer([toolCall(text)])),
+      (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",
+    );
+  }
+  const cut = whole(answer([toolCall('{"a":')], { reason: "length", raw: "length" }));
+  assert.equal(cut.stop_reason, "max_tokens");
+  assert.deepEqual((cut.content as Json[])[0]?.input, { _raw: '{"a":' });
+  assert.deepEqual((whole(answer([toolCall("")])).content as Json[])[0]?.input, {});
+});
+
+Deno.test("stop reasons: tool_use after any call, the vendor's own words where they fit", () => {
+  const reason = (finish: CanonicalChoice["finish"], parts: AnswerPart[] = []) =>
+    whole(answer(parts, finish)).stop_reason;
+  assert.equal(reason({ reason: "stop", raw: "stop" }, [toolCall("{}")]), "tool_use");
+  // An emulated JSON tool is text by now, whatever the vendor called it.
+  assert.equal(reason({ reason: "stop", raw: "tool_use" }), "end_turn");
+  assert.equal(reason({ reason: "stop", raw: "stop", stopSequence: "END" }), "stop_sequence");
+  assert.equal(reason({ reason: "stop", raw: "pause_turn" }), "pause_turn");
+  assert.equal(
+    reason({ reason: "length", raw: "model_context_window_exceeded" }),
+    "model_context_window_exceeded",
+  );
+  assert.equal(reason({ reason: "length", raw: "MAX_TOKENS" }), "max_tokens");
+  assert.equal(reason({ reason: "content_filter", raw: "SAFETY" }), "refusal");
+});
+
+Deno.test("a blocked prompt is a refusal with empty content", () => {
+  const blocked = whole(answer([], { reason: "content_filter", raw: "SAFETY" }));
+  assert.deepEqual([blocked.content, blocked.stop_reason], [[], "refusal"]);
+  const refused = whole(answer([{ kind: "refusal", text: "No." }]));
+  assert.deepEqual(refused.stop_details, { type: "refusal", category: null, explanation: "No." });
+});
+
+Deno.test("reasoning without this dialect's seal has an empty signature, hidden where asked", () => {
+  const opaque = { dialect: "generate", kind: "thoughtSignature", value: "theirs" } as const;
+  const parts: AnswerPart[] = [{ kind: "reasoning", text: "hm", opaque }];
+  assert.deepEqual(whole(answer(parts)).content, [
+    { type: "thinking", thinking: "hm", signature: "" },
+  ]);
+  const request = canonicalRequest({ reasoning: { show: false } });
+  assert.deepEqual(whole(answer(parts), { request }).content, []);
+});
+
+Deno.test("calls without an id get one, each its own; vendor blocks of others stay hidden", () => {
+  const { content } = whole(answer([
+    toolCall("{}", ""),
+    toolCall("{}", ""),
+    { kind: "vendor", dialect: "responses", value: { type: "web_search_call" }, text: "" },
+  ]));
+  const ids = (content as Json[]).map((block) => String(block.id));
+  assert.equal(new Set(ids).size, 2);
+  for (const id of ids) assert.match(id, /^toolu_[0-9a-f]{24}$/);
+});
+
+Deno.test("an error in a 200 is an error event; what is no message is a fault", () => {
+  const [event] = messages.decodeAnswer(
+    { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+    {},
+  );
+  assert.equal(event?.type === "error" && event.error.type, "overloaded_error");
+  for (const json of [null, "x", {}, { content: "text" }]) {
+    assert.throws(
+      () => messages.decodeAnswer(json, {}),
+      (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",
+    );
+  }
+});

@@ -1,0 +1,38 @@
+import type { FinishReason } from "../../../shared/interaction.ts";
+
+/** The dialect's stop reasons (messages.md §3) and what they are to others (translation.md §10). */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  pause_turn: "stop",
+  tool_use: "tool_calls",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "content_filter",
+};
+
+/**
+ * The unified reason of a `stop_reason`. Tool calls decide between `stop` and `tool_calls`,
+ * whatever the vendor says: some end with `end_turn` after a call, and `tool_use` may mean the
+ * vendor's own tools (pitfalls 65, 82).
+ */
+export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason {
+  const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : "stop";
+  if (reason === "length" || reason === "content_filter") return reason;
+  return sawToolCall ? "tool_calls" : "stop";
+}
+
+/** The `stop_reason` of an answer that ended so; its own word where the vendor spoke this dialect. */
+export function writeFinishReason(
+  finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined,
+  sawToolCall: boolean,
+): string {
+  if (finish?.reason === "length" || finish?.reason === "content_filter") {
+    const isOwn = Object.hasOwn(reasons, finish.raw) && reasons[finish.raw] === finish.reason;
+    return isOwn ? finish.raw : finish.reason === "length" ? "max_tokens" : "refusal";
+  }
+  // The vendor's client runs tools only after this word.
+  if (sawToolCall) return "tool_use";
+  if (finish?.stopSequence !== undefined) return "stop_sequence";
+  return finish?.reason === "stop" && finish.raw === "pause_turn" ? "pause_turn" : "end_turn";
+}

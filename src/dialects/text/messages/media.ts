@@ -1,0 +1,11 @@
+import type { MediaField } from "../../kernel/media_field.ts";
+
+/** Inline pictures and documents; a document's source may be plain text too. */
+export const mediaFields: readonly MediaField[] = [
+  { parent: "source", key: "data", mimeType: "media_type", where: ["type", "base64"] },
+];
+
+/** Every kind of media can be named by its address. */
+export function needsInline(): boolean {
+  return false;
+}

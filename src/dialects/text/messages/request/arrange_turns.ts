@@ -1,0 +1,90 @@
+import type { Steps } from "../../../../base/steps.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  Part,
+  SystemText,
+  Turn,
+} from "../../../kernel/canonical_request.ts";
+import { wrong } from "./fields.ts";
+
+/** A turn as the dialect wants it: never two of one role in a row, never empty. */
+export interface ArrangedTurn {
+  role: "user" | "assistant";
+  parts: Part[];
+  path: string;
+}
+
+/**
+ * Brings a conversation into the dialect's order (translation.md §3, §4): system texts hoisted,
+ * empty parts left out, turns of one role merged, results of tools first, a user turn in front.
+ */
+export function* arrangeTurns(
+  request: CanonicalRequest,
+  losses: Loss[],
+): Steps<{ system: SystemText[]; turns: ArrangedTurn[] }> {
+  const system = request.system.filter(({ text }) => !isBlank(text));
+  const turns: ArrangedTurn[] = [];
+  for (const turn of request.turns) {
+    if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
+    if (turn.role === "system") { for (const text of textsOf(turn)) system.push(text); }
+    else addTurn(turns, turn.role, turn);
+    yield;
+  }
+  if (!turns.some((turn) => turn.role === "user")) {
+    throw wrong("messages", "at least one user message required");
+  }
+  if (turns[0]?.role === "assistant") turns.unshift(opening(turns[0].path));
+  for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);
+  trimEnd(turns.at(-1));
+  return { system, turns };
+}
+
+function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn): void {
+  const parts = turn.parts.filter(isSayable);
+  if (parts.every((part) => part.type === "reasoning")) {
+    if (role === "assistant") return;
+    throw wrong(turn.path, "expected a message that is not empty");
+  }
+  const last = turns.at(-1);
+  if (last?.role === role) { for (const part of parts) last.parts.push(part); }
+  else turns.push({ role, parts, path: turn.path });
+}
+
+/** Chat clients may begin with a greeting of the assistant; here the user begins. */
+function opening(path: string): ArrangedTurn {
+  return { role: "user", parts: [{ type: "text", text: "(continue)", path }], path };
+}
+
+/** Of reasoning only what this dialect's vendor signed goes back (translation.md §8.2). */
+function isSayable(part: Part): boolean {
+  if (part.type === "text" || part.type === "refusal") return !isBlank(part.text);
+  return part.type !== "reasoning" || part.opaque?.dialect === "messages";
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
+function textsOf(turn: Turn): SystemText[] {
+  return turn.parts.flatMap((part) => {
+    if (part.type !== "text" || isBlank(part.text)) return [];
+    const { type: _, ...text } = part;
+    return [text];
+  });
+}
+
+function resultsFirst(parts: Part[]): Part[] {
+  if (!parts.some((part) => part.type === "tool-result")) return parts;
+  return [
+    ...parts.filter((part) => part.type === "tool-result"),
+    ...parts.filter((part) => part.type !== "tool-result"),
+  ];
+}
+
+/** An answer to be continued must not end with white space (messages.md §2.2). */
+function trimEnd(turn: ArrangedTurn | undefined): void {
+  const last = turn?.parts.at(-1);
+  if (turn?.role !== "assistant" || (last?.type !== "text" && last?.type !== "refusal")) return;
+  turn.parts = [...turn.parts.slice(0, -1), { ...last, text: last.text.trimEnd() }];
+}

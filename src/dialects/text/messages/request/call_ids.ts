@@ -1,0 +1,65 @@
+import { sha256Hex } from "../../../../base/hash.ts";
+import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
+import type { ArrangedTurn } from "./arrange_turns.ts";
+import { wrong } from "./fields.ts";
+
+/** The ids under which calls and their results are written. */
+export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
+
+/**
+ * Pairs calls with their results: each call needs one result in the very next turn, and each result
+ * a call in the turn before (messages.md §2.2). Ids that the dialect refuses, or that occur twice,
+ * are exchanged alike on both sides. Throws invalid_value naming the ids that are left over.
+ */
+export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
+  const ids = new Map<ToolCallPart | ToolResultPart, string>();
+  const taken = new Set<string>();
+  let open = new Map<string, string>();
+  for (const [index, turn] of turns.entries()) {
+    if (turn.role === "user") {
+      pairResults(turn, open, ids);
+      open = new Map();
+      continue;
+    }
+    for (const part of turn.parts) {
+      if (part.type !== "tool-call") continue;
+      if (open.has(part.id)) throw wrong(part.path, `two tool calls have the id ${part.id}`);
+      const id = safeId(part.id, `${index} ${part.path}`, taken);
+      taken.add(id);
+      ids.set(part, id);
+      open.set(part.id, id);
+    }
+    if (open.size > 0 && index === turns.length - 1) throw unanswered(turn, [...open.keys()]);
+  }
+  return ids;
+}
+
+function pairResults(
+  turn: ArrangedTurn,
+  open: ReadonlyMap<string, string>,
+  ids: Map<ToolCallPart | ToolResultPart, string>,
+): void {
+  const waiting = new Map(open);
+  for (const part of turn.parts) {
+    if (part.type !== "tool-result") continue;
+    const id = waiting.get(part.callId);
+    if (id === undefined) {
+      throw wrong(part.path, `no tool call right before has the id ${part.callId}`);
+    }
+    waiting.delete(part.callId);
+    ids.set(part, id);
+  }
+  if (waiting.size > 0) throw unanswered(turn, [...waiting.keys()]);
+}
+
+function unanswered(turn: ArrangedTurn, ids: readonly string[]) {
+  return wrong(turn.path, `no result follows for the tool calls ${ids.join(", ")}`);
+}
+
+function safeId(id: string, place: string, taken: ReadonlySet<string>): string {
+  const plain = id.replace(/[^a-zA-Z0-9_-]/g, "_");
+  const isFree = plain !== "" && !taken.has(plain);
+  // Two ids may differ only in what was replaced.
+  const isOwn = plain === id && isFree;
+  return isOwn ? id : `${plain || "toolu"}_${sha256Hex(`${id} ${place}`).slice(0, 12)}`;
+}

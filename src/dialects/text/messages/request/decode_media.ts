@@ -1,0 +1,111 @@
+import { Buffer } from "node:buffer";
+import type { MediaPart, TextPart } from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { base64Source, standardBase64 } from "../../../kernel/media_source.ts";
+import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { asStringAt, objectAt, stringAt, wrong } from "./fields.ts";
+
+/** An `image` block (messages.md §2.2). */
+export function readImage(block: JsonRecord, path: string): MediaPart {
+  const source = sourceOf(block, path);
+  return {
+    type: "media",
+    kind: "image",
+    source: readSource(source, `${path}.source`, undefined) ??
+      unknownSource(`${path}.source.type`),
+    ...readCacheMark(block, path),
+    path,
+  };
+}
+
+/** A `document` block: a file; one given as content blocks becomes what it holds. */
+export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
+  const source = sourceOf(block, path);
+  const name = asStringAt(block, "title", `${path}.title`);
+  const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.title` } };
+  const file = (found: MediaPart["source"]): MediaPart => ({
+    type: "media",
+    kind: "file",
+    source: found,
+    ...named,
+    ...readCacheMark(block, path),
+    path,
+  });
+  if (source.type === "text") {
+    return [file(plainText(stringAt(source, "data", `${path}.source.data`)))];
+  }
+  if (source.type === "content") return readContentSource(source.content, path, file);
+  return [
+    file(
+      readSource(source, `${path}.source`, "application/pdf") ??
+        unknownSource(`${path}.source.type`),
+    ),
+  ];
+}
+
+/** A `search_result` block: its title, source and texts as one text. */
+export function readSearchResult(block: JsonRecord, path: string): TextPart {
+  const texts = Array.isArray(block.content) ? block.content : [];
+  const lines = [
+    stringAt(block, "title", `${path}.title`),
+    stringAt(block, "source", `${path}.source`),
+    "",
+    ...texts.map((one: unknown) => isRecord(one) && typeof one.text === "string" ? one.text : ""),
+  ];
+  return { type: "text", text: lines.join("\n"), ...readCacheMark(block, path), path };
+}
+
+function readSource(
+  source: JsonRecord,
+  path: string,
+  mimeHint: string | undefined,
+): MediaPart["source"] | undefined {
+  switch (source.type) {
+    case "base64": {
+      const data = standardBase64(stringAt(source, "data", `${path}.data`));
+      if (!data) throw wrong(`${path}.data`, "expected base64");
+      return base64Source(data, asStringAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
+    }
+    case "url":
+      return { type: "url", url: stringAt(source, "url", `${path}.url`), mimeType: mimeHint };
+    case "file":
+      return {
+        type: "vendor-file",
+        id: stringAt(source, "file_id", `${path}.file_id`),
+        mimeType: undefined,
+      };
+    default:
+      return undefined;
+  }
+}
+
+function readContentSource(
+  content: unknown,
+  path: string,
+  file: (found: MediaPart["source"]) => MediaPart,
+): (TextPart | MediaPart)[] {
+  if (typeof content === "string") return [file(plainText(content))];
+  if (!Array.isArray(content)) {
+    throw wrong(`${path}.source.content`, "expected a string or an array of blocks");
+  }
+  return content.map((block: unknown, index): TextPart | MediaPart => {
+    const at = `${path}.source.content[${index}]`;
+    if (!isRecord(block)) throw wrong(at, "expected an object");
+    if (block.type === "image") return readImage(block, at);
+    return { type: "text", text: stringAt(block, "text", `${at}.text`), path: at };
+  });
+}
+
+function sourceOf(block: JsonRecord, path: string): JsonRecord {
+  const source = objectAt(block, "source", `${path}.source`);
+  if (!source) throw wrong(`${path}.source`, "expected an object");
+  return source;
+}
+
+function plainText(text: string): MediaPart["source"] {
+  return { type: "base64", mimeType: "text/plain", data: Buffer.from(text).toString("base64") };
+}
+
+function unknownSource(path: string): never {
+  throw wrong(path, "expected 'base64', 'url' or 'file'");
+}

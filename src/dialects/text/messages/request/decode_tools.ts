@@ -1,0 +1,53 @@
+import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { readSearchTool } from "../../../kernel/web_search.ts";
+import { asStringAt, defined, objectAt, stringAt, wrong } from "./fields.ts";
+
+/** The type of the vendor's web search, whatever its date. */
+const searchType = /^web_search_\d{8}$/;
+
+export function isSearchTool(tool: JsonRecord): boolean {
+  return typeof tool.type === "string" && searchType.test(tool.type);
+}
+
+/**
+ * The caller's tools (messages.md §4). Those that the vendor runs itself go to `unsupported`, but for
+ * its web search.
+ */
+export function readTools(
+  value: unknown,
+  unsupported: UnsupportedField[],
+): { tools: Tool[]; webSearch?: WebSearch } {
+  if (value === undefined || value === null) return { tools: [] };
+  if (!Array.isArray(value)) throw wrong("tools", "expected an array");
+  let webSearch: WebSearch | undefined;
+  const tools = value.flatMap((tool: unknown, index) => {
+    const path = `tools[${index}]`;
+    if (!isRecord(tool)) throw wrong(path, "expected an object");
+    if (isSearchTool(tool) && !webSearch) {
+      webSearch = readSearchTool(tool, path);
+      return [];
+    }
+    if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") {
+      unsupported.push({ path, value: tool, weight: "meaning" });
+      return [];
+    }
+    return [readTool(tool, path)];
+  });
+  return webSearch ? { tools, webSearch } : { tools };
+}
+
+function readTool(tool: JsonRecord, path: string): Tool {
+  return {
+    type: "function",
+    name: stringAt(tool, "name", `${path}.name`),
+    ...defined({
+      description: asStringAt(tool, "description", `${path}.description`),
+      parameters: objectAt(tool, "input_schema", `${path}.input_schema`),
+      strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
+    }),
+    ...readCacheMark(tool, path),
+    path,
+  };
+}

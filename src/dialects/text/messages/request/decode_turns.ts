@@ -1,0 +1,176 @@
+import { mapInSteps, type Steps } from "../../../../base/steps.ts";
+import type {
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  ToolResultPart,
+  Turn,
+  UnsupportedField,
+} from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
+import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { missing, stringAt, wrong } from "./fields.ts";
+
+/** The top-level `system`: one text per block. */
+export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
+  if (value === undefined || value === null) return [];
+  return readTexts(value, "system", unsupported).map(({ type: _, ...text }) => text);
+}
+
+/** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
+export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
+  if (!Array.isArray(value)) throw wrong("messages", "expected an array");
+  return yield* mapInSteps(value as unknown[], (message, index): Turn => {
+    const path = `messages[${index}]`;
+    if (!isRecord(message)) throw wrong(path, "expected an object");
+    const { role, content } = message;
+    if (content === undefined || content === null) throw missing(`${path}.content`);
+    switch (role) {
+      case "user":
+      case "assistant":
+        return { role, parts: readMessage(message, path, unsupported), path };
+      case "system":
+        return { role, parts: readTexts(content, `${path}.content`, unsupported), path };
+      default:
+        throw wrong(`${path}.role`, "expected 'user', 'assistant' or 'system'");
+    }
+  }, 1);
+}
+
+/** A mark on the message as a whole is no field of the dialect, but clients of others send it. */
+function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
+  const parts = readContent(message.content, `${path}.content`, unsupported);
+  return markLast(parts, readCacheMark(message, path, false));
+}
+
+function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
+  return readContent(content, path, unsupported).map((part) => {
+    if (part.type === "text") return part;
+    throw wrong(part.path, "expected a text block");
+  });
+}
+
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content, path }];
+  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
+  return content.flatMap((block: unknown, index) => {
+    const at = `${path}[${index}]`;
+    if (!isRecord(block)) throw wrong(at, "expected an object");
+    return readBlock(block, at, unsupported);
+  });
+}
+
+function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
+  switch (block.type) {
+    case "text":
+    case "image":
+    case "document":
+    case "search_result":
+      return readPlain(block, path);
+    case "tool_use":
+      return [{
+        type: "tool-call",
+        id: stringAt(block, "id", `${path}.id`),
+        name: stringAt(block, "name", `${path}.name`),
+        arguments: readInput(block.input, `${path}.input`),
+        custom: false,
+        ...readCacheMark(block, path),
+        path,
+      }];
+    case "tool_result":
+      return [readResult(block, path, unsupported)];
+    case "thinking": {
+      const signature = stringAt(block, "signature", `${path}.signature`);
+      return [{
+        type: "reasoning",
+        text: stringAt(block, "thinking", `${path}.thinking`),
+        // Thinking of other vendors was shown without one.
+        ...(signature === ""
+          ? {}
+          : { opaque: { dialect: "messages", kind: "signature", value: signature } }),
+        path,
+      }];
+    }
+    case "redacted_thinking": {
+      const value = stringAt(block, "data", `${path}.data`);
+      const opaque = { dialect: "messages", kind: "redacted", value } as const;
+      return [{ type: "reasoning", text: "", opaque, path }];
+    }
+    case "compaction":
+      // Stands for all that came before it: as text it says the same to any vendor.
+      if (typeof block.content !== "string" || block.content === "") return [];
+      return [{ type: "text", text: block.content, path }];
+    default:
+      return readOther(block, path, unsupported);
+  }
+}
+
+function readPlain(
+  block: JsonRecord,
+  path: string,
+): (TextPart | MediaPart)[] {
+  switch (block.type) {
+    case "text": {
+      const text = stringAt(block, "text", `${path}.text`);
+      return [{ type: "text", text, ...readCacheMark(block, path), path }];
+    }
+    case "image":
+      return [readImage(block, path)];
+    case "document":
+      return readDocument(block, path);
+    default:
+      return [readSearchResult(block, path)];
+  }
+}
+
+function readInput(input: unknown, path: string): string {
+  if (!isRecord(input)) throw wrong(path, "expected an object");
+  return JSON.stringify(input);
+}
+
+function readResult(
+  block: JsonRecord,
+  path: string,
+  unsupported: UnsupportedField[],
+): ToolResultPart {
+  return {
+    type: "tool-result",
+    callId: stringAt(block, "tool_use_id", `${path}.tool_use_id`),
+    parts: readResultContent(block.content, `${path}.content`, unsupported),
+    isError: block.is_error === true,
+    ...readCacheMark(block, path),
+    path,
+  };
+}
+
+function readResultContent(
+  content: unknown,
+  path: string,
+  unsupported: UnsupportedField[],
+): (TextPart | MediaPart)[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === "string") return [{ type: "text", text: content, path }];
+  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
+  return content.flatMap((block: unknown, index) => {
+    const at = `${path}[${index}]`;
+    if (!isRecord(block)) throw wrong(at, "expected an object");
+    if (["text", "image", "document", "search_result"].includes(String(block.type))) {
+      return readPlain(block, at);
+    }
+    return readOther(block, at, unsupported);
+  });
+}
+
+/**
+ * The vendor's own work in an earlier answer is hidden from others; any other block that is not
+ * known here may mean anything.
+ */
+function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
+  if (typeof block.type !== "string") throw wrong(`${path}.type`, "expected the type of a block");
+  const isVendorWork = /^(server_tool_use|mcp_tool_use|fallback|tool_reference)$|._tool_result$/
+    .test(block.type);
+  unsupported.push({ path, value: block, weight: isVendorWork ? "hint" : "meaning" });
+  return [];
+}

@@ -1,0 +1,80 @@
+import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canonical_request.ts";
+import type { ModelFacts } from "../models.ts";
+import { defined } from "./fields.ts";
+
+/** Sampling, stop sequences, user and tier (translation.md §12); what has no field is a loss. */
+export function writeSettings(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  isThinking: boolean,
+  losses: Loss[],
+): Record<string, unknown> {
+  const lose = (setting: SettingName, weight: Loss["weight"]) => {
+    losses.push({ path: request.paths[setting] ?? setting, weight });
+  };
+  loseUnknown(request, lose);
+  return {
+    ...writeSampling(request, facts, isThinking, lose),
+    ...defined({
+      stop_sequences: writeStop(request.stop, lose),
+      metadata: request.user === undefined ? undefined : { user_id: request.user },
+      service_tier: writeServiceTier(request.serviceTier, lose),
+    }),
+  };
+}
+
+type Lose = (setting: SettingName, weight: Loss["weight"]) => void;
+
+function loseUnknown(request: CanonicalRequest, lose: Lose): void {
+  if (request.choices !== undefined && request.choices > 1) lose("choices", "meaning");
+  if (request.logprobs) lose("logprobs", "meaning");
+  if (request.logitBias && Object.keys(request.logitBias).length > 0) lose("logitBias", "meaning");
+  if (request.seed !== undefined) lose("seed", "hint");
+  if (request.frequencyPenalty) lose("frequencyPenalty", "hint");
+  if (request.presencePenalty) lose("presencePenalty", "hint");
+  if (request.verbosity !== undefined) lose("verbosity", "hint");
+  if (request.metadata && Object.keys(request.metadata).length > 0) lose("metadata", "hint");
+}
+
+/**
+ * The dialect knows temperatures up to 1; newer models know no sampling at all, and thinking goes
+ * with none but the defaults (messages.md §1.1, §8).
+ */
+function writeSampling(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  isThinking: boolean,
+  lose: Lose,
+): Record<string, unknown> {
+  const { temperature, topP, topK } = request;
+  const isDefault = { temperature: temperature === 1, topP: topP === 1 };
+  if (!facts.sampling || isThinking) {
+    if (temperature !== undefined && !isDefault.temperature) lose("temperature", "hint");
+    const keepsTopP = facts.sampling && topP !== undefined && topP >= 0.95;
+    if (topP !== undefined && !isDefault.topP && !keepsTopP) lose("topP", "hint");
+    if (topK !== undefined) lose("topK", "hint");
+    return keepsTopP && !isDefault.topP ? { top_p: topP } : {};
+  }
+  if (temperature !== undefined && temperature > 1) lose("temperature", "hint");
+  const isRefused = temperature !== undefined && topP !== undefined && !facts.bothSamplings;
+  if (isRefused && !isDefault.topP) lose("topP", "hint");
+  return defined({
+    temperature: temperature === undefined ? undefined : Math.min(1, temperature),
+    top_p: isRefused ? undefined : topP,
+    top_k: topK,
+  });
+}
+
+/** Sequences of nothing but white space are refused. */
+function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
+  const kept = stop?.filter((one) => one.trim() !== "");
+  if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop", "hint");
+  return kept?.length ? kept : undefined;
+}
+
+function writeServiceTier(tier: string | undefined, lose: Lose): string | undefined {
+  if (tier === undefined || tier === "auto") return tier;
+  if (tier === "default" || tier === "standard") return "standard_only";
+  lose("serviceTier", "hint");
+  return undefined;
+}

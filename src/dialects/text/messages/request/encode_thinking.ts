@@ -1,0 +1,151 @@
+import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
+import type { ArrangedTurn } from "./arrange_turns.ts";
+import type { ModelFacts } from "../models.ts";
+
+/** What is sent about thinking, and the output limit that fits it (translation.md §8.1). */
+export interface ThinkingPlan {
+  thinking?: Record<string, unknown>;
+  /** `output_config.effort`. */
+  effort?: string;
+  maxTokens: number;
+  isOn: boolean;
+}
+
+/** Where neither caller nor table know a limit. */
+const usualMaxTokens = 4_096;
+/** Less thinking than this is refused. */
+const leastBudget = 1_024;
+
+const budgets: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 1_024,
+  medium: 4_096,
+  high: 16_384,
+  xhigh: 32_768,
+};
+
+export function planThinking(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  at: {
+    /** The model's limit of output tokens, if known. */
+    limit: number | undefined;
+    isForced: boolean;
+    turns: readonly ArrangedTurn[];
+  },
+  losses: Loss[],
+): ThinkingPlan {
+  const maxTokens = maxTokensOf(request, at.limit);
+  const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
+  const wish = wishOf(request.reasoning);
+  if (wish === undefined) return { maxTokens, isOn: false };
+  if (wish === "off") return { ...switchedOff(facts, lose), maxTokens, isOn: false };
+  if (!facts.adaptive && !facts.budget) {
+    lose();
+    return { maxTokens, isOn: false };
+  }
+  const effort = facts.adaptive ? effortOf(wish, facts) : undefined;
+  const effortField = effort === undefined ? {} : { effort };
+  // Forcing a tool was explicit and can't go with thinking (translation.md §5.2).
+  if (at.isForced) {
+    lose();
+    return { ...effortField, maxTokens, isOn: false };
+  }
+  if (facts.off === "disabled" && callsWithoutThinking(at.turns)) {
+    lose();
+    return { thinking: { type: "disabled" }, maxTokens, isOn: false };
+  }
+  const display = wish.show === undefined ? {} : { display: wish.show ? "summarized" : "omitted" };
+  const wantsBudget = facts.budget && (wish.budgetTokens !== undefined || !facts.adaptive);
+  if (!wantsBudget) {
+    return { thinking: { type: "adaptive", ...display }, ...effortField, maxTokens, isOn: true };
+  }
+  const budget = budgetOf(wish, at.limit ?? maxTokens);
+  // To be shown reasoning is no reason to switch it on.
+  if (budget === undefined) return { maxTokens, isOn: false };
+  const fitted = fit(request, budget, at.limit, maxTokens);
+  if (fitted.budget < leastBudget) {
+    lose();
+    return { maxTokens, isOn: false };
+  }
+  return {
+    thinking: {
+      type: "enabled",
+      budget_tokens: fitted.budget,
+      // Budget-only models are older than the field.
+      ...(facts.adaptive ? display : {}),
+    },
+    ...(wish.effort === undefined ? {} : effortField),
+    maxTokens: fitted.maxTokens,
+    isOn: true,
+  };
+}
+
+/** The caller's limit within the model's; without one the model's own. */
+function maxTokensOf(request: CanonicalRequest, limit: number | undefined): number {
+  const asked = request.maxOutputTokens;
+  if (asked === undefined) return limit ?? usualMaxTokens;
+  return Math.max(1, limit === undefined ? asked : Math.min(asked, limit));
+}
+
+/** A negative budget leaves the amount to the model, which is no wish. */
+function wishOf(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
+  if (!reasoning) return undefined;
+  const { budgetTokens, effort, show } = reasoning;
+  if (effort === "none" || (budgetTokens === 0 && effort === undefined)) return "off";
+  if (budgetTokens !== undefined && budgetTokens <= 0) {
+    return { ...(effort === undefined ? {} : { effort }), show: show ?? true };
+  }
+  return reasoning;
+}
+
+function switchedOff(
+  facts: ModelFacts,
+  lose: () => void,
+): Pick<ThinkingPlan, "thinking" | "effort"> {
+  if (facts.off !== undefined) return { thinking: { type: facts.off } };
+  if (!facts.adaptive) return {};
+  // Always on: as little as possible is all that can be asked for.
+  lose();
+  return { effort: "low" };
+}
+
+function effortOf(wish: Reasoning, facts: ModelFacts): string | undefined {
+  if (wish.effort === undefined) {
+    const budget = wish.budgetTokens;
+    if (budget === undefined || facts.budget) return undefined;
+    return budget < 2_048 ? "low" : budget < 8_192 ? "medium" : "high";
+  }
+  if (wish.effort === "minimal") return "low";
+  return wish.effort === "xhigh" && !facts.xhigh ? "max" : wish.effort;
+}
+
+function budgetOf(wish: Reasoning, limit: number): number | undefined {
+  if (wish.budgetTokens !== undefined) return Math.max(leastBudget, wish.budgetTokens);
+  if (wish.effort === undefined) return undefined;
+  return budgets[wish.effort] ?? Math.max(leastBudget, Math.trunc(limit / 2));
+}
+
+/** The budget must lie below the output limit, which is raised only if the caller set none. */
+function fit(
+  request: CanonicalRequest,
+  budget: number,
+  limit: number | undefined,
+  maxTokens: number,
+): { budget: number; maxTokens: number } {
+  if (budget < maxTokens) return { budget, maxTokens };
+  if (request.maxOutputTokens !== undefined || limit !== undefined) {
+    return { budget: maxTokens - 1, maxTokens };
+  }
+  return { budget, maxTokens: budget + maxTokens };
+}
+
+/**
+ * Whether the last answer called tools without the thinking before them: with thinking on, that is
+ * refused (translation.md §8.3).
+ */
+function callsWithoutThinking(turns: readonly ArrangedTurn[]): boolean {
+  const last = turns.findLast((turn) => turn.role === "assistant");
+  return last?.parts.some((part) => part.type === "tool-call") === true &&
+    last.parts[0]?.type !== "reasoning";
+}

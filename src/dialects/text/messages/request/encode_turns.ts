@@ -1,0 +1,123 @@
+import { mapInSteps, type Steps } from "../../../../base/steps.ts";
+import type {
+  Loss,
+  MediaPart,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../../kernel/canonical_request.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import type { ArrangedTurn } from "./arrange_turns.ts";
+import type { CacheMarks } from "./cache_marks.ts";
+import { type CallIds, pairCalls } from "./call_ids.ts";
+import { leaveOut, writeMedia } from "./encode_media.ts";
+import { wrong } from "./fields.ts";
+
+type Block = Record<string, unknown>;
+
+export interface TurnContext {
+  aliasOf: (name: string) => string;
+  marks: CacheMarks;
+  losses: Loss[];
+}
+
+/** The arranged turns as messages (messages.md §2.2). */
+export function* writeTurns(
+  turns: readonly ArrangedTurn[],
+  context: TurnContext,
+): Steps<Block[]> {
+  const ids = pairCalls(turns);
+  const messages: Block[] = [];
+  for (const { role, parts } of turns) {
+    yield;
+    const content = yield* mapInSteps(
+      parts,
+      (part) =>
+        role === "assistant" && part.type === "media"
+          ? leaveOut(part, context.losses)
+          : writePart(part, ids, context),
+    );
+    messages.push({ role, content });
+  }
+  return messages;
+}
+
+/** `ids` is absent inside results, which hold no calls. */
+function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): Block {
+  switch (part.type) {
+    case "text":
+      return context.marks.mark({ type: "text", text: part.text }, part);
+    case "refusal":
+      return { type: "text", text: part.text };
+    case "media":
+      return context.marks.mark(writeMedia(part, context.losses), part);
+    case "tool-call":
+      return context.marks.mark({
+        type: "tool_use",
+        id: ids?.get(part),
+        name: context.aliasOf(part.name),
+        input: writeInput(part),
+      }, part);
+    case "tool-result":
+      return writeResult(part, ids, context);
+    case "reasoning":
+      return writeReasoning(part);
+  }
+}
+
+function writeReasoning(part: ReasoningPart): Block {
+  // A search of the vendor's own that stood between its thoughts.
+  if (part.opaque?.kind === "block") return innerJson(part.opaque.value) as Block;
+  return part.opaque?.kind === "redacted"
+    ? { type: "redacted_thinking", data: part.opaque.value }
+    : { type: "thinking", thinking: part.text, signature: part.opaque?.value ?? "" };
+}
+
+/** Arguments as the object that the dialect wants (translation.md §5.4). */
+function writeInput(call: ToolCallPart): Block {
+  if (call.custom) return { input: call.arguments };
+  if (call.arguments.trim() === "") return {};
+  const input = innerJson(call.arguments);
+  if (isRecord(input)) return input;
+  throw wrong(call.path, `the arguments of the tool call ${call.id} must be a JSON object`);
+}
+
+function writeResult(
+  result: ToolResultPart,
+  ids: CallIds | undefined,
+  context: TurnContext,
+): Block {
+  const content = writeResultContent(result, context);
+  const block = {
+    type: "tool_result",
+    tool_use_id: ids?.get(result),
+    ...(content === undefined ? {} : { content }),
+    ...(result.isError ? { is_error: true } : {}),
+  };
+  return context.marks.mark(block, result);
+}
+
+function writeResultContent(result: ToolResultPart, context: TurnContext): unknown {
+  const parts: (TextPart | MediaPart)[] = result.parts.filter((part) =>
+    part.type !== "text" || part.text !== ""
+  );
+  if (result.object && !parts.some((part) => part.type === "text")) {
+    parts.unshift({ type: "text", text: objectText(result.object), path: result.path });
+  }
+  const [only] = parts;
+  if (only === undefined) return undefined;
+  if (parts.length === 1 && only.type === "text" && !only.cache) return only.text;
+  return parts.map((part) => writePart(part, undefined, context));
+}
+
+/** An object with nothing but one text under an agreed name is that text (translation.md §5.4). */
+function objectText(object: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(object);
+  const [key, value] = entries[0] ?? [];
+  const isPlain = entries.length === 1 && typeof value === "string" &&
+    (key === "output" || key === "result" || key === "error");
+  return isPlain ? value : JSON.stringify(object);
+}

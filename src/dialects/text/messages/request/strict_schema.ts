@@ -1,0 +1,177 @@
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
+import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
+
+/** A schema as structured output and strict tools take it (messages.md §8.1). */
+export interface StrictSchema {
+  schema: JsonRecord;
+  /** Properties that may be left out, in the whole schema. */
+  optionalProperties: number;
+  /** Holds objects with free keys, which closing would empty. */
+  isOpen: boolean;
+  /** Refused whatever is done: it holds itself, refers to what isn't there, or is too large. */
+  isRefused: boolean;
+}
+
+/**
+ * Lowers a schema: what is not accepted moves into the description, `oneOf` becomes `anyOf`, every
+ * object is closed.
+ */
+export function strictSchema(root: JsonRecord, room = new SchemaBudget()): StrictSchema {
+  const lowering = new Lowering(root, room);
+  const schema = inlineRefs(root, room).problem === undefined ? lowered(root, lowering) : undefined;
+  return {
+    schema: schema ?? root,
+    optionalProperties: lowering.optionalProperties,
+    isOpen: lowering.isOpen,
+    isRefused: schema === undefined,
+  };
+}
+
+function lowered(root: JsonRecord, lowering: Lowering): JsonRecord | undefined {
+  try {
+    return lowering.schema(root);
+  } catch (thrown) {
+    if (thrown instanceof SchemaTooLarge) return undefined;
+    throw thrown;
+  }
+}
+
+const kept: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
+const schemaMaps: ReadonlySet<string> = new Set(["$defs", "definitions", "properties"]);
+/** Say nothing to a model. */
+const ignored: ReadonlySet<string> = new Set([
+  "$schema",
+  "$id",
+  "$anchor",
+  "$comment",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "description",
+  "required",
+  "additionalProperties",
+  "unevaluatedProperties",
+]);
+const formats: ReadonlySet<string> = new Set([
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "uri",
+  "ipv4",
+  "ipv6",
+  "uuid",
+]);
+
+class Lowering {
+  optionalProperties = 0;
+  isOpen = false;
+  readonly #refs: SchemaRefs;
+  readonly #room: SchemaBudget;
+
+  constructor(root: JsonRecord, room: SchemaBudget) {
+    this.#refs = new SchemaRefs(root);
+    this.#room = room;
+  }
+
+  schema(given: JsonRecord): JsonRecord {
+    if (typeof given.$ref === "string") return this.#reference(given);
+    const node = this.#merged(given);
+    const lowered: Record<string, unknown> = {};
+    const said: string[] = typeof node.description === "string" ? [node.description] : [];
+    for (const [key, value] of Object.entries(node)) {
+      if (!ignored.has(key)) this.#member(lowered, said, key, value);
+    }
+    if (isObject(node)) this.#close(node, lowered);
+    return said.length > 0 ? { ...lowered, description: said.join("\n") } : lowered;
+  }
+
+  #member(lowered: Record<string, unknown>, said: string[], key: string, value: unknown): void {
+    if (kept.has(key)) {
+      lowered[key] = value;
+    } else if (schemaMaps.has(key) && isRecord(value)) {
+      lowered[key] = Object.fromEntries(
+        Object.entries(value).map(([name, one]) => [name, this.#any(one)]),
+      );
+    } else if (key === "items" && isRecord(value)) {
+      lowered.items = this.schema(value);
+    } else if ((key === "anyOf" || key === "oneOf" || key === "allOf") && Array.isArray(value)) {
+      lowered[key === "oneOf" ? "anyOf" : key] = value.map((one) => this.#any(one));
+    } else if (key === "format" && typeof value === "string" && formats.has(value)) {
+      lowered.format = value;
+    } else if (key === "minItems" && (value === 0 || value === 1)) {
+      lowered.minItems = value;
+    } else {
+      if (key === "patternProperties" || key === "propertyNames") this.isOpen = true;
+      said.push(`${key}: ${typeof value === "string" ? value : JSON.stringify(value)}.`);
+    }
+  }
+
+  /** Beside a reference only definitions may stand. */
+  #reference(node: JsonRecord): JsonRecord {
+    const lowered: Record<string, unknown> = { $ref: node.$ref };
+    for (const key of ["$defs", "definitions"]) {
+      if (node[key] !== undefined) this.#member(lowered, [], key, node[key]);
+    }
+    return lowered;
+  }
+
+  /**
+   * Several closed objects can't all hold at once, nor can alternatives beside properties: they are
+   * made one.
+   */
+  #merged(node: JsonRecord): JsonRecord {
+    const all = recordsOf(node.allOf);
+    const some = [...recordsOf(node.anyOf), ...recordsOf(node.oneOf)];
+    const hasOwn = isRecord(node.properties);
+    if (all.length < 2 && !(hasOwn && all.length + some.length > 0)) return node;
+    if (![...all, ...some].every((part) => this.#isObject(part))) return node;
+    return inputSchema(node, { refs: this.#refs, room: this.#room });
+  }
+
+  #isObject(part: JsonRecord): boolean {
+    const target = typeof part.$ref === "string" ? this.#refs.resolve(part.$ref) : part;
+    return isRecord(target) && (target.type === undefined || target.type === "object");
+  }
+
+  #any(value: unknown): unknown {
+    if (isRecord(value)) return this.schema(value);
+    if (value === true) this.isOpen = true;
+    return value;
+  }
+
+  #close(node: JsonRecord, lowered: Record<string, unknown>): void {
+    if (!isRecord(node.properties) && hasBranches(node)) {
+      // The branches are closed; closed itself, it would forbid all that they allow.
+      delete lowered.type;
+      return;
+    }
+    const names = new Set(isRecord(node.properties) ? Object.keys(node.properties) : []);
+    const required = Array.isArray(node.required)
+      ? node.required.filter((one) => names.has(one))
+      : [];
+    const more = node.additionalProperties;
+    const isMap = more === true || isRecord(more) || (names.size === 0 && more !== false);
+    if (isMap) this.isOpen = true;
+    this.optionalProperties += names.size - required.length;
+    lowered.type ??= "object";
+    if (required.length > 0) lowered.required = required;
+    lowered.additionalProperties = false;
+  }
+}
+
+function recordsOf(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function hasBranches(node: JsonRecord): boolean {
+  return Array.isArray(node.anyOf) || Array.isArray(node.oneOf) || Array.isArray(node.allOf);
+}
+
+function isObject(node: JsonRecord): boolean {
+  if (node.type === undefined) return isRecord(node.properties);
+  return node.type === "object" || (Array.isArray(node.type) && node.type.includes("object"));
+}

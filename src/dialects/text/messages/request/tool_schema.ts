@@ -1,0 +1,124 @@
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
+import { wrong } from "./fields.ts";
+
+/**
+ * A tool's `input_schema` (messages.md §4): always an object, without `oneOf`, `anyOf`, `allOf` or
+ * `$ref` at the top: branches are merged into one object, properties united, required those that
+ * every branch requires (for `allOf` that any does).
+ */
+export function inputSchema(
+  parameters: JsonRecord | undefined,
+  { refs = new SchemaRefs(parameters ?? {}), room = new SchemaBudget() }: {
+    refs?: SchemaRefs;
+    room?: SchemaBudget;
+  } = {},
+): JsonRecord {
+  if (!parameters || Object.keys(parameters).length === 0) {
+    return { type: "object", properties: {} };
+  }
+  const flat = new Flattening(refs, room).flatten(parameters, 0);
+  return flat.type === "object" ? flat : { ...flat, type: "object" };
+}
+
+/** The same for a schema at this path of the request; throws `invalid_value` for one that swells. */
+export function toolSchema(
+  parameters: JsonRecord | undefined,
+  room: SchemaBudget,
+  path: string,
+): JsonRecord {
+  try {
+    return inputSchema(parameters, { room });
+  } catch (thrown) {
+    if (!(thrown instanceof SchemaTooLarge)) throw thrown;
+    throw wrong(path, "the schema is too large or too deep");
+  }
+}
+
+/** Deeper nesting of branches than anyone writes; references may also go in circles. */
+const maxDepth = 20;
+/** A few definitions that name each other twice would otherwise fill any memory. */
+const maxBranches = 1_000;
+
+/** References put more in place than there is room for. */
+export class SchemaTooLarge extends Error {}
+
+class Flattening {
+  readonly #refs: SchemaRefs;
+  readonly #room: SchemaBudget;
+  #count = 0;
+
+  constructor(refs: SchemaRefs, room: SchemaBudget) {
+    this.#refs = refs;
+    this.#room = room;
+  }
+
+  flatten(schema: JsonRecord, depth: number): JsonRecord {
+    if (depth > maxDepth || ++this.#count > maxBranches) return {};
+    const { $ref, oneOf, anyOf, allOf, ...own } = schema;
+    const target = typeof $ref === "string" ? this.#refs.resolve($ref) : undefined;
+    if (isRecord(target) && !this.#room.take(target)) throw new SchemaTooLarge();
+    const every = [...(isRecord(target) ? [target] : []), ...branches(allOf)];
+    const flat = (one: JsonRecord) => this.flatten(one, depth + 1);
+    let merged = own;
+    if (every.length > 0) merged = unite(merged, every.map(flat), "all");
+    for (const some of [branches(anyOf), branches(oneOf)]) {
+      const objects = some.map(flat).filter((one) => one.type === undefined || mayBeObject(one));
+      if (objects.length > 0) merged = unite(merged, objects, "any");
+    }
+    return merged;
+  }
+}
+
+function branches(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+function mayBeObject(schema: JsonRecord): boolean {
+  return schema.type === "object" ||
+    (Array.isArray(schema.type) && schema.type.includes("object"));
+}
+
+function unite(own: JsonRecord, parts: readonly JsonRecord[], how: "all" | "any"): JsonRecord {
+  const named = Map.groupBy([own, ...parts].flatMap(propertiesOf), ([name]) => name);
+  const properties = Object.fromEntries(
+    [...named].map(([name, all]) => [name, joined(all.map(([, schema]) => schema), how)]),
+  );
+  const required = [...new Set([...requiredOf(own), ...requiredOfAll(parts, how)])];
+  const isClosed = own.additionalProperties === undefined &&
+    parts.every((part) => part.additionalProperties === false);
+  const described = parts.length === 1 ? parts[0] : undefined;
+  return {
+    ...(described?.description === undefined ? {} : { description: described.description }),
+    ...own,
+    type: "object",
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    ...(isClosed ? { additionalProperties: false } : {}),
+  };
+}
+
+/** What several branches say of one property; each is written once to be compared. */
+function joined(schemas: readonly unknown[], how: "all" | "any"): unknown {
+  if (schemas.length === 1) return schemas[0];
+  const distinct = new Map<string, unknown>();
+  for (const schema of new Set(schemas)) distinct.set(JSON.stringify(schema), schema);
+  if (distinct.size === 1) return schemas[0];
+  return how === "all" ? { allOf: [...distinct.values()] } : { anyOf: [...distinct.values()] };
+}
+
+function propertiesOf(schema: JsonRecord): [string, unknown][] {
+  return isRecord(schema.properties) ? Object.entries(schema.properties) : [];
+}
+
+function requiredOf(schema: JsonRecord): string[] {
+  return Array.isArray(schema.required)
+    ? schema.required.filter((one): one is string => typeof one === "string")
+    : [];
+}
+
+function requiredOfAll(parts: readonly JsonRecord[], how: "all" | "any"): string[] {
+  if (how === "all") return parts.flatMap(requiredOf);
+  const [first, ...rest] = parts.map((part) => new Set(requiredOf(part)));
+  return [...first ?? []].filter((name) => rest.every((one) => one.has(name)));
+}

@@ -1,0 +1,217 @@
+import { finish, type Steps } from "../../../base/steps.ts";
+import type {
+  CacheMark,
+  CanonicalRequest,
+  OutputFormat,
+  Reasoning,
+  SettingName,
+  Tool,
+  ToolChoice,
+  Turn,
+  UnsupportedField,
+  WebSearch,
+} from "../../kernel/canonical_request.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { otherFields } from "../../kernel/other_fields.ts";
+import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
+import { readTools } from "./request/decode_tools.ts";
+import { readSystem, readTurns } from "./request/decode_turns.ts";
+import { unsupportedFields } from "./request/unsupported_fields.ts";
+import { knownFields } from "./known_fields.ts";
+import { asStringAt, defined, numberAt, objectAt, wrong } from "./request/fields.ts";
+
+/** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+  const request = body as JsonRecord;
+  const unsupported = [
+    ...unsupportedFields(request),
+    ...(yield* otherFields(request, knownFields)),
+  ];
+  const system = readSystem(request.system, unsupported);
+  const read = yield* readTurns(request.messages, unsupported);
+  const turns = markLastTurn(read, readCacheMark(request, "", false));
+  const { tools, webSearch } = readTools(request.tools, unsupported);
+  const settings = readSettings(request, tools, webSearch, unsupported);
+  return {
+    model: String(request.model),
+    stream: request.stream === true,
+    system,
+    turns,
+    tools,
+    ...settings,
+    unsupported,
+    paths: pathsOf(request, settings),
+  };
+}
+
+type Settings = Omit<
+  CanonicalRequest,
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
+>;
+
+/** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
+function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }): Turn[] {
+  const [last] = turns.slice(-1);
+  if (!cache || !last) return [...turns];
+  const mark = { cache: { ...cache, path: "cache_control" } };
+  return [...turns.slice(0, -1), { ...last, parts: markLast(last.parts, mark) }];
+}
+
+function readSettings(
+  request: JsonRecord,
+  tools: readonly Tool[],
+  search: WebSearch | undefined,
+  unsupported: UnsupportedField[],
+): Settings {
+  return defined({
+    ...readToolChoice(request, tools, search, unsupported),
+    maxOutputTokens: readMaxTokens(request, unsupported),
+    temperature: numberAt(request, "temperature"),
+    topP: numberAt(request, "top_p"),
+    topK: numberAt(request, "top_k"),
+    stop: readStop(request.stop_sequences),
+    format: readFormat(request, unsupported),
+    reasoning: readReasoning(request, unsupported),
+    user: readUser(request),
+    serviceTier: readServiceTier(request),
+  });
+}
+
+function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+  const names: Partial<Record<SettingName, string>> = {
+    toolChoice: "tool_choice",
+    parallelToolCalls: "tool_choice.disable_parallel_tool_use",
+    maxOutputTokens: "max_tokens",
+    temperature: "temperature",
+    topP: "top_p",
+    topK: "top_k",
+    stop: "stop_sequences",
+    format: isRecord(request.output_format) ? "output_format" : "output_config.format",
+    reasoning: isRecord(request.thinking) ? "thinking" : "output_config.effort",
+    user: "metadata.user_id",
+    serviceTier: "service_tier",
+  };
+  return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
+}
+
+function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): number | undefined {
+  const value = numberAt(request, "max_tokens");
+  if (value !== 0) return value;
+  // Nothing is to be written, only the prompt cache warmed: no other dialect can.
+  unsupported.push({ path: "max_tokens", value, weight: "meaning" });
+  return 1;
+}
+
+function readStop(value: unknown): string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
+    throw wrong("stop_sequences", "expected an array of strings");
+  }
+  return value.length === 0 ? undefined : value;
+}
+
+function readToolChoice(
+  request: JsonRecord,
+  tools: readonly Tool[],
+  webSearch: WebSearch | undefined,
+  unsupported: UnsupportedField[],
+): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
+  const choice = objectAt(request, "tool_choice", "tool_choice");
+  if (!choice) return { webSearch };
+  const parallel = {
+    ...(choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {}),
+    webSearch,
+  };
+  switch (choice.type) {
+    case "auto":
+    case "none":
+      return { toolChoice: { mode: choice.type }, ...parallel };
+    case "any":
+      return { toolChoice: { mode: "required" }, ...parallel };
+    case "tool": {
+      const name = asStringAt(choice, "name", "tool_choice.name");
+      if (name === undefined) throw wrong("tool_choice.name", "expected the name of a tool");
+      if (webSearch && name === "web_search" && !tools.some((tool) => tool.name === name)) {
+        const paths = { ...webSearch.paths, demanded: "tool_choice" };
+        return { ...parallel, webSearch: { ...webSearch, demanded: true, paths } };
+      }
+      return { toolChoice: { mode: "required", names: [name] }, ...parallel };
+    }
+    default:
+      if (typeof choice.type !== "string") throw wrong("tool_choice.type", "expected a type");
+      unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
+      return parallel;
+  }
+}
+
+/** `output_config.format`, or `output_format` as it was called in the beta. */
+function readFormat(
+  request: JsonRecord,
+  unsupported: UnsupportedField[],
+): OutputFormat | undefined {
+  const config = objectAt(request, "output_config", "output_config");
+  const older = objectAt(request, "output_format", "output_format");
+  const path = older ? "output_format" : "output_config.format";
+  const format = older ?? objectAt(config ?? {}, "format", path);
+  if (!format) return undefined;
+  if (format.type !== "json_schema") {
+    if (typeof format.type !== "string") throw wrong(`${path}.type`, "expected a type");
+    unsupported.push({ path, value: format, weight: "meaning" });
+    return undefined;
+  }
+  if (!isRecord(format.schema)) throw wrong(`${path}.schema`, "expected an object");
+  return { type: "json-schema", name: "output", schema: format.schema, strict: true };
+}
+
+const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
+
+/** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
+function readReasoning(
+  request: JsonRecord,
+  unsupported: UnsupportedField[],
+): Reasoning | undefined {
+  const config = objectAt(request, "output_config", "output_config") ?? {};
+  const said = asStringAt(config, "effort", "output_config.effort");
+  const effort = efforts.find((one) => one === said);
+  if (said !== undefined && effort === undefined) {
+    throw wrong("output_config.effort", `expected one of ${efforts.join(", ")}`);
+  }
+  const thinking = objectAt(request, "thinking", "thinking");
+  if (!thinking) return effort === undefined ? undefined : { effort };
+  const show = thinking.display !== "omitted";
+  switch (thinking.type) {
+    case "enabled": {
+      const budgetTokens = numberAt(thinking, "budget_tokens", "thinking.budget_tokens");
+      return { ...defined({ effort, budgetTokens }), show };
+    }
+    case "adaptive":
+      return { ...defined({ effort }), show };
+    case "disabled":
+    case "between_tools":
+      if (effort !== undefined) {
+        unsupported.push({ path: "output_config.effort", value: effort, weight: "hint" });
+      }
+      return { effort: "none" };
+    default:
+      // Ways of thinking are an open list of the vendor's.
+      if (typeof thinking.type !== "string") throw wrong("thinking.type", "expected a type");
+      unsupported.push({ path: "thinking", value: thinking, weight: "hint" });
+      return effort === undefined ? undefined : { effort };
+  }
+}
+
+function readUser(request: JsonRecord): string | undefined {
+  const metadata = objectAt(request, "metadata", "metadata") ?? {};
+  return asStringAt(metadata, "user_id", "metadata.user_id");
+}
+
+/** The neutral names are the chat dialect's: `default` is what is called `standard_only` here. */
+function readServiceTier(request: JsonRecord): string | undefined {
+  const tier = asString(request.service_tier);
+  return tier === "standard_only" ? "default" : tier;
+}

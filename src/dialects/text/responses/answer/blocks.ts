@@ -1,0 +1,33 @@
+import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+
+/**
+ * Numbers the blocks of one answer. Of blocks that aren't tool calls at most one is open: the next
+ * one ends it (canonical.ts, `BlockKind`).
+ */
+export class Blocks {
+  #next = 0;
+  #open: number | undefined;
+
+  start(content: BlockKind, events: CanonicalEvent[]): number {
+    this.endOpen(events);
+    const block = this.#next++;
+    if (content.kind !== "tool-call") this.#open = block;
+    events.push({ type: "block-start", choice: 0, block, content });
+    return block;
+  }
+
+  /** Whether this block, which is no tool call, is still open. */
+  isOpen(block: number | undefined): block is number {
+    return block !== undefined && this.#open === block;
+  }
+
+  end(block: number, events: CanonicalEvent[], opaque?: Opaque): void {
+    if (this.#open === block) this.#open = undefined;
+    events.push({ type: "block-end", choice: 0, block, ...(opaque ? { opaque } : {}) });
+  }
+
+  endOpen(events: CanonicalEvent[]): void {
+    if (this.#open !== undefined) this.end(this.#open, events);
+  }
+}

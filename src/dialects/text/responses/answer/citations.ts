@@ -1,0 +1,38 @@
+import type { Citation } from "../../../kernel/canonical.ts";
+import { asString, isRecord } from "../../../kernel/json.ts";
+import type { TextUnits } from "../../../kernel/text_units.ts";
+
+/**
+ * Reads a `url_citation` of a text, whose places are counted in characters; other annotations
+ * point into the vendor's own files: undefined.
+ */
+export function readCitation(annotation: unknown, text: TextUnits): Citation | undefined {
+  if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
+  const url = asString(annotation.url);
+  if (url === undefined) return undefined;
+  const end = index(annotation.end_index);
+  // The schema wants both numbers, so a range of nothing stands for an unknown one.
+  const known = end !== undefined && end > 0;
+  const start = known ? index(annotation.start_index) : undefined;
+  return {
+    url,
+    title: asString(annotation.title),
+    start: start === undefined ? undefined : text.unitsAt(start),
+    end: known ? text.unitsAt(end) : undefined,
+  };
+}
+
+/** Writes a `url_citation` with the fields that the schema requires. */
+export function writeCitation(citation: Citation, text: TextUnits): Record<string, unknown> {
+  return {
+    type: "url_citation",
+    url: citation.url,
+    title: citation.title ?? "",
+    start_index: text.pointsAt(citation.start ?? 0),
+    end_index: text.pointsAt(citation.end ?? 0),
+  };
+}
+
+function index(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+}

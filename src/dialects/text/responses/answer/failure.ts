@@ -1,0 +1,52 @@
+import { errors } from "../../../../../contracts/kernel/errors.ts";
+import type { Fault } from "../../../../shared/fault.ts";
+import type { JsonRecord } from "../../../kernel/json.ts";
+import { readVendorError, type VendorError } from "../../../kernel/vendor_error.ts";
+
+/**
+ * What a vendor said inside an answer: an `error` event, flat or nested, or a response of status
+ * `failed`. These carry no HTTP status, so the code's own is put in its place.
+ */
+export function readFailure(json: JsonRecord): VendorError {
+  const error = readVendorError(json, undefined);
+  // A flat error event's own type says only that it is one.
+  const type = error.type === "error" ? undefined : error.type;
+  const status = error.status ?? statusOf(error.code) ?? statusOf(type);
+  return { ...error, type, status };
+}
+
+/** Failure codes of responses.md §4, and the vendor's HTTP codes that turn up beside them. */
+function statusOf(code: string | undefined): number | undefined {
+  switch (code) {
+    case undefined:
+      return undefined;
+    case "rate_limit_exceeded":
+    case "insufficient_quota":
+    case "tokens":
+    case "requests":
+      return 429;
+    case "server_error":
+    case "vector_store_timeout":
+      return 500;
+    case "server_is_overloaded":
+    case "slow_down":
+      return 503;
+    case "invalid_prompt":
+    case "bio_policy":
+    case "data_residency_mismatch":
+    case "context_length_exceeded":
+    case "failed_to_download_image":
+      return 400;
+  }
+  return /image/.test(code) ? 400 : undefined;
+}
+
+/** `error` of a failed response, with our codes and the three fields that every error has. */
+export function writeFailure(fault: Fault): Record<string, unknown> {
+  return {
+    code: fault.code,
+    message: fault.message,
+    type: errors[fault.code].type,
+    param: fault.param ?? null,
+  };
+}

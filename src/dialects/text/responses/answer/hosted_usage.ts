@@ -1,0 +1,94 @@
+import type { Usage } from "../../../../shared/usage.ts";
+import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { defaultImageModel } from "../hosted.ts";
+
+type HostedCounts = Pick<
+  Usage,
+  "webSearches" | "xSearches" | "fileSearches" | "codeSessions"
+>;
+
+/**
+ * Work that the vendor did beside its model: its own counts (`tool_usage`; vendor-g's
+ * `server_side_tool_usage_details`, docs.x.ai "Tools"), else the items of the output.
+ */
+export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCounts {
+  const output = (Array.isArray(response.output) ? response.output : []).filter(isRecord);
+  const tools = isRecord(response.tool_usage) ? response.tool_usage : {};
+  const searches = isRecord(tools.web_search) ? count(tools.web_search.num_requests) : undefined;
+  const details = isRecord(raw.server_side_tool_usage_details)
+    ? raw.server_side_tool_usage_details
+    : {};
+  const ofType = (...types: string[]) => output.filter((one) => types.includes(String(one.type)));
+  return {
+    ...named(
+      "webSearches",
+      searches ?? count(details.web_search_calls) ??
+        output.filter(isSearch).length,
+    ),
+    ...named("xSearches", count(details.x_search_calls) ?? ofType("x_search_call").length),
+    ...named(
+      "fileSearches",
+      sum(details.file_search_calls, details.document_search_calls) ??
+        ofType("file_search_call").length,
+    ),
+    ...named("codeSessions", count(details.code_interpreter_calls) ?? containers(output)),
+  };
+}
+
+/** Opening a page that was found is no search of its own. */
+function isSearch(item: JsonRecord): boolean {
+  if (item.type !== "web_search_call") return false;
+  const action = isRecord(item.action) ? item.action.type : undefined;
+  return action === undefined || action === "search";
+}
+
+/** Containers that code ran in, each once; where none is named, it was one. */
+function containers(output: readonly JsonRecord[]): number {
+  const runs = output.filter(({ type, environment }) =>
+    type === "code_interpreter_call" ||
+    (type === "shell_call" && !(isRecord(environment) && environment.type === "local"))
+  );
+  const ids = runs.map((run) =>
+    asString(run.container_id) ??
+      (isRecord(run.environment) ? asString(run.environment.container_id) : undefined)
+  );
+  return new Set(ids).size;
+}
+
+/**
+ * Tokens of the image tool, which `usage` leaves out, with the model that drew: the answer repeats
+ * its tools with the settings that held.
+ */
+export function imageToolUsage(
+  response: JsonRecord,
+): { model: string; usage: Usage } | undefined {
+  const images = isRecord(response.tool_usage) ? response.tool_usage.image_gen : undefined;
+  if (!isRecord(images)) return undefined;
+  const input = count(images.input_tokens) ?? 0;
+  const output = count(images.output_tokens) ?? 0;
+  if (input === 0 && output === 0) return undefined;
+  const tools = (Array.isArray(response.tools) ? response.tools : []).filter(isRecord);
+  const tool = tools.find(({ type }) => type === "image_generation") ?? {};
+  const given = isRecord(images.input_tokens_details) ? images.input_tokens_details : {};
+  const drawn = isRecord(images.output_tokens_details) ? images.output_tokens_details : {};
+  return {
+    model: asString(tool.model) ?? defaultImageModel,
+    usage: {
+      input,
+      output,
+      ...named("cacheRead", count(images.cached_tokens) ?? 0),
+      ...named("imageInput", count(given.image_tokens) ?? 0),
+      // Without details all of it is pictures.
+      imageOutput: count(drawn.image_tokens) ?? output,
+    },
+  };
+}
+
+function sum(one: unknown, other: unknown): number | undefined {
+  const [a, b] = [count(one), count(other)];
+  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+}
+
+function named<K extends string>(key: K, value: number): { [P in K]?: number } {
+  return value === 0 ? {} : { [key]: value } as { [P in K]?: number };
+}

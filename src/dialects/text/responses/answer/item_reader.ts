@@ -1,0 +1,54 @@
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import type { JsonRecord } from "../../../kernel/json.ts";
+import type { Blocks } from "./blocks.ts";
+import { CallReader } from "./read_call.ts";
+import { MessageReader } from "./read_message.ts";
+import { ReasoningReader } from "./read_reasoning.ts";
+import { VendorItemReader } from "./read_vendor_item.ts";
+
+/**
+ * Reads one output item into canonical events. Everything but `finish` may be missing, or `finish`
+ * may be: an item's text comes in deltas, or in a `done` event of a part, or with the whole item,
+ * and is given once, whichever come (pitfalls 97, 98).
+ */
+export interface ItemReader {
+  /** The item as its `added` event shows it. */
+  open(item: JsonRecord, events: CanonicalEvent[]): void;
+  /** Any stream event within the item. */
+  piece(event: JsonRecord, events: CanonicalEvent[]): void;
+  /** The whole item. */
+  finish(item: JsonRecord, events: CanonicalEvent[]): void;
+  /** The answer is over, or was cut. */
+  close(events: CanonicalEvent[]): void;
+}
+
+export function itemReader(type: string, blocks: Blocks): ItemReader {
+  switch (type) {
+    case "message":
+      return new MessageReader(blocks);
+    case "reasoning":
+      return new ReasoningReader(blocks);
+    case "function_call":
+      return new CallReader(blocks, false);
+    case "custom_tool_call":
+      return new CallReader(blocks, true);
+    default:
+      return new VendorItemReader(blocks);
+  }
+}
+
+/** Type of the item that a stream event is a piece of; undefined for events of no interest. */
+export function itemTypeOf(event: JsonRecord): string | undefined {
+  const type = String(event.type);
+  if (/^response\.(output_text|refusal)\./.test(type)) return "message";
+  if (/^response\.reasoning_(summary_)?(text|part)\./.test(type)) return "reasoning";
+  if (type.startsWith("response.function_call_arguments.")) return "function_call";
+  if (type.startsWith("response.custom_tool_call_input.")) return "custom_tool_call";
+  if (type === "response.content_part.done") {
+    const { part } = event;
+    const isReasoning = typeof part === "object" && part !== null && "type" in part &&
+      part.type === "reasoning_text";
+    return isReasoning ? "reasoning" : "message";
+  }
+  return undefined;
+}

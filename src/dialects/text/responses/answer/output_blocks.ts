@@ -1,0 +1,234 @@
+import type { BlockKind, Citation, TokenLogprob } from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { TextUnits } from "../../../kernel/text_units.ts";
+import { writeCitation } from "./citations.ts";
+import { writeEnvelope } from "../conversation/envelope.ts";
+import { writeLogprobs } from "./logprobs.ts";
+
+/** An output item, or a part of one, while it is being written. */
+export type Item = Record<string, unknown>;
+
+/** Tells an event of the open item; the item's id and index are added. */
+type Tell = (type: string, fields: Record<string, unknown>) => void;
+
+/** Writes one open block into its item. */
+export interface OpenBlock {
+  /** The content part that the block is, where it is one that has sources, and its text. */
+  readonly part?: { item: Item; text: TextUnits };
+  delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
+  cite(citation: Citation): void;
+  end(opaque: Opaque | undefined): void;
+  /** The answer failed: what has come so far is put into the item, and nothing told. */
+  abandon(): void;
+}
+
+/** A new item for a block, as its `added` event shows it; undefined where there is none for it. */
+export function newItem(content: BlockKind, mint: (prefix: string) => string): Item | undefined {
+  switch (content.kind) {
+    case "text":
+    case "refusal":
+      return {
+        id: mint("msg_"),
+        type: "message",
+        status: "in_progress",
+        role: "assistant",
+        content: [],
+      };
+    case "reasoning":
+      return { id: mint("rs_"), type: "reasoning", summary: [] };
+    case "tool-call": {
+      const named = { call_id: content.id || mint("call_"), name: content.name };
+      return content.custom
+        ? { id: mint("ctc_"), type: "custom_tool_call", status: "in_progress", ...named, input: "" }
+        : {
+          id: mint("fc_"),
+          type: "function_call",
+          status: "in_progress",
+          ...named,
+          arguments: "",
+        };
+    }
+    case "media":
+      if (content.media !== "image") return undefined;
+      return {
+        id: content.id ?? mint("ig_"),
+        type: "image_generation_call",
+        status: "in_progress",
+        result: null,
+        output_format: content.mimeType.replace(/^image\//, ""),
+      };
+    case "vendor":
+      return content.dialect === "responses" && isRecord(content.value)
+        ? { ...content.value }
+        : undefined;
+  }
+}
+
+/** Begins a block within its item, which has been told. */
+export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock {
+  switch (content.kind) {
+    case "refusal":
+      return refusalBlock(item, tell);
+    case "reasoning":
+      return reasoningBlock(item, tell);
+    case "tool-call":
+      return content.custom
+        ? callBlock(item, tell, { name: "custom_tool_call_input", field: "input", empty: "" })
+        // A call without arguments is an empty object, never empty text (pitfalls 55).
+        : callBlock(item, tell, {
+          name: "function_call_arguments",
+          field: "arguments",
+          empty: "{}",
+        });
+    case "media":
+      return imageBlock(item);
+    default:
+      return textBlock(item, tell);
+  }
+}
+
+function textBlock(item: Item, tell: Tell): OpenBlock {
+  const logprobs: unknown[] = [];
+  const annotations: Item[] = [];
+  const part: Item = { type: "output_text", text: "", annotations, logprobs };
+  const at = addPart(item, part, tell);
+  let text = "";
+  const units = new TextUnits();
+  return {
+    part: { item: part, text: units },
+    delta(piece, pieceLogprobs) {
+      if (piece === "" && !pieceLogprobs) return;
+      text += piece;
+      units.add(piece);
+      const told = writeLogprobs(pieceLogprobs);
+      for (const one of told) logprobs.push(one);
+      tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
+    },
+    cite(citation) {
+      const annotation = writeCitation(citation, units);
+      tell("response.output_text.annotation.added", {
+        ...at,
+        annotation_index: annotations.length,
+        annotation,
+      });
+      annotations.push(annotation);
+    },
+    end() {
+      part.text = text;
+      tell("response.output_text.done", { ...at, text, logprobs });
+      tell("response.content_part.done", { ...at, part });
+    },
+    abandon() {
+      part.text = text;
+    },
+  };
+}
+
+function refusalBlock(item: Item, tell: Tell): OpenBlock {
+  const part: Item = { type: "refusal", refusal: "" };
+  const at = addPart(item, part, tell);
+  let refusal = "";
+  return {
+    delta(piece) {
+      if (piece === "") return;
+      refusal += piece;
+      tell("response.refusal.delta", { ...at, delta: piece });
+    },
+    cite() {},
+    end() {
+      part.refusal = refusal;
+      tell("response.refusal.done", { ...at, refusal });
+      tell("response.content_part.done", { ...at, part });
+    },
+    abandon() {
+      part.refusal = refusal;
+    },
+  };
+}
+
+function addPart(item: Item, part: Item, tell: Tell): { content_index: number } {
+  const content = item.content as Item[];
+  const at = { content_index: content.length };
+  tell("response.content_part.added", { ...at, part });
+  content.push(part);
+  return at;
+}
+
+/** The summary's one part begins with its first words: sealed reasoning may have none. */
+function reasoningBlock(item: Item, tell: Tell): OpenBlock {
+  const at = { summary_index: 0 };
+  const part: Item = { type: "summary_text", text: "" };
+  let text = "";
+  return {
+    delta(piece) {
+      if (piece === "") return;
+      if (text === "") {
+        tell("response.reasoning_summary_part.added", { ...at, part });
+        item.summary = [part];
+      }
+      text += piece;
+      tell("response.reasoning_summary_text.delta", { ...at, delta: piece });
+    },
+    cite() {},
+    end(opaque) {
+      if (text !== "") {
+        part.text = text;
+        tell("response.reasoning_summary_text.done", { ...at, text });
+        tell("response.reasoning_summary_part.done", { ...at, part });
+      }
+      if (opaque) item.encrypted_content = sealed(opaque);
+    },
+    abandon() {
+      part.text = text;
+    },
+  };
+}
+
+/** A vendor of this dialect's own sealed content goes as it is, any other in our envelope. */
+function sealed(opaque: Opaque): string {
+  return opaque.dialect === "responses" && opaque.kind === "encrypted_content"
+    ? opaque.value
+    : writeEnvelope(opaque);
+}
+
+function callBlock(
+  item: Item,
+  tell: Tell,
+  words: { name: string; field: "arguments" | "input"; empty: string },
+): OpenBlock {
+  let text = "";
+  const delta = (piece: string) => {
+    if (piece === "") return;
+    text += piece;
+    tell(`response.${words.name}.delta`, { delta: piece });
+  };
+  return {
+    delta,
+    cite() {},
+    end() {
+      if (text === "") delta(words.empty);
+      item[words.field] = text;
+      const name = words.field === "arguments" ? { name: item.name } : {};
+      tell(`response.${words.name}.done`, { [words.field]: text, ...name });
+    },
+    abandon() {
+      item[words.field] = text;
+    },
+  };
+}
+
+/** A picture leaves whole, with its item. */
+function imageBlock(item: Item): OpenBlock {
+  let data = "";
+  return {
+    delta(piece) {
+      data += piece;
+    },
+    cite() {},
+    end() {
+      item.result = data;
+    },
+    abandon() {},
+  };
+}

@@ -1,0 +1,87 @@
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { Blocks } from "./blocks.ts";
+import { type ItemReader, itemReader } from "./item_reader.ts";
+
+interface KnownItem {
+  type: string;
+  reader: ItemReader;
+}
+
+/** More items than this in one answer are a vendor gone wrong. */
+const maxItems = 10_000;
+
+/**
+ * Reads output items into canonical events, in pieces or whole: a whole answer is one whose items
+ * come only as `done`. Items are told apart by their id and type, else by place and type.
+ */
+export class OutputReader {
+  /** The answer calls the caller's tools; and one of the calls was cut short. */
+  sawToolCall = false;
+  sawCutToolCall = false;
+  readonly #items: KnownItem[] = [];
+  readonly #lastOf = new Map<string, KnownItem>();
+  readonly #byId = new Map<string, KnownItem>();
+  readonly #byIndex = new Map<string, KnownItem>();
+  readonly #blocks = new Blocks();
+
+  get isTooLong(): boolean {
+    return this.#items.length > maxItems;
+  }
+
+  /** `response.output_item.added`. */
+  open(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
+    this.#find(asString(item.type) ?? "", item.id, event).open(item, events);
+  }
+
+  /** An event within an item; the item is made where its `added` never came. */
+  piece(type: string, event: JsonRecord, events: CanonicalEvent[]): void {
+    this.#find(type, event.item_id, event).piece(event, events);
+  }
+
+  /** `response.output_item.done`: what the pieces left out, then the end of the item. */
+  finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
+    const type = asString(item.type) ?? "";
+    if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
+    this.#find(type, item.id, event).finish(item, events);
+  }
+
+  /** The whole output, as the terminal event and a whole answer have it; ends what is open. */
+  finishAll(output: unknown, events: CanonicalEvent[]): void {
+    if (Array.isArray(output)) {
+      for (const [index, item] of output.entries()) {
+        if (isRecord(item)) this.finish(item, { output_index: index }, events);
+      }
+    }
+    this.close(events);
+  }
+
+  /** Ends what is open. */
+  close(events: CanonicalEvent[]): void {
+    for (const { reader } of this.#items) reader.close(events);
+  }
+
+  #find(type: string, givenId: unknown, event: JsonRecord): ItemReader {
+    const id = asString(givenId);
+    const idKey = id === undefined ? undefined : `${type} ${id}`;
+    const index = typeof event.output_index === "number"
+      ? `${type} ${event.output_index}`
+      : undefined;
+    const known = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
+      // Some servers give an item another id in each event: its place and type tell it then.
+      (index === undefined ? undefined : this.#byIndex.get(index)) ??
+      (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
+    if (known) return known.reader;
+    const made = { type, reader: itemReader(type, this.#blocks) };
+    if (isCall(type)) this.sawToolCall = true;
+    this.#items.push(made);
+    this.#lastOf.set(type, made);
+    if (idKey !== undefined) this.#byId.set(idKey, made);
+    if (index !== undefined) this.#byIndex.set(index, made);
+    return made.reader;
+  }
+}
+
+function isCall(type: string): boolean {
+  return type === "function_call" || type === "custom_tool_call";
+}

@@ -1,0 +1,172 @@
+import { Fault } from "../../../../shared/fault.ts";
+import type {
+  BlockDeltaEvent,
+  BlockKind,
+  CanonicalEvent,
+  Citation,
+  SearchWork,
+} from "../../../kernel/canonical.ts";
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { writeCitation } from "./citations.ts";
+import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
+import { addSources, newSearch } from "./search_item.ts";
+
+export type Emit = (type: string, fields: Record<string, unknown>) => void;
+
+/** More text than this in one answer, in UTF-16 units, is none: it is all held to the end. */
+const maxChars = 64 * 1024 * 1024;
+
+/**
+ * Makes output items of canonical events and tells each step in the order of responses.md §5.2:
+ * one item after the other, each from `added` to `done`. Texts in a row are parts of one message.
+ * Blocks that overlap, as parallel tool calls may, wait for the one before them.
+ *
+ * An item is done when the next one begins or the answer ends: only then is it known whether it
+ * was cut short.
+ */
+export class OutputWriter {
+  readonly items: Item[] = [];
+  readonly #mint: (prefix: string) => string;
+  readonly #emit: Emit;
+  /** The item that has no `done` yet. */
+  #open: { item: Item; index: number } | undefined;
+  #block: { number: number; writer: OpenBlock } | undefined;
+  /** Events of the blocks that wait for their turn, in the order in which these started. */
+  readonly #waiting = new Map<number, CanonicalEvent[]>();
+  #takesTurns = false;
+  /** Text parts by block: a source may be named after its text. */
+  readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
+  /** The search that the open item is, by its vendor's id. */
+  #search: string | undefined;
+  #chars = 0;
+
+  constructor(mint: (prefix: string) => string, emit: Emit) {
+    this.#mint = mint;
+    this.#emit = emit;
+  }
+
+  /** A block's event; those of further choices have no place in this dialect. */
+  add(event: CanonicalEvent): void {
+    if (!("block" in event) || event.choice !== 0) return;
+    const isStart = event.type === "block-start";
+    const waiting = this.#waiting.get(event.block);
+    if (waiting) return void waiting.push(event);
+    if (isStart && this.#block) return void this.#waiting.set(event.block, [event]);
+    if (isStart) return this.#begin(event.block, event.content);
+    if (event.type === "citation") return this.#cite(event.block, event.citation);
+    if (this.#block?.number !== event.block) return;
+    if (event.type === "block-delta") return this.#delta(event);
+    this.#endBlock(event.opaque);
+  }
+
+  /** Ends what is open: as completed, or as cut short. */
+  close(status: "completed" | "incomplete"): void {
+    while (this.#block) this.#endBlock(undefined);
+    this.#closeItem(status);
+  }
+
+  /** An answer that says and calls nothing is one empty message (translation.md §7). */
+  requireContent(status: "completed" | "incomplete"): void {
+    if (this.items.some((item) => item.type !== "reasoning")) return;
+    this.#begin(-1, { kind: "text" });
+    this.close(status);
+  }
+
+  /** The answer failed: what is open stays as it is, without events. */
+  abandon(): void {
+    if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
+    this.#block?.writer.abandon();
+  }
+
+  /**
+   * Another vendor's search, which may come in two halves: its item is done when what was found is
+   * known, or with what comes next.
+   */
+  #takeSearch(search: SearchWork): void {
+    if (search.queries) {
+      this.#closeItem("completed");
+      const item = newSearch(search, this.#mint);
+      this.#open = { item, index: this.items.length };
+      this.#search = search.id;
+      this.items.push(item);
+      const at = { item_id: item.id, output_index: this.#open.index };
+      this.#emit("response.output_item.added", { output_index: at.output_index, item });
+      this.#emit("response.web_search_call.in_progress", at);
+      this.#emit("response.web_search_call.searching", at);
+    }
+    if (!search.results || !this.#open || this.#search !== search.id) return;
+    addSources(this.#open.item, search.results);
+    this.#closeItem("completed");
+  }
+
+  #begin(number: number, content: BlockKind): void {
+    if (content.kind === "vendor" && content.dialect !== "responses" && content.search) {
+      return this.#takeSearch(content.search);
+    }
+    const continues = (content.kind === "text" || content.kind === "refusal") &&
+      this.#open?.item.type === "message";
+    if (!continues) {
+      const item = newItem(content, this.#mint);
+      // Another vendor's own work, or sound: this dialect has no item for it.
+      if (!item) return;
+      this.#closeItem("completed");
+      this.#open = { item, index: this.items.length };
+      this.items.push(item);
+      this.#emit("response.output_item.added", { output_index: this.#open.index, item });
+    }
+    if (content.kind === "vendor") return this.#closeItem(undefined);
+    const { item, index } = this.#open!;
+    const writer = openBlock(content, item, (type, fields) => {
+      this.#emit(type, { item_id: item.id, output_index: index, ...fields });
+    });
+    this.#block = { number, writer };
+    if (writer.part) this.#parts.set(number, writer.part);
+  }
+
+  #delta(event: BlockDeltaEvent): void {
+    this.#chars += event.text.length;
+    if (this.#chars > maxChars) {
+      throw new Fault("upstream_invalid_response", { note: "answer is larger than the cap" });
+    }
+    this.#block!.writer.delta(event.text, event.logprobs);
+  }
+
+  #endBlock(opaque: Opaque | undefined): void {
+    this.#block?.writer.end(opaque);
+    this.#block = undefined;
+    // Reasoning has no status to wait for.
+    if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);
+    if (!this.#takesTurns) this.#next();
+  }
+
+  /** The waiting blocks that have ended, and the first that has not, which is then open. */
+  #next(): void {
+    this.#takesTurns = true;
+    for (const [block, events] of this.#waiting) {
+      if (this.#block) break;
+      this.#waiting.delete(block);
+      for (const event of events) this.add(event);
+    }
+    this.#takesTurns = false;
+  }
+
+  #closeItem(status: "completed" | "incomplete" | undefined): void {
+    if (!this.#open) return;
+    const { item, index } = this.#open;
+    if (status !== undefined && "status" in item) item.status = status;
+    this.#open = undefined;
+    if (this.#search !== undefined && status === "completed") {
+      this.#emit("response.web_search_call.completed", { item_id: item.id, output_index: index });
+    }
+    this.#search = undefined;
+    this.#emit("response.output_item.done", { output_index: index, item });
+  }
+
+  #cite(number: number, citation: Citation): void {
+    if (this.#block?.number === number) return this.#block.writer.cite(citation);
+    // The part is over: the source still stands in the item and in the whole response.
+    const part = this.#parts.get(number);
+    const annotations = part?.item.annotations;
+    if (part && Array.isArray(annotations)) annotations.push(writeCitation(citation, part.text));
+  }
+}

@@ -1,0 +1,85 @@
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type { Blocks } from "./blocks.ts";
+import type { ItemReader } from "./item_reader.ts";
+import { missingFrom } from "./pieces.ts";
+
+/** Reads a call of the caller's tool. Its block opens once the name is known. */
+export class CallReader implements ItemReader {
+  readonly #blocks: Blocks;
+  readonly #custom: boolean;
+  #id: string | undefined;
+  #name: string | undefined;
+  #block: number | undefined;
+  #received = 0;
+  /** Arguments that came before the name. */
+  #early = "";
+  #ended = false;
+
+  constructor(blocks: Blocks, custom: boolean) {
+    this.#blocks = blocks;
+    this.#custom = custom;
+  }
+
+  open(item: JsonRecord, events: CanonicalEvent[]): void {
+    this.#learn(item);
+    this.#append(this.#textOf(item), events);
+  }
+
+  piece(event: JsonRecord, events: CanonicalEvent[]): void {
+    this.#learn(event);
+    // `delta` of a piece, or the whole text of a `done`.
+    const whole = missingFrom(this.#textOf(event), this.#received);
+    this.#append(asString(event.delta) ?? whole, events);
+  }
+
+  finish(item: JsonRecord, events: CanonicalEvent[]): void {
+    if (this.#ended) return;
+    this.#learn(item);
+    this.#append(missingFrom(this.#textOf(item), this.#received), events);
+    this.close(events);
+  }
+
+  close(events: CanonicalEvent[]): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#start(events);
+    this.#blocks.end(this.#block!, events);
+  }
+
+  #learn(from: JsonRecord): void {
+    this.#name ??= asString(from.name);
+    // The item's own id stands in where a server has no other.
+    this.#id = asString(from.call_id) ?? this.#id ?? asString(from.id);
+  }
+
+  #textOf(from: JsonRecord): string {
+    const value = this.#custom ? from.input : from.arguments;
+    // Some servers parse the arguments.
+    return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
+  }
+
+  #append(text: string, events: CanonicalEvent[]): void {
+    this.#received += text.length;
+    if (this.#name !== undefined) this.#start(events);
+    if (this.#block === undefined) this.#early += text;
+    else this.#delta(text, events);
+  }
+
+  #start(events: CanonicalEvent[]): void {
+    if (this.#block !== undefined) return;
+    this.#block = this.#blocks.start({
+      kind: "tool-call",
+      id: this.#id ?? "",
+      name: this.#name ?? "",
+      custom: this.#custom,
+    }, events);
+    this.#delta(this.#early, events);
+    this.#early = "";
+  }
+
+  #delta(text: string, events: CanonicalEvent[]): void {
+    if (text === "") return;
+    events.push({ type: "block-delta", choice: 0, block: this.#block!, text });
+  }
+}

@@ -1,0 +1,130 @@
+import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type { Blocks } from "./blocks.ts";
+import { readCitation } from "./citations.ts";
+import type { ItemReader } from "./item_reader.ts";
+import { readLogprobs } from "./logprobs.ts";
+import { TextUnits } from "../../../kernel/text_units.ts";
+import { indexOf, missingFrom } from "./pieces.ts";
+
+/** One content part: what of it has been given. */
+interface Part {
+  kind: "text" | "refusal";
+  block: number | undefined;
+  received: TextUnits;
+  cited: number;
+  hasLogprobs: boolean;
+}
+
+/** Reads a message item: each of its parts is a block. Parts without text are none. */
+export class MessageReader implements ItemReader {
+  readonly #blocks: Blocks;
+  readonly #parts = new Map<number, Part>();
+  #said: Part | undefined;
+
+  constructor(blocks: Blocks) {
+    this.#blocks = blocks;
+  }
+
+  open(): void {}
+
+  piece(event: JsonRecord, events: CanonicalEvent[]): void {
+    const index = indexOf(event.content_index);
+    switch (event.type) {
+      case "response.output_text.delta":
+        return this.#text(this.#part(index, "text"), event.delta, event.logprobs, events);
+      case "response.output_text.done":
+        return this.#whole(this.#part(index, "text"), event.text, event.logprobs, events);
+      case "response.output_text.annotation.added":
+        return this.#annotation(this.#part(index, "text"), event.annotation, events);
+      case "response.refusal.delta":
+        return this.#text(this.#part(index, "refusal"), event.delta, undefined, events);
+      case "response.refusal.done":
+        return this.#whole(this.#part(index, "refusal"), event.refusal, undefined, events);
+      case "response.content_part.done":
+        return this.#finishPart(index, event.part, events);
+    }
+  }
+
+  finish(item: JsonRecord, events: CanonicalEvent[]): void {
+    if (Array.isArray(item.content)) {
+      for (const [index, part] of item.content.entries()) this.#finishPart(index, part, events);
+    }
+    this.close(events);
+  }
+
+  close(events: CanonicalEvent[]): void {
+    // Only one is open at a time: the one of which something was said last.
+    if (this.#said) this.#end(this.#said, events);
+  }
+
+  #part(index: number, kind: Part["kind"]): Part {
+    let part = this.#parts.get(index);
+    if (!part) {
+      part = {
+        kind,
+        block: undefined,
+        received: new TextUnits(),
+        cited: 0,
+        hasLogprobs: false,
+      };
+      this.#parts.set(index, part);
+    }
+    return part;
+  }
+
+  #finishPart(index: number, value: unknown, events: CanonicalEvent[]): void {
+    if (!isRecord(value)) return;
+    const isRefusal = value.type === "refusal";
+    const part = this.#part(index, isRefusal ? "refusal" : "text");
+    this.#whole(part, isRefusal ? value.refusal : value.text, value.logprobs, events);
+    const annotations = Array.isArray(value.annotations) ? value.annotations : [];
+    for (const one of annotations.slice(part.cited)) this.#annotation(part, one, events);
+    this.#end(part, events);
+  }
+
+  #text(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
+    const tokens = readLogprobs(logprobs);
+    if (typeof text !== "string" || (text === "" && !tokens)) return;
+    part.received.add(text);
+    if (tokens) part.hasLogprobs = true;
+    this.#delta(part, text, tokens, events);
+  }
+
+  /** A part's whole text: gives what has not come yet. */
+  #whole(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
+    const rest = missingFrom(text, part.received.length);
+    const tokens = part.hasLogprobs ? undefined : logprobs;
+    this.#text(part, rest, tokens, events);
+  }
+
+  #delta(
+    part: Part,
+    text: string,
+    logprobs: TokenLogprob[] | undefined,
+    events: CanonicalEvent[],
+  ): void {
+    if (!this.#blocks.isOpen(part.block)) {
+      part.block = this.#blocks.start({ kind: part.kind }, events);
+      this.#said = part;
+    }
+    events.push({
+      type: "block-delta",
+      choice: 0,
+      block: part.block,
+      text,
+      ...(logprobs ? { logprobs } : {}),
+    });
+  }
+
+  #annotation(part: Part, annotation: unknown, events: CanonicalEvent[]): void {
+    part.cited++;
+    const citation = readCitation(annotation, part.received);
+    if (!citation || part.block === undefined) return;
+    events.push({ type: "citation", choice: 0, block: part.block, citation });
+  }
+
+  #end(part: Part, events: CanonicalEvent[]): void {
+    if (this.#blocks.isOpen(part.block)) this.#blocks.end(part.block, events);
+  }
+}

@@ -1,0 +1,68 @@
+import type { CanonicalEvent, SearchWork } from "../../../kernel/canonical.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { standardBase64 } from "../../../kernel/media_source.ts";
+import type { Blocks } from "./blocks.ts";
+import type { ItemReader } from "./item_reader.ts";
+
+/**
+ * Reads an item of the vendor's own work: a picture is media, anything else a block that only this
+ * dialect can say. Given when it is whole; its pieces are not for callers of other dialects.
+ */
+export class VendorItemReader implements ItemReader {
+  readonly #blocks: Blocks;
+  #finished = false;
+
+  constructor(blocks: Blocks) {
+    this.#blocks = blocks;
+  }
+
+  open(): void {}
+
+  piece(): void {}
+
+  finish(item: JsonRecord, events: CanonicalEvent[]): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    const picture = item.type === "image_generation_call"
+      ? standardBase64(asString(item.result) ?? "") || undefined
+      : undefined;
+    if (picture === undefined) {
+      const search = item.type === "web_search_call" ? readSearchCall(item) : undefined;
+      const content = { kind: "vendor", dialect: "responses", value: item } as const;
+      const block = this.#blocks.start(search ? { ...content, search } : content, events);
+      this.#blocks.end(block, events);
+      return;
+    }
+    const mimeType = `image/${asString(item.output_format) ?? "png"}`;
+    const block = this.#blocks.start(
+      { kind: "media", media: "image", mimeType, id: asString(item.id) },
+      events,
+    );
+    events.push({ type: "block-delta", choice: 0, block, text: picture });
+    this.#blocks.end(block, events);
+  }
+
+  close(): void {}
+}
+
+/** A search of the web; opening what was found is none. Some vendors give its arguments as text. */
+function readSearchCall(item: JsonRecord): SearchWork | undefined {
+  const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
+  if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {
+    return undefined;
+  }
+  const list = Array.isArray(action.queries)
+    ? action.queries.flatMap((one) => asString(one) ?? [])
+    : [];
+  const single = asString(action.query);
+  const sources = Array.isArray(action.sources) ? action.sources.filter(isRecord) : [];
+  return {
+    id: asString(item.id) ?? "",
+    queries: list.length > 0 || single === undefined ? list : [single],
+    results: sources.flatMap((source) => {
+      const url = asString(source.url);
+      return url === undefined ? [] : [{ url, title: asString(source.title) }];
+    }),
+  };
+}

@@ -1,0 +1,112 @@
+import type { FinishReason } from "../../../../shared/interaction.ts";
+import type { Usage } from "../../../../shared/usage.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { writeFinishReason } from "../finish_reason.ts";
+import type { Item } from "./output_blocks.ts";
+import { writeUsage } from "../usage.ts";
+
+/** What an answer is by now, beside the settings that it echoes. */
+export interface ResponseState {
+  id: string;
+  /** Unix time in seconds. */
+  created: number;
+  completed: number | undefined;
+  model: string;
+  stage: { type: "in_progress" } | { type: "ended"; reason: FinishReason | undefined } | {
+    type: "failed";
+    error: Record<string, unknown>;
+  };
+  output: readonly Item[];
+  usage: Usage | undefined;
+}
+
+/**
+ * The response object with all its keys (responses.md §4): the request's settings as they were
+ * sent, with the defaults that hold where they were not.
+ */
+export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
+  const request = isRecord(body) ? body : {};
+  const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
+  const incompleteReason = ending?.incompleteReason;
+  return {
+    id: state.id,
+    object: "response",
+    created_at: state.created,
+    completed_at: ending?.status === "completed" ? state.completed ?? null : null,
+    status: ending?.status ?? state.stage.type,
+    background: false,
+    error: state.stage.type === "failed" ? state.stage.error : null,
+    incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    model: state.model,
+    output: state.output,
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    prompt_cache_key: request.prompt_cache_key ?? null,
+    reasoning: echoReasoning(request.reasoning),
+    safety_identifier: request.safety_identifier ?? null,
+    service_tier: echoTier(request, state),
+    store: request.store ?? true,
+    temperature: request.temperature ?? 1,
+    text: echoText(request.text),
+    tool_choice: request.tool_choice ?? "auto",
+    tools: echoTools(request.tools),
+    top_logprobs: request.top_logprobs ?? 0,
+    top_p: request.top_p ?? 1,
+    truncation: request.truncation ?? "disabled",
+    ...toolUsage(state),
+    usage: state.usage && state.stage.type !== "in_progress" ? writeUsage(state.usage) : null,
+    user: request.user ?? null,
+    metadata: request.metadata ?? {},
+  };
+}
+
+/** Searches that were made, where any were: what they cost stands beside the tokens. */
+function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
+  if (usage?.webSearches === undefined || stage.type === "in_progress") return {};
+  return { tool_usage: { web_search: { num_requests: usage.webSearches } } };
+}
+
+function echoReasoning(reasoning: unknown): unknown {
+  const asked = isRecord(reasoning) ? reasoning : {};
+  return { effort: asked.effort ?? null, summary: asked.summary ?? asked.generate_summary ?? null };
+}
+
+function echoText(text: unknown): unknown {
+  const asked: JsonRecord = isRecord(text) ? text : {};
+  return { format: asked.format ?? { type: "text" }, verbosity: asked.verbosity ?? "medium" };
+}
+
+/** Functions with the fields that the schema requires. */
+function echoTools(tools: unknown): unknown[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.map((tool: unknown) =>
+    isRecord(tool) && tool.type === "function"
+      ? {
+        ...tool,
+        description: tool.description ?? null,
+        parameters: tool.parameters ?? null,
+        strict: tool.strict ?? false,
+      }
+      : tool
+  );
+}
+
+const tiers: ReadonlySet<unknown> = new Set([
+  "auto",
+  "default",
+  "flex",
+  "scale",
+  "priority",
+  "fast",
+  "ultrafast",
+]);
+
+/** The tier that was asked for, and in the end the one that was used, in this dialect's words. */
+function echoTier(request: JsonRecord, state: ResponseState): unknown {
+  if (state.stage.type === "in_progress") return request.service_tier ?? "auto";
+  const used = state.usage?.serviceTier;
+  return tiers.has(used) ? used : "default";
+}

@@ -1,0 +1,53 @@
+import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { isRecord } from "../../../kernel/json.ts";
+
+/**
+ * The gateway's envelope: how the sealed reasoning of a vendor of another dialect travels in
+ * `encrypted_content`, so that it comes back with the conversation (translation.md §8.3). Version,
+ * dialect, kind and value as base64url JSON behind a mark that no vendor's own content begins with.
+ * The only two functions to change when the gateway seals it.
+ */
+export function writeEnvelope(opaque: Opaque): string {
+  const { dialect, kind, value } = opaque;
+  return mark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
+}
+
+/** What the envelope holds; undefined when the text is none, or not whole. */
+export function readEnvelope(text: string): Opaque | undefined {
+  if (!isEnvelope(text)) return undefined;
+  try {
+    const json: unknown = JSON.parse(fromBase64Url(text.slice(mark.length)));
+    if (!isRecord(json) || json.version !== 1) return undefined;
+    const { dialect, kind, value } = json;
+    if (!isDialect(dialect) || typeof kind !== "string" || typeof value !== "string") {
+      return undefined;
+    }
+    return { dialect, kind, value };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the text was written by a gateway: no vendor takes it. */
+export function isEnvelope(text: string): boolean {
+  return text.startsWith(mark);
+}
+
+/** Where an envelope may stand in a request's text, to look for it without parsing. */
+export const envelopeMark = "gwenv1.";
+const mark = envelopeMark;
+
+function isDialect(value: unknown): value is Opaque["dialect"] {
+  return value === "chat" || value === "responses" || value === "messages" || value === "generate";
+}
+
+function toBase64Url(text: string): string {
+  return new TextEncoder().encode(text).toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+function fromBase64Url(text: string): string {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return new TextDecoder("utf-8", { fatal: true }).decode(
+    Uint8Array.from(binary, (character) => character.charCodeAt(0)),
+  );
+}

@@ -1,0 +1,138 @@
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isEnvelope } from "./envelope.ts";
+import { wrong } from "../request/fields.ts";
+
+/** An input or output item in this dialect's words. */
+export type Item = JsonRecord;
+
+/** What is kept of a response to continue from: its own turn alone. */
+export interface StoredTurn {
+  /** Input items of that request, without those of earlier turns. */
+  input: readonly Item[];
+  /** Output items of its answer, sealed reasoning included. */
+  output: readonly Item[];
+}
+
+/** The input of a request as items; a string is one user message. Empty where it is neither. */
+export function inputItems(body: unknown): Item[] {
+  const input = isRecord(body) ? body.input : undefined;
+  if (typeof input === "string") {
+    return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
+  }
+  return Array.isArray(input) ? input.filter(isRecord) : [];
+}
+
+/**
+ * The request with the conversation in front of it (responses.md §7): the turns oldest first, then
+ * its own input, and no `previous_response_id`. Instructions, tools and settings of earlier turns
+ * are not carried over. References to items of these turns are resolved; others stay for the
+ * gateway's store, or are refused when the request is read.
+ */
+export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
+  const earlier = withoutUnsealedReasoning(
+    turns.flatMap((turn) => [...turn.input, ...turn.output]),
+  );
+  const known = new Set(earlier.map((item) => asString(item.id)));
+  // What is named again stands in the conversation already.
+  const own = inputItems(body).filter((item) => {
+    const id = referenceOf(item);
+    return id === undefined || !known.has(id);
+  });
+  const { previous_response_id: _, ...rest } = body;
+  return { ...rest, input: [...earlier, ...own] };
+}
+
+/** The items with references replaced by what `find` knows under their id. */
+export function resolveReferences(
+  items: readonly Item[],
+  find: (id: string) => Item | undefined,
+): Item[] {
+  const seen = new Set<string>();
+  return items.map((item, index) => {
+    const id = referenceOf(item);
+    // Each is as long as its item: a request would grow to the square of its length.
+    if (id !== undefined && seen.has(id)) {
+      throw wrong(`input[${index}].id`, `the item '${id.slice(0, 100)}' is referred to twice`);
+    }
+    if (id !== undefined) seen.add(id);
+    return (id === undefined ? undefined : find(id)) ?? item;
+  });
+}
+
+/** Id of the item that a reference names; undefined for any other item. */
+export function referenceOf(item: Item): string | undefined {
+  const isReference = item.type === "item_reference" ||
+    ((item.type === undefined || item.type === null) && item.role === undefined);
+  return isReference ? asString(item.id) : undefined;
+}
+
+/**
+ * The items as a vendor of this dialect takes them from a caller without state there: reasoning
+ * that it did not seal itself is left out (pitfalls 101).
+ */
+export function withoutForeignReasoning(items: readonly Item[]): Item[] {
+  return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
+}
+
+/** What was never sealed says nothing to a vendor that keeps no state for us. */
+export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
+  return withoutReasoning(items, (sealed) => sealed === undefined);
+}
+
+/** Ids of reasoning that only whoever keeps its vendor's state could read. */
+export function unsealedIds(items: unknown): string[] {
+  if (!Array.isArray(items)) return [];
+  return items.filter(isUnsealed).map((item) => asString(item.id)).filter((id) => id !== undefined);
+}
+
+/** The items with reasoning sealed as `find` knows it. */
+export function sealItems(
+  items: readonly unknown[],
+  find: (id: string) => string | undefined,
+): unknown[] {
+  return items.map((item: unknown) => {
+    const id = isUnsealed(item) ? asString(item.id) : undefined;
+    const sealed = id === undefined ? undefined : find(id);
+    return sealed === undefined ? item : { ...item as Item, encrypted_content: sealed };
+  });
+}
+
+export function isUnsealed(item: unknown): item is Item {
+  return isRecord(item) && item.type === "reasoning" &&
+    asString(item.encrypted_content) === undefined;
+}
+
+/** What the caller got, for the store: of a whole response object or of its terminal event. */
+export function storedOutput(
+  json: unknown,
+): { id: string; output: Item[]; status: string } | undefined {
+  const response = isRecord(json) && isRecord(json.response) ? json.response : json;
+  if (!isRecord(response)) return undefined;
+  const id = asString(response.id);
+  if (id === undefined || !Array.isArray(response.output)) return undefined;
+  const status = asString(response.status) ?? "completed";
+  return { id, output: response.output.filter(isRecord), status };
+}
+
+/**
+ * Leaves reasoning out. What the model said and called after it loses its id, by which a vendor
+ * would miss the reasoning that went before.
+ */
+function withoutReasoning(
+  items: readonly Item[],
+  drops: (sealed: string | undefined) => boolean,
+): Item[] {
+  let dropped = false;
+  return items.flatMap((item): Item[] => {
+    if (item.type === "reasoning") {
+      dropped = drops(asString(item.encrypted_content));
+      return dropped ? [] : [item];
+    }
+    const isModels = item.role === "assistant" || item.type === "function_call" ||
+      item.type === "custom_tool_call";
+    if (!isModels) dropped = false;
+    if (!dropped || item.id === undefined) return [item];
+    const { id: _, ...rest } = item;
+    return [rest];
+  });
+}

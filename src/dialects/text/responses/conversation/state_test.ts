@@ -1,0 +1,129 @@
+import assert from "@std/assert";
+import { decodeRequest } from "../request_decoder.ts";
+import { writeEnvelope } from "./envelope.ts";
+import {
+  continueFrom,
+  inputItems,
+  resolveReferences,
+  storedOutput,
+  withoutForeignReasoning,
+} from "./state.ts";
+
+const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "{}" };
+const output = { type: "function_call_output", call_id: "call_1", output: "42" };
+
+Deno.test("a tool's output alone continues a stored call (pitfall 94)", () => {
+  const first = { model: "m", instructions: "Be brief", input: "what is f?", store: true };
+  const turn = { input: inputItems(first), output: [call] };
+  const body = continueFrom([turn], {
+    model: "m",
+    input: [output],
+    previous_response_id: "resp_1",
+  });
+  assert.ok(!("previous_response_id" in body));
+  const request = decodeRequest(body);
+  assert.deepEqual(request.turns.map((one) => [one.role, one.parts.map((part) => part.type)]), [
+    ["user", ["text"]],
+    ["assistant", ["tool-call"]],
+    ["user", ["tool-result"]],
+  ]);
+});
+
+Deno.test("instructions of an earlier turn are not carried over (pitfall 102)", () => {
+  const turn = { input: inputItems({ instructions: "OLD", input: "a" }), output: [] };
+  const body = continueFrom([turn], { model: "m", input: "b" });
+  assert.ok(!JSON.stringify(body).includes("OLD"));
+  assert.deepEqual(decodeRequest(body).system, []);
+  const own = continueFrom([turn], { model: "m", input: "b", instructions: "NEW" });
+  assert.deepEqual(decodeRequest(own).system.map((one) => one.text), ["NEW"]);
+});
+
+Deno.test("input given as a list keeps its user messages on replay (pitfall 96)", () => {
+  const message = (text: string) => ({ role: "user", content: text });
+  const answer = (text: string) => ({
+    type: "message",
+    id: `msg_${text}`,
+    role: "assistant",
+    content: [{ type: "output_text", text }],
+  });
+  const turns = [
+    { input: inputItems({ input: [message("q1")] }), output: [answer("a1")] },
+    { input: inputItems({ input: "q2" }), output: [answer("a2")] },
+  ];
+  const request = decodeRequest(continueFrom(turns, { model: "m", input: [message("q3")] }));
+  assert.deepEqual(
+    request.turns.map((turn) => turn.parts.map((part) => "text" in part ? part.text : "")),
+    [["q1"], ["a1"], ["q2"], ["a2"], ["q3"]],
+  );
+});
+
+Deno.test("a reference to what the conversation holds already is not said twice", () => {
+  const turn = { input: inputItems({ input: "q" }), output: [call] };
+  const body = continueFrom([turn], {
+    model: "m",
+    input: [{ type: "item_reference", id: "fc_1" }, output],
+  });
+  assert.deepEqual((body.input as unknown[]).slice(1), [call, output]);
+});
+
+Deno.test("references are resolved where the store knows them, else left to be refused", () => {
+  const items = resolveReferences(
+    [{ id: "fc_1" }, { type: "item_reference", id: "nope" }, { role: "user", content: "x" }],
+    (id) => id === "fc_1" ? call : undefined,
+  );
+  assert.deepEqual(items, [
+    call,
+    { type: "item_reference", id: "nope" },
+    { role: "user", content: "x" },
+  ]);
+});
+
+Deno.test("reasoning that was never sealed is left out, with the ids that hang on it", () => {
+  const bare = { type: "reasoning", id: "rs_1", summary: [] };
+  const sealed = { ...bare, id: "rs_2", encrypted_content: "gAAA" };
+  const { id: _, ...callWithoutId } = call;
+  const turns = [
+    { input: inputItems({ input: "q" }), output: [bare, call] },
+    { input: [output], output: [sealed, { ...call, call_id: "call_2", id: "fc_2" }] },
+    { input: [], output: [bare] },
+    { input: inputItems({ input: "q2" }), output: [{ ...call, id: "fc_3" }] },
+  ];
+  const body = continueFrom(turns, { model: "m", input: "x" });
+  assert.deepEqual((body.input as unknown[]).slice(1, 5), [
+    callWithoutId,
+    output,
+    sealed,
+    { ...call, call_id: "call_2", id: "fc_2" },
+  ]);
+  // Only what follows in the same answer hangs on it.
+  assert.deepEqual((body.input as unknown[])[6], { ...call, id: "fc_3" });
+});
+
+Deno.test("a vendor of this dialect is not shown what another one sealed", () => {
+  const encrypted_content = writeEnvelope({ dialect: "messages", kind: "signature", value: "s" });
+  const ours = { type: "reasoning", id: "rs_1", summary: [], encrypted_content };
+  const theirs = { ...ours, encrypted_content: "gAAA" };
+  const { id: _, ...callWithoutId } = call;
+  assert.deepEqual(withoutForeignReasoning([ours, call, output, theirs, call]), [
+    callWithoutId,
+    output,
+    theirs,
+    call,
+  ]);
+});
+
+Deno.test("what is kept of an answer is read from a whole one and from a terminal event", () => {
+  const response = { id: "resp_1", status: "completed", output: [call] };
+  const kept = { id: "resp_1", status: "completed", output: [call] };
+  assert.deepEqual(storedOutput(response), kept);
+  assert.deepEqual(storedOutput({ type: "response.completed", response }), kept);
+  assert.equal(storedOutput({ error: {} }), undefined);
+});
+
+Deno.test("an item is referred to once: each reference is as long as what it names", () => {
+  const reference = { type: "item_reference", id: "fc_1" };
+  assert.throws(
+    () => resolveReferences([reference, { id: "fc_1" }], () => call),
+    /input\[1\]\.id: the item 'fc_1' is referred to twice/,
+  );
+});

@@ -1,0 +1,44 @@
+import type { FinishReason } from "../../../shared/interaction.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+
+/** How an answer ended, in both languages. */
+export interface Ending {
+  reason: FinishReason;
+  raw: string;
+}
+
+/**
+ * The unified reason of a response that ended (translation.md §10); undefined while it hasn't
+ * (`queued`, `in_progress`). A response that is over but doesn't say so is completed.
+ */
+export function readFinishReason(
+  response: JsonRecord,
+  saw: { toolCall: boolean; cutToolCall: boolean },
+): Ending | undefined {
+  const status = asString(response.status) ?? "completed";
+  if (status === "queued" || status === "in_progress") return undefined;
+  if (status === "incomplete") {
+    const details = response.incomplete_details;
+    const raw = (isRecord(details) ? asString(details.reason) : undefined) ?? "incomplete";
+    return { reason: raw === "content_filter" ? "content_filter" : "length", raw };
+  }
+  if (saw.cutToolCall) return { reason: "length", raw: status };
+  return { reason: saw.toolCall ? "tool_calls" : "stop", raw: status };
+}
+
+/** `status` and `incomplete_details` of a response; no reason: it never ended. */
+export function writeFinishReason(
+  reason: FinishReason | undefined,
+): { status: "completed" | "incomplete"; incompleteReason: string | undefined } {
+  switch (reason) {
+    case "stop":
+    case "tool_calls":
+      return { status: "completed", incompleteReason: undefined };
+    case "length":
+      return { status: "incomplete", incompleteReason: "max_output_tokens" };
+    case "content_filter":
+      return { status: "incomplete", incompleteReason: "content_filter" };
+    case undefined:
+      return { status: "incomplete", incompleteReason: undefined };
+  }
+}

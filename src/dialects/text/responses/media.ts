@@ -1,0 +1,15 @@
+import type { MediaField } from "../../kernel/media_field.ts";
+
+/** Inline media in requests, in what tools give, and pictures that the model drew. */
+export const mediaFields: readonly MediaField[] = [
+  { key: "image_url", address: true },
+  { parent: "image_url", key: "url", address: true },
+  { key: "file_data", address: true },
+  { parent: "input_audio", key: "data", audioFormat: "format" },
+  { key: "result", where: ["type", "image_generation_call"] },
+];
+
+/** Every kind of media can be named by its address. */
+export function needsInline(): boolean {
+  return false;
+}

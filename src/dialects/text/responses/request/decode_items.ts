@@ -1,0 +1,183 @@
+import type { Steps } from "../../../../base/steps.ts";
+import type {
+  Part,
+  ReasoningPart,
+  SystemText,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  UnsupportedField,
+} from "../../../kernel/canonical_request.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { type ContentPart, readContent } from "./decode_content.ts";
+import { readEnvelope } from "../conversation/envelope.ts";
+import { defined, field, missing, wrong } from "./fields.ts";
+import { requirePairs } from "./pairing.ts";
+import { vendorItemWeight } from "./vendor_items.ts";
+
+export interface Conversation {
+  system: SystemText[];
+  turns: Turn[];
+  /** Items that only a vendor of this dialect understands. */
+  unsupported: UnsupportedField[];
+}
+
+/**
+ * Reads the input items (responses.md §2) into turns (translation.md §7): what an assistant said,
+ * thought and called in a row is one turn, and so are tool outputs in a row.
+ */
+export function* readItems(
+  input: unknown,
+  instructions: string | undefined,
+): Steps<Conversation> {
+  const into: Conversation = { system: [], turns: [], unsupported: [] };
+  if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
+  if (typeof input === "string") {
+    into.turns.push({
+      role: "user",
+      parts: [{ type: "text", text: input, path: "input" }],
+      path: "input",
+    });
+    return into;
+  }
+  if (input === undefined || input === null) throw missing("input");
+  if (!Array.isArray(input)) throw wrong("input", "expected a string or an array of items");
+  for (const [index, item] of input.entries()) {
+    const path = `input[${index}]`;
+    if (!isRecord(item)) throw wrong(path, "expected an object");
+    readItem(item, path, into);
+    yield;
+  }
+  requirePairs(into.turns);
+  return into;
+}
+
+function readItem(item: JsonRecord, path: string, into: Conversation): void {
+  switch (item.type ?? (item.role === undefined ? "item_reference" : "message")) {
+    case "message":
+      return readMessage(item, path, into);
+    case "function_call":
+    case "custom_tool_call":
+      return addPart(into.turns, "assistant", readCall(item, path), path);
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return addPart(into.turns, "user", readOutput(item, path, into.unsupported), path);
+    case "reasoning":
+      return addPart(into.turns, "assistant", readReasoning(item, path), path);
+    case "item_reference":
+      // The gateway has put in the place of a reference what it found in its store.
+      throw wrong(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
+    default: {
+      if (typeof item.type !== "string") {
+        throw wrong(`${path}.type`, "expected the type of an item");
+      }
+      into.unsupported.push({ path, value: item, weight: vendorItemWeight(item.type) });
+    }
+  }
+}
+
+function readMessage(item: JsonRecord, path: string, into: Conversation): void {
+  const read = readContent(item.content, `${path}.content`, into.unsupported);
+  const parts = markLast(read, readCacheMark(item, path, false));
+  switch (item.role) {
+    case "system":
+    case "developer":
+      return addSystem(parts, path, into);
+    case "user":
+      into.turns.push({ role: "user", parts, path });
+      return;
+    case "assistant":
+      for (const part of parts) addPart(into.turns, "assistant", part, path);
+      return;
+    default:
+      throw wrong(`${path}.role`, "expected 'user', 'assistant', 'system' or 'developer'");
+  }
+}
+
+function addSystem(parts: readonly ContentPart[], path: string, into: Conversation): void {
+  const texts = parts.map((part) => {
+    if (part.type === "text") return part;
+    throw wrong(part.path, "expected a text part");
+  });
+  if (into.turns.length > 0) {
+    into.turns.push({ role: "system", parts: texts, path });
+  } else {
+    for (const { type: _, ...text } of texts) into.system.push(text);
+  }
+}
+
+/** Adds to the last turn where it is of the same kind, else begins one. */
+function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
+  const last = turns.at(-1);
+  const joins = last?.role === role &&
+    // A turn that begins with results holds nothing else.
+    (role === "assistant" || (last.parts[0]?.type ?? "tool-result") === "tool-result");
+  if (joins) last.parts.push(part);
+  else turns.push({ role, parts: [part], path });
+}
+
+function readCall(item: JsonRecord, path: string): ToolCallPart {
+  const custom = item.type === "custom_tool_call";
+  const id = field.text(item, "call_id", `${path}.call_id`);
+  if (id === undefined) throw missing(`${path}.call_id`);
+  const name = field.text(item, "name", `${path}.name`);
+  if (name === undefined) throw missing(`${path}.name`);
+  const given = custom
+    ? field.text(item, "input", `${path}.input`) ?? ""
+    : field.text(item, "arguments", `${path}.arguments`) ?? "{}";
+  const mark = readCacheMark(item, path);
+  return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
+}
+
+function readOutput(
+  item: JsonRecord,
+  path: string,
+  unsupported: UnsupportedField[],
+): ToolResultPart {
+  const callId = field.text(item, "call_id", `${path}.call_id`);
+  if (callId === undefined) throw missing(`${path}.call_id`);
+  const parts = readContent(item.output, `${path}.output`, unsupported);
+  return {
+    type: "tool-result",
+    callId,
+    ...defined({ name: field.text(item, "name", `${path}.name`) }),
+    parts: parts.map((part) => {
+      if (part.type !== "refusal") return part;
+      throw wrong(`${part.path}.type`, "expected a text, image or file part");
+    }),
+    isError: false,
+    ...readCacheMark(item, path),
+    path,
+  };
+}
+
+function readReasoning(item: JsonRecord, path: string): ReasoningPart {
+  const sealed = field.text(item, "encrypted_content", `${path}.encrypted_content`);
+  const text = [...texts(item.summary), ...texts(item.content)].join(reasoningSeparator);
+  const itemId = asString(item.id);
+  return {
+    type: "reasoning",
+    text,
+    ...(sealed === undefined ? {} : {
+      opaque: readEnvelope(sealed) ?? {
+        dialect: "responses",
+        kind: "encrypted_content",
+        value: sealed,
+        ...(itemId === undefined ? {} : { itemId }),
+      },
+    }),
+    path,
+  };
+}
+
+/** Stands between the parts of one reasoning item, which are paragraphs of their own. */
+export const reasoningSeparator = "\n\n";
+
+function texts(list: unknown): string[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((part: unknown) => {
+    const text = isRecord(part) ? asString(part.text) : undefined;
+    return text === undefined ? [] : [text];
+  });
+}

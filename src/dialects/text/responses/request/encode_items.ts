@@ -1,0 +1,237 @@
+import { pushAll } from "../../../../base/lists.ts";
+import { sha256Hex } from "../../../../base/hash.ts";
+import type { Steps } from "../../../../base/steps.ts";
+import type {
+  CacheMark,
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  Part,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../../../kernel/canonical_request.ts";
+import type { Breakpoints } from "../../../kernel/breakpoints.ts";
+import { innerJson } from "../../../kernel/inner_json.ts";
+import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { requirePairs } from "./pairing.ts";
+
+type Item = Record<string, unknown>;
+
+/** What the writing of one conversation shares. */
+interface Writing {
+  aliasOf: (name: string) => string;
+  /** Ids of calls of custom tools: their outputs are items of another type. */
+  customCalls: ReadonlySet<string>;
+  marks: Breakpoints;
+  losses: Loss[];
+}
+
+/**
+ * Writes the conversation as input items (translation.md §7). System texts become developer
+ * messages rather than `instructions`, which keeps their order and number.
+ */
+export function* writeItems(
+  request: CanonicalRequest,
+  { aliasOf, marks, losses }: Omit<Writing, "customCalls">,
+): Steps<Item[]> {
+  yield;
+  requirePairs(request.turns);
+  yield;
+  const calls: ToolCallPart[] = [];
+  for (const { parts } of request.turns) {
+    for (const part of parts) if (part.type === "tool-call") calls.push(part);
+  }
+  yield;
+  const writing: Writing = {
+    aliasOf,
+    customCalls: new Set(calls.filter((call) => call.custom).map((call) => call.id)),
+    marks,
+    losses,
+  };
+  const items: Item[] = [];
+  for (const text of request.system) {
+    if (text.text !== "") items.push(systemMessage([text], writing));
+  }
+  for (const turn of request.turns) {
+    for (const item of writeTurn(turn, writing)) items.push(item);
+    yield;
+  }
+  return items;
+}
+
+function writeTurn(turn: Turn, writing: Writing): Item[] {
+  if (turn.name !== undefined) writing.losses.push({ path: `${turn.path}.name`, weight: "hint" });
+  switch (turn.role) {
+    case "system": {
+      const texts = turn.parts.filter((part) => part.type === "text");
+      return texts.some(({ text }) => text !== "") ? [systemMessage(texts, writing)] : [];
+    }
+    case "assistant":
+      return writeAssistant(turn.parts, writing);
+    case "user":
+      return writeUser(turn.parts, writing);
+  }
+}
+
+function systemMessage(
+  texts: readonly { text: string; cache?: CacheMark; path: string }[],
+  { marks }: Writing,
+): Item {
+  const content = texts.map((one) => marks.mark({ type: "input_text", text: one.text }, one));
+  return { type: "message", role: "developer", content };
+}
+
+/** Outputs of tools come first: they answer the calls of the turn before. */
+function writeUser(parts: readonly Part[], writing: Writing): Item[] {
+  const items: Item[] = [];
+  const content: Item[] = [];
+  for (const part of parts) {
+    if (part.type === "tool-result") items.push(writeOutput(part, writing));
+    else if (part.type === "text") content.push(writeText(part, writing));
+    else if (part.type === "media") pushAll(content, writeMarked(part, writing));
+  }
+  if (content.length > 0) items.push({ type: "message", role: "user", content });
+  return items;
+}
+
+function writeText(part: TextPart, { marks }: Writing): Item {
+  return marks.mark({ type: "input_text", text: part.text }, part);
+}
+
+function writeMarked(part: MediaPart, { marks, losses }: Writing): Item[] {
+  return writeMedia(part, losses).map((item) =>
+    item.type === "input_audio" ? item : marks.mark(item, part)
+  );
+}
+
+/** Texts in a row are parts of one message; reasoning and calls are items of their own. */
+function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
+  const items: Item[] = [];
+  let content: Item[] | undefined;
+  for (const part of parts) {
+    const said = writeSaid(part);
+    if (said) {
+      if (!content) items.push({ type: "message", role: "assistant", content: content = [] });
+      content.push(said);
+      continue;
+    }
+    const item = part.type === "tool-call"
+      ? writeCall(part, writing)
+      : part.type === "reasoning"
+      ? writeReasoning(part)
+      : undefined;
+    if (item) {
+      content = undefined;
+      items.push(item);
+    } else if (part.type === "media") {
+      // An assistant's message holds text alone.
+      writing.losses.push({ path: part.path, weight: "meaning" });
+    }
+  }
+  return items;
+}
+
+function writeSaid(part: Part): Item | undefined {
+  if (part.type === "text" && part.text !== "") return { type: "output_text", text: part.text };
+  if (part.type === "refusal") return { type: "refusal", refusal: part.text };
+  return undefined;
+}
+
+/**
+ * Reasoning goes back only to where it was sealed, with its item's own id: a vendor that keeps no
+ * state refuses the one without the other (dotnet/extensions#7628).
+ */
+function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
+  const { opaque } = part;
+  // A search of the vendor's own, which its reasoning is bound to.
+  if (opaque?.dialect === "responses" && opaque.kind === "block") {
+    return innerJson(opaque.value) as Item;
+  }
+  if (opaque?.dialect !== "responses" || opaque.kind !== "encrypted_content") return undefined;
+  return {
+    type: "reasoning",
+    ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
+    summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
+    encrypted_content: opaque.value,
+  };
+}
+
+function writeCall(call: ToolCallPart, writing: Writing): Item {
+  const named = { call_id: callId(call.id), name: writing.aliasOf(call.name) };
+  return call.custom
+    ? { type: "custom_tool_call", ...named, input: call.arguments }
+    : { type: "function_call", ...named, arguments: call.arguments || "{}" };
+}
+
+function writeOutput(result: ToolResultPart, writing: Writing): Item {
+  return {
+    type: writing.customCalls.has(result.callId)
+      ? "custom_tool_call_output"
+      : "function_call_output",
+    call_id: callId(result.callId),
+    output: outputOf(result, writing),
+  };
+}
+
+function outputOf(result: ToolResultPart, writing: Writing): unknown {
+  // The dialect has no flag for a failed tool (translation.md §4.8).
+  const mark = result.isError ? "Error: " : "";
+  const [first] = result.parts;
+  const given = writing.marks.ofResult(result.parts, result);
+  if (!first) return mark + (result.object ? objectText(result.object) : "");
+  const parts = given.flatMap((part): Item[] =>
+    part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
+  );
+  const isMarked = writing.marks.takes && given.some((part) => part.cache);
+  if (given.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
+  return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
+}
+
+/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+function objectText(object: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(object);
+  const [key, value] = entries[0] ?? [];
+  const isPlain = entries.length === 1 && (key === "output" || key === "result");
+  return isPlain && typeof value === "string" ? value : JSON.stringify(object);
+}
+
+/** Ids longer than the dialect's 64 characters get a short one, the same on call and output. */
+function callId(id: string): string {
+  return id.length <= 64 ? id : `call_${sha256Hex(id).slice(0, 40)}`;
+}
+
+/** What has no form here, or is another vendor's, is a loss that leaves a note. */
+function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
+  const { source } = part;
+  if (part.name !== undefined && (part.kind !== "file" || source.type === "url")) {
+    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
+  }
+  if (source.type === "vendor-file") return leftOut(part, losses);
+  const detail = part.detail === undefined ? {} : { detail: part.detail };
+  const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
+  if (part.kind === "image") return [{ type: "input_image", image_url: url, ...detail }];
+  if (part.kind === "file") {
+    if (source.type === "url") return [{ type: "input_file", file_url: url, ...detail }];
+    const filename = part.name ?? "file";
+    return [{ type: "input_file", filename, file_data: url, ...detail }];
+  }
+  const format = part.kind === "audio" && source.type === "base64"
+    ? audioFormat(source.mimeType)
+    : undefined;
+  if (source.type === "base64" && format !== undefined) {
+    return [{ type: "input_audio", input_audio: { data: source.data, format } }];
+  }
+  return leftOut(part, losses);
+}
+
+function leftOut(part: MediaPart, losses: Loss[]): Item[] {
+  losses.push({ path: part.path, weight: "meaning" });
+  return [{ type: "input_text", text: leftOutNote(part) }];
+}
+
+function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
+}

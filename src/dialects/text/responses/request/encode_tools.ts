@@ -1,0 +1,80 @@
+import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
+import { defined } from "./fields.ts";
+
+/** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
+export function writeTools(
+  request: CanonicalRequest,
+  search: WebSearch | undefined,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Record<string, unknown> {
+  if (request.tools.length === 0 && !search) return {};
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
+  return {
+    tools: search ? [...tools, writeSearch(search, losses)] : tools,
+    ...defined({
+      tool_choice: writeToolChoice(request, search, aliasOf),
+      parallel_tool_calls: request.parallelToolCalls,
+      // No other tool of the vendor's own is offered: the limit of all is the search's.
+      max_tool_calls: search?.maxUses,
+    }),
+  };
+}
+
+function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown> {
+  loseSearchFields(search, ["blockedDomains"], losses);
+  return {
+    type: "web_search",
+    ...defined({
+      filters: search.allowedDomains && { allowed_domains: search.allowedDomains },
+      search_context_size: search.contextSize,
+      user_location: writeSearchLocation(search.location),
+    }),
+  };
+}
+
+function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
+  const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
+  if (tool.type === "custom") {
+    return { type: "custom", ...named, ...defined({ format: writeToolFormat(tool.format) }) };
+  }
+  return {
+    type: "function",
+    ...named,
+    parameters: tool.parameters ?? null,
+    // Left out, this dialect means true where others mean false (responses.md §3).
+    strict: tool.strict ?? false,
+  };
+}
+
+function writeToolFormat(format: unknown): unknown {
+  return isRecord(format) && isRecord(format.grammar)
+    ? { type: format.type, ...format.grammar }
+    : format;
+}
+
+function writeToolChoice(
+  request: CanonicalRequest,
+  search: WebSearch | undefined,
+  aliasOf: (name: string) => string,
+): unknown {
+  const choice = request.toolChoice;
+  const searching = search ? [{ type: "web_search" }] : [];
+  if (search?.demanded) {
+    // By its name only the older search can be chosen (openai 7.57, `ToolChoiceTypes`).
+    return request.tools.length === 0
+      ? "required"
+      : { type: "allowed_tools", mode: "required", tools: searching };
+  }
+  if (!choice?.names) return choice?.mode;
+  const types = new Map(request.tools.toReversed().map(({ name, type }) => [name, type]));
+  const tools = choice.names.map((name) => ({
+    type: types.get(name) ?? "function",
+    name: aliasOf(name),
+  }));
+  if (choice.mode === "required" && tools.length === 1) return tools[0];
+  const mode = choice.mode === "required" ? "required" : "auto";
+  return { type: "allowed_tools", mode, tools: [...tools, ...searching] };
+}

@@ -1,0 +1,27 @@
+import type { Turn } from "../../../kernel/canonical_request.ts";
+import { wrong } from "./fields.ts";
+
+/**
+ * Every tool call has its output somewhere behind it and every output its call before it
+ * (responses.md §8, translation.md §5.3): all vendors refuse a conversation where one is missing,
+ * with errors that don't say so.
+ */
+export function requirePairs(turns: readonly Turn[]): void {
+  const open = new Map<string, string>();
+  const called = new Set<string>();
+  for (const part of turns.flatMap((turn) => turn.parts)) {
+    if (part.type === "tool-call") {
+      called.add(part.id);
+      open.set(part.id, part.path);
+    } else if (part.type === "tool-result") {
+      if (!called.has(part.callId)) {
+        throw wrong(part.path, `no tool call found for the output with call_id '${part.callId}'`);
+      }
+      open.delete(part.callId);
+    }
+  }
+  const [first] = open.values();
+  if (first === undefined) return;
+  const ids = [...open.keys()].map((id) => `'${id}'`).join(", ");
+  throw wrong(first, `no tool output found for the tool calls ${ids}`);
+}

@@ -1,0 +1,101 @@
+import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/** Fields that have a place in the canonical form, or that the gateway itself answers for. */
+const known: ReadonlySet<string> = new Set([
+  "model",
+  "input",
+  "instructions",
+  "stream",
+  "stream_options",
+  "store",
+  "previous_response_id",
+  "max_output_tokens",
+  "temperature",
+  "top_p",
+  "text",
+  "reasoning",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "include",
+  "service_tier",
+  "metadata",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+]);
+
+/** Fields without which the answer is another one (translation.md §7, §12). */
+const meanings: ReadonlySet<string> = new Set([
+  "background",
+  "conversation",
+  "prompt",
+  // No fields of this dialect, but a caller who sends them means them.
+  "stop",
+  "n",
+  "logit_bias",
+]);
+
+/**
+ * What a request says that other dialects have no word for (translation.md §12). `limitsSearches`:
+ * `max_tool_calls` is the web search's limit.
+ */
+export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
+  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
+    if (known.has(path) || isNoOp(path, value)) return [];
+    if (path === "max_tool_calls" && limitsSearches) return [];
+    return [{ path, value, weight: weightOf(path) }];
+  });
+  return [...fields, ...foreignIncludes(request), ...foreignReasoning(request.reasoning)];
+}
+
+function weightOf(path: string): LossWeight {
+  return meanings.has(path) ? "meaning" : "hint";
+}
+
+function isNoOp(path: string, value: unknown): boolean {
+  if (value === null || value === undefined || value === false) return true;
+  switch (path) {
+    case "truncation":
+      return value === "disabled";
+    case "top_logprobs":
+      // Read with `include`, which asks for log-probabilities; 0 asks for none.
+      return true;
+    case "n":
+      return value === 1;
+    case "frequency_penalty":
+    case "presence_penalty":
+      return value === 0;
+    case "context_management":
+    case "stop":
+      return Array.isArray(value) && value.length === 0;
+    case "logit_bias":
+      return isRecord(value) && Object.keys(value).length === 0;
+  }
+  return false;
+}
+
+const carried: ReadonlySet<unknown> = new Set([
+  "reasoning.encrypted_content",
+  "message.output_text.logprobs",
+  "web_search_call.action.sources",
+]);
+
+/** Extras of vendor-side tools; sealed reasoning and the sources of searches are always given. */
+function foreignIncludes(request: JsonRecord): UnsupportedField[] {
+  if (!Array.isArray(request.include)) return [];
+  return request.include.flatMap((value: unknown, index): UnsupportedField[] =>
+    carried.has(value) ? [] : [{ path: `include[${index}]`, value, weight: "hint" }]
+  );
+}
+
+function foreignReasoning(reasoning: unknown): UnsupportedField[] {
+  if (!isRecord(reasoning)) return [];
+  const noOps = { mode: "standard", context: "auto" };
+  return Object.entries(noOps).flatMap(([name, noOp]): UnsupportedField[] => {
+    const value = reasoning[name];
+    if (value === null || value === undefined || value === noOp) return [];
+    return [{ path: `reasoning.${name}`, value, weight: "hint" }];
+  });
+}

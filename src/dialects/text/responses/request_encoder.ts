@@ -1,0 +1,125 @@
+import { finish, type Steps } from "../../../base/steps.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  OutputFormat,
+  Reasoning,
+  SettingName,
+} from "../../kernel/canonical_request.ts";
+import { withoutRefused } from "../../kernel/refused_settings.ts";
+import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
+import { searchFor } from "../../kernel/web_search.ts";
+import { Breakpoints } from "../../kernel/breakpoints.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { writeItems } from "./request/encode_items.ts";
+import { writeTools } from "./request/encode_tools.ts";
+import { defined } from "./request/fields.ts";
+
+/** Names that every server of this dialect takes (translation.md §5.1). */
+const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
+/** The least that the dialect takes as an output limit (responses.md §1). */
+const leastOutputTokens = 16;
+
+/**
+ * Writes a request for a vendor of this dialect, for callers of dialects without state: nothing is
+ * stored there, and reasoning is asked for sealed, so that it can be given back.
+ */
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeRequestSteps(
+  asked: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
+  const { request, losses } = withoutRefused(asked, target);
+  for (const loss of lossesOf(request)) losses.push(loss);
+  const search = searchFor(request, target, losses);
+  const marks = new Breakpoints(request, target, losses);
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
+  const include = [
+    "reasoning.encrypted_content",
+    ...(request.logprobs ? ["message.output_text.logprobs"] : []),
+    ...(search ? ["web_search_call.action.sources"] : []),
+  ];
+  const body: Record<string, unknown> = {
+    model: target.model,
+    input: yield* writeItems(request, { aliasOf, marks, losses }),
+    store: false,
+    include,
+    ...defined({
+      max_output_tokens: request.maxOutputTokens === undefined
+        ? undefined
+        : Math.max(leastOutputTokens, request.maxOutputTokens),
+      temperature: request.temperature,
+      top_p: request.topP,
+      top_logprobs: request.logprobs?.top || undefined,
+      text: writeText(request.format, request.verbosity),
+      reasoning: writeReasoning(request.reasoning),
+      user: request.user,
+      service_tier: request.serviceTier,
+      metadata: request.metadata,
+      prompt_cache_key: marks.key(),
+    }),
+    ...writeTools(request, search, aliasOf, losses),
+    ...(request.stream ? { stream: true } : {}),
+  };
+  return {
+    body,
+    losses,
+    reversal: {
+      toolNames,
+      customTools: [],
+      jsonTool: undefined,
+      jsonUnwrap: undefined,
+      stripFence: false,
+    },
+  };
+}
+
+/** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
+function lossesOf(request: CanonicalRequest): Loss[] {
+  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
+  const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {
+    if (isEffective) losses.push({ path: request.paths[setting] ?? setting, weight });
+  };
+  lose("topK", "hint", request.topK !== undefined);
+  lose("seed", "hint", request.seed !== undefined);
+  lose("frequencyPenalty", "hint", Boolean(request.frequencyPenalty));
+  lose("presencePenalty", "hint", Boolean(request.presencePenalty));
+  lose("stop", "meaning", Boolean(request.stop?.length));
+  lose("choices", "meaning", request.choices !== undefined && request.choices !== 1);
+  lose("logitBias", "meaning", Object.keys(request.logitBias ?? {}).length > 0);
+  return losses;
+}
+
+function writeText(format: OutputFormat | undefined, verbosity: string | undefined): unknown {
+  if (format === undefined && verbosity === undefined) return undefined;
+  return defined({ format: writeFormat(format), verbosity });
+}
+
+function writeFormat(format: OutputFormat | undefined): unknown {
+  if (format === undefined || format.type === "text") return format;
+  if (format.type === "json") return { type: "json_object" };
+  const { name, schema, description, strict } = format;
+  return { type: "json_schema", name, schema, ...defined({ description, strict }) };
+}
+
+function writeReasoning(reasoning: Reasoning | undefined): unknown {
+  if (!reasoning) return undefined;
+  const fields = defined({
+    effort: writeEffort(reasoning),
+    summary: reasoning.show === true ? "auto" : undefined,
+  });
+  return Object.keys(fields).length === 0 ? undefined : fields;
+}
+
+/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
+function writeEffort(reasoning: Reasoning): string | undefined {
+  if (reasoning.effort !== undefined) return reasoning.effort;
+  const budget = reasoning.budgetTokens;
+  if (budget === undefined || budget < 0) return undefined;
+  if (budget === 0) return "none";
+  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
+}

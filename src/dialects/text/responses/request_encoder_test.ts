@@ -1,0 +1,287 @@
+import assert from "@std/assert";
+import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
+import { encodeRequest } from "./request_encoder.ts";
+
+const hi: Part = { type: "text", text: "hi", path: "messages[0].content" };
+
+function encode(fields: Partial<CanonicalRequest>) {
+  const request: CanonicalRequest = {
+    model: "m",
+    stream: false,
+    system: [],
+    turns: [{ role: "user", parts: [hi], path: "messages[0]" }],
+    tools: [],
+    unsupported: [],
+    paths: {},
+    ...fields,
+  };
+  return encodeRequest(request, { model: "up-model", maxOutputTokens: undefined });
+}
+
+function inputOf(turns: CanonicalRequest["turns"], more: Partial<CanonicalRequest> = {}) {
+  return encode({ turns, ...more }).body.input as Record<string, unknown>[];
+}
+
+function call(id: string, custom = false): Part {
+  return { type: "tool-call", id, name: "f", arguments: "", custom, path: "p" };
+}
+
+function result(callId: string, more: Record<string, unknown> = {}): Part {
+  const parts = [{ type: "text", text: "r", path: "p" }] as const;
+  return { type: "tool-result", callId, parts: [...parts], isError: false, path: "p", ...more };
+}
+
+Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing else", () => {
+  const { body, losses, reversal } = encode({ system: [{ text: "S", path: "s" }] });
+  assert.deepEqual(body, {
+    model: "up-model",
+    input: [
+      { type: "message", role: "developer", content: [{ type: "input_text", text: "S" }] },
+      { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
+    ],
+    store: false,
+    include: ["reasoning.encrypted_content"],
+  });
+  assert.deepEqual(losses, []);
+  assert.deepEqual(reversal.toolNames, {});
+});
+
+Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)", () => {
+  const { body } = encode({
+    tools: [
+      { type: "function", name: "f", path: "tools[0]" },
+      {
+        type: "function",
+        name: "g",
+        strict: true,
+        parameters: { type: "object" },
+        path: "tools[1]",
+      },
+    ],
+  });
+  assert.deepEqual(body.tools, [
+    { type: "function", name: "f", parameters: null, strict: false },
+    { type: "function", name: "g", parameters: { type: "object" }, strict: true },
+  ]);
+});
+
+Deno.test("an output limit below the dialect's least is raised to it (pitfall 105)", () => {
+  assert.equal(encode({ maxOutputTokens: 5 }).body.max_output_tokens, 16);
+  assert.equal(encode({ maxOutputTokens: 17 }).body.max_output_tokens, 17);
+});
+
+Deno.test("a JSON schema is flat and keeps its name (pitfall 106)", () => {
+  const format = {
+    type: "json-schema",
+    name: "n",
+    schema: { type: "object" },
+    strict: true,
+  } as const;
+  assert.deepEqual(encode({ format }).body.text, {
+    format: { type: "json_schema", name: "n", schema: { type: "object" }, strict: true },
+  });
+  assert.deepEqual(encode({ format: { type: "json" }, verbosity: "low" }).body.text, {
+    format: { type: "json_object" },
+    verbosity: "low",
+  });
+});
+
+Deno.test("only reasoning that this dialect sealed goes back, under its own id (pitfall 101)", () => {
+  const reasoning = (dialect?: "responses" | "messages"): Part => ({
+    type: "reasoning",
+    text: "T",
+    ...(dialect
+      ? {
+        opaque: {
+          dialect,
+          kind: dialect === "responses" ? "encrypted_content" : "signature",
+          value: "V",
+          itemId: "rs_1",
+        },
+      }
+      : {}),
+    path: "p",
+  });
+  const { body, losses } = encode({
+    turns: [
+      { role: "user", parts: [hi], path: "m" },
+      {
+        role: "assistant",
+        parts: [reasoning(), reasoning("messages"), reasoning("responses"), hi],
+        path: "m",
+      },
+    ],
+  });
+  assert.deepEqual((body.input as unknown[]).slice(1), [
+    {
+      type: "reasoning",
+      id: "rs_1",
+      summary: [{ type: "summary_text", text: "T" }],
+      encrypted_content: "V",
+    },
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "hi" }] },
+  ]);
+  assert.deepEqual(losses, []);
+});
+
+Deno.test("calls are items of their own, outputs come before the user's words", () => {
+  const items = inputOf([
+    { role: "user", parts: [hi], path: "m" },
+    { role: "assistant", parts: [hi, call("a"), call("c", true)], path: "m" },
+    { role: "user", parts: [hi, result("a"), result("c", { isError: true })], path: "m" },
+  ]);
+  assert.deepEqual(items.slice(1), [
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "hi" }] },
+    { type: "function_call", call_id: "a", name: "f", arguments: "{}" },
+    { type: "custom_tool_call", call_id: "c", name: "f", input: "" },
+    { type: "function_call_output", call_id: "a", output: "r" },
+    { type: "custom_tool_call_output", call_id: "c", output: "Error: r" },
+    { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
+  ]);
+});
+
+Deno.test("results as objects and with images", () => {
+  const image = {
+    type: "media",
+    kind: "image",
+    source: { type: "base64", mimeType: "image/png", data: "AAAA" },
+    path: "p",
+  };
+  const items = inputOf([
+    { role: "user", parts: [hi], path: "m" },
+    { role: "assistant", parts: [call("a"), call("b"), call("c")], path: "m" },
+    {
+      role: "user",
+      parts: [
+        result("a", { parts: [], object: { output: "plain" } }),
+        result("b", { parts: [], object: { x: 1 } }),
+        result("c", { parts: [image] }),
+      ],
+      path: "m",
+    },
+  ]);
+  assert.deepEqual(items.slice(4).map((item) => item.output), [
+    "plain",
+    '{"x":1}',
+    [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }],
+  ]);
+});
+
+Deno.test("a call without its result is refused, naming the ids", () => {
+  const turns: CanonicalRequest["turns"] = [
+    { role: "user", parts: [hi], path: "m" },
+    { role: "assistant", parts: [call("a"), call("b")], path: "m" },
+    { role: "user", parts: [result("a")], path: "m" },
+  ];
+  assert.throws(() => encode({ turns }), { code: "invalid_value", message: /'b'/ });
+});
+
+Deno.test("ids longer than 64 are shortened alike on call and result", () => {
+  const long = "x".repeat(100);
+  const items = inputOf([
+    { role: "user", parts: [hi], path: "m" },
+    { role: "assistant", parts: [call(long)], path: "m" },
+    { role: "user", parts: [result(long)], path: "m" },
+  ]);
+  assert.equal(items[1]!.call_id, items[2]!.call_id);
+  assert.ok(String(items[1]!.call_id).length <= 64);
+});
+
+Deno.test("what the dialect has no field for is listed by the caller's path", () => {
+  const { losses, body } = encode({
+    topK: 3,
+    seed: 1,
+    stop: ["END"],
+    choices: 2,
+    frequencyPenalty: 0.5,
+    logitBias: { "5": 1 },
+    unsupported: [{ path: "prediction", value: {}, weight: "hint" }],
+    paths: { stop: "stop", choices: "n", logitBias: "logit_bias", topK: "top_k" },
+  });
+  assert.deepEqual(losses, [
+    { path: "prediction", weight: "hint" },
+    { path: "top_k", weight: "hint" },
+    { path: "seed", weight: "hint" },
+    { path: "frequencyPenalty", weight: "hint" },
+    { path: "stop", weight: "meaning" },
+    { path: "n", weight: "meaning" },
+    { path: "logit_bias", weight: "meaning" },
+  ]);
+  const sent = Object.keys(body);
+  for (const name of ["stop", "n", "seed", "top_k", "logit_bias", "frequency_penalty"]) {
+    assert.ok(!sent.includes(name), name);
+  }
+});
+
+Deno.test("values that change nothing are no loss", () => {
+  const { losses } = encode({
+    choices: 1,
+    frequencyPenalty: 0,
+    presencePenalty: 0,
+    stop: [],
+    logitBias: {},
+  });
+  assert.deepEqual(losses, []);
+});
+
+Deno.test("tool choices in all forms", () => {
+  const tools: CanonicalRequest["tools"] = [
+    { type: "function", name: "f", path: "t" },
+    { type: "custom", name: "c", path: "t" },
+  ];
+  const choose = (toolChoice: NonNullable<CanonicalRequest["toolChoice"]>) =>
+    encode({ tools, toolChoice }).body.tool_choice;
+  assert.equal(choose({ mode: "none" }), "none");
+  assert.equal(choose({ mode: "required" }), "required");
+  assert.deepEqual(choose({ mode: "required", names: ["c"] }), { type: "custom", name: "c" });
+  assert.deepEqual(choose({ mode: "auto", names: ["f", "c"] }), {
+    type: "allowed_tools",
+    mode: "auto",
+    tools: [{ type: "function", name: "f" }, { type: "custom", name: "c" }],
+  });
+  assert.equal("tool_choice" in encode({ toolChoice: { mode: "auto" } }).body, false);
+});
+
+Deno.test("names the dialect doesn't take are aliased everywhere and undone", () => {
+  const name = "ns.tool:x";
+  const { body, reversal } = encode({
+    tools: [{ type: "function", name, path: "t" }],
+    toolChoice: { mode: "required", names: [name] },
+  });
+  const [tool] = body.tools as { name: string }[];
+  assert.match(tool!.name, /^[A-Za-z0-9_-]{1,64}$/);
+  assert.deepEqual(body.tool_choice, { type: "function", name: tool!.name });
+  assert.deepEqual(reversal.toolNames, { [tool!.name]: name });
+});
+
+Deno.test("reasoning: effort as it is, a budget as effort, a summary where it can be shown", () => {
+  assert.deepEqual(encode({ reasoning: { effort: "high", show: true } }).body.reasoning, {
+    effort: "high",
+    summary: "auto",
+  });
+  assert.deepEqual(encode({ reasoning: { budgetTokens: 4096 } }).body.reasoning, {
+    effort: "medium",
+  });
+  assert.deepEqual(encode({ reasoning: { budgetTokens: 0 } }).body.reasoning, { effort: "none" });
+  assert.equal("reasoning" in encode({ reasoning: { show: false } }).body, false);
+});
+
+Deno.test("another vendor's files, sound and video without a form are losses that leave a note", () => {
+  const media = (kind: "audio" | "video" | "file", source: object): Part => ({
+    type: "media",
+    kind,
+    source: source as never,
+    path: `messages[0].content[1]`,
+  });
+  const turns = (part: Part) => [{ role: "user" as const, parts: [hi, part], path: "m" }];
+  for (
+    const part of [
+      media("file", { type: "vendor-file", id: "f" }),
+      media("video", { type: "url", url: "https://x/v.mp4" }),
+    ]
+  ) {
+    const { body, losses } = encode({ turns: turns(part) });
+    assert.deepEqual(losses, [{ path: "messages[0].content[1]", weight: "meaning" }]);
+    assert.match(JSON.stringify(body.input), /\[(file|video) left out\]/);
+  }
+});

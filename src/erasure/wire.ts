@@ -1,0 +1,129 @@
+import type { Clock } from "../base/clock.ts";
+import { randomBase62 } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
+import type { Journal } from "../records/journal/journal.ts";
+import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import type { ReadMeasure } from "../shared/metrics.ts";
+import type { ExportEraser } from "./deletion.ts";
+import { createDeletions, type Deletions } from "./deletions.ts";
+import { createErasures, type ErasureIndex, type Erasures } from "./erasures.ts";
+import { createDeletions as createDeletionStore } from "./store/deletions.ts";
+import { createTombstoneFile } from "./store/tombstone_file.ts";
+import { createVacuum } from "./store/vacuum.ts";
+import type { VacuumReport } from "./vacuum.ts";
+import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
+
+/** What erases records, and keeps them erased. */
+export interface ErasureServices {
+  deletions: Deletions;
+  deletionGauges: Readonly<Record<string, ReadMeasure>>;
+  /** Rewrites every file that may hold erased text. */
+  scrub: () => Promise<VacuumReport>;
+  /** Applies again what a restored store has lost; before the first call. */
+  restoreTombstones: () => Promise<void>;
+  /** What other processes erase. */
+  erasures: Erasures;
+  vacuum: VacuumJob;
+  sweepErasureFeed: () => Promise<void>;
+}
+
+export interface ErasureOptions {
+  database: Database;
+  /** Where interactions stand; `database` unless it is configured. */
+  analytics: Database;
+  analyticsStore: AnalyticsStore;
+  dataDir: string;
+  /** Names this process in claims, over restarts. */
+  processId: string;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  erasureIndex: ErasureIndex;
+  journal: Pick<Journal, "compact" | "eraseRejected">;
+  flushRecords: FlushRecords;
+  storedResponses: Pick<StoredResponseCache, "forget">;
+  idempotency: Pick<Idempotency, "erase">;
+  exports: ExportEraser | undefined;
+}
+
+export function createErasureServices(options: ErasureOptions): ErasureServices {
+  const { database, analytics, analyticsStore, clock, log, newId } = options;
+  const { erasureIndex, flushRecords } = options;
+  const compactJournal = async () => {
+    // Records that the store has refused lie beside the journal.
+    await options.journal.eraseRejected((call) => erasureIndex.covers(call));
+    await options.journal.compact();
+  };
+  const store = createDeletionStore(
+    { main: database, analytics: analyticsStore },
+    { newSalt: () => randomBase62(22) },
+  );
+  const file = createTombstoneFile(`${options.dataDir}/tombstones`);
+  const erasures = createErasures({
+    index: erasureIndex,
+    store,
+    keep: (tombstones) => file.add(tombstones),
+    forget: async (ids) => {
+      options.storedResponses.forget(ids);
+      await options.idempotency.erase(ids);
+    },
+    compactJournal,
+  });
+  const isEmbedded = database.kind === "embedded";
+  const deletions = createDeletions({
+    store,
+    erasures,
+    exports: options.exports,
+    flushRecords,
+    // The embedded database belongs to one process after the other.
+    workerId: isEmbedded ? "embedded" : options.processId,
+    clock,
+    newId,
+    log,
+  });
+  const vacuum = createVacuumJob({
+    store: createVacuum([database, analytics]),
+    before: async () => {
+      await flushRecords({ timeoutMs: Infinity });
+      await compactJournal();
+    },
+    log,
+  });
+  return {
+    deletions,
+    deletionGauges: gaugesOf(deletions, vacuum),
+    scrub: () => vacuum.all(),
+    async restoreTombstones() {
+      for (const tombstone of await file.read()) {
+        if (!await store.restore(tombstone)) continue;
+        log.warn("a deletion that the store has lost is applied again", {
+          deletion: tombstone.deletionId,
+        });
+      }
+    },
+    erasures,
+    vacuum,
+    sweepErasureFeed: () => store.sweep(),
+  };
+}
+
+function gaugesOf(deletions: Deletions, scrubbing: VacuumJob): ErasureServices["deletionGauges"] {
+  return {
+    gateway_deletions_waiting: {
+      help: "Deletions that are not done yet",
+      read: () => deletions.waiting.count,
+    },
+    gateway_deletions_oldest_seconds: {
+      help: "How long the oldest of them has waited",
+      read: () => deletions.waiting.seconds,
+    },
+    gateway_scrub_due_seconds: {
+      help: "For how long erased text may have been in the database's files; 0: in none",
+      read: () => scrubbing.dueSeconds,
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Grader } from "../../contracts/data/eval_request.ts";
+import { createFairQueue } from "../base/fair_queue.ts";
+import type { Database } from "../database/database.ts";
+import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.ts";
+import { Fault } from "../shared/fault.ts";
+import type { EvalStore } from "./eval.ts";
+import type { EvalRunDeps } from "./eval_run.ts";
+import { createEvalRunner, type EvalRunner } from "./eval_runner.ts";
+import { createGradeThread } from "./grade_thread.ts";
+import { createEvals } from "./store/evals.ts";
+import { createEvalWork } from "./store/eval_work.ts";
+
+/** Where evaluations live, and who works on them. */
+export interface EvalServices {
+  evals: EvalStore;
+  /**
+   * Why a grader can't be used, undefined when it can. Throws `rate_limit_exceeded` when too many of
+   * the account wait to be read.
+   */
+  graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
+  evalRunner: EvalRunner;
+}
+
+/** Graders of one account that wait to be read; with the default limit that is half a minute. */
+const gradersWaiting = 16;
+
+export function createEvalServices(
+  deps: Omit<EvalRunDeps, "work" | "graders"> & {
+    database: Database;
+    analyticsStore: Pick<AnalyticsStore, "findCall" | "within">;
+    /** Finds the calls of a run, in the turns of their account: it may read all of them. */
+    fairAnalytics: Pick<AnalyticsReads, "sample">;
+    newId: () => string;
+  },
+): EvalServices {
+  const { database, analyticsStore, fairAnalytics, ...runDeps } = deps;
+  const graders = createGradeThread();
+  // One of an account at a time, so that its runs wait for one new grader at most.
+  const intake = createFairQueue({
+    atOnce: 4,
+    atOncePerKey: 1,
+    waitingPerKey: gradersWaiting,
+    refuse: manyGraders,
+  });
+  const work = createEvalWork(database, {
+    ...{ workerId: deps.newId(), analytics: analyticsStore },
+  });
+  return {
+    evals: createEvals(database, fairAnalytics),
+    async graderProblem(accountId, grader) {
+      if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
+      const key = String(accountId);
+      const graded = await intake.run(key, () => graders.grade(grader, null, key));
+      if (graded.kind === "judged") return undefined;
+      return graded.kind === "timeout"
+        ? "it takes too long to read"
+        : `can't be used: ${graded.reason}`;
+    },
+    evalRunner: createEvalRunner({ ...runDeps, work, graders }),
+  };
+}
+
+function manyGraders(): Fault {
+  return new Fault("rate_limit_exceeded", {
+    message:
+      `This account has ${gradersWaiting} evaluations whose graders wait to be read; try again when some are taken in.`,
+    retryAfterSeconds: 10,
+  });
+}

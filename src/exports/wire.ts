@@ -1,0 +1,68 @@
+import type { Clock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import type { FairReads } from "../database/fair_reads.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
+import { createAnalyticsReads } from "../records/store/analytics_store.ts";
+import type { ExportSource } from "./export_source.ts";
+import { createExports, type Exports } from "./exports.ts";
+import { type BucketSettings, createExportBucket } from "./store/export_bucket.ts";
+import { createExportChunks } from "./store/export_chunks.ts";
+import { createExportFiles } from "./store/export_files.ts";
+import { createExportJobs } from "./store/export_jobs.ts";
+import { createExportSource } from "./store/export_source.ts";
+
+export interface ExportOptions {
+  exportBucket: BucketSettings | undefined;
+  dataDir: string;
+  database: Database;
+  analyticsStore: AnalyticsStore;
+  /** Turns of reading interactions. */
+  reads: FairReads;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+}
+
+/** Exports of a process or of a command; whoever calls `tick` works on the jobs. */
+export function createExportService(
+  { exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId }: ExportOptions,
+): Exports {
+  // Where several processes share a database, each must be able to give a file.
+  const isShared = database.kind === "postgres";
+  return createExports({
+    jobs: createExportJobs(database),
+    source: fairSource(analyticsStore, reads, database),
+    stores: {
+      ...(isShared
+        ? { chunks: createExportChunks(database) }
+        : { files: createExportFiles(`${dataDir}/exports`) }),
+      ...(exportBucket ? { bucket: createExportBucket(exportBucket, clock.now) } : {}),
+    },
+    ownPlace: isShared ? "chunks" : "files",
+    log,
+    newId,
+    pause: (ms) => new Promise((resolve) => systemSetTimer(ms, resolve)),
+  });
+}
+
+/** What exports read, in bulk; `database` holds the evaluations. */
+function fairSource(
+  analytics: AnalyticsStore,
+  reads: FairReads,
+  database: Database,
+): ExportSource {
+  const { sharesMain } = analytics;
+  const of = (accountId: number) =>
+    createExportSource({
+      analytics: createAnalyticsReads(reads.inBulk(accountId)),
+      evals: sharesMain ? reads.inBulk(accountId) : database,
+      sharesMain,
+    });
+  return {
+    snapshot: createExportSource({ analytics, evals: database, sharesMain }).snapshot,
+    read: (query) => of(query.accountId).read(query),
+    count: (query) => of(query.accountId).count(query),
+  };
+}

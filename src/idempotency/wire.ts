@@ -1,0 +1,81 @@
+import type { Clock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import { refundCharge } from "../credit/store/refund_charge.ts";
+import type { Database } from "../database/database.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
+import { createIdempotency, type Duplicate, type Idempotency } from "./idempotency.ts";
+import { createReplays } from "./store/replays.ts";
+
+export interface IdempotencyServices {
+  idempotency: Idempotency;
+  /** Removes answers that are no longer kept. */
+  sweepReplays: () => Promise<void>;
+}
+
+export interface IdempotencyOptions {
+  database: Database;
+  analyticsStore: AnalyticsStore;
+  processId: string;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  pause: (ms: number) => Promise<void>;
+  flushRecords: FlushRecords;
+  /** Whether a call was erased while it was under way. */
+  isErased: (call: SelectableCall) => boolean;
+}
+
+const refundAttempts = 60;
+const refundPauseMs = 1000;
+
+export function createIdempotencyServices(options: IdempotencyOptions): IdempotencyServices {
+  const { database, processId, clock, log, newId, isErased } = options;
+  const store = createReplays(database, { processId });
+  return {
+    idempotency: createIdempotency({
+      store,
+      clock,
+      newId,
+      setTimer: systemSetTimer,
+      log,
+      isErased,
+      onDuplicate: (duplicate) => void refund(options, duplicate),
+    }),
+    sweepReplays: async () => void await store.sweep(),
+  };
+}
+
+/** Gives back what a call was charged whose request another call had answered already. */
+async function refund(
+  { database, analyticsStore, flushRecords, log, pause }: IdempotencyOptions,
+  { accountId, transactionId, claim, originalId }: Duplicate,
+): Promise<void> {
+  const note = `the same request was answered by ${originalId ?? "another call"}`;
+  const attempt = async () => {
+    await flushRecords({ timeoutMs: Infinity });
+    await refundCharge(database, { accountId, transactionId, claim, note }, analyticsStore);
+  };
+  try {
+    // Duplicates are found as the store comes back, when the call's own row may still wait for it.
+    for (let made = 1; made < refundAttempts; made++) {
+      if (await attempt().then(() => true, isTemporary)) return;
+      await pause(refundPauseMs);
+    }
+    await attempt();
+  } catch (thrown) {
+    log.error("a second charge could not be given back", {
+      transaction: transactionId,
+      reason: messageOf(thrown),
+    });
+  }
+}
+
+/** False when a later attempt may succeed; throws everything else. */
+function isTemporary(thrown: unknown): boolean {
+  if (thrown instanceof Fault && thrown.code === "store_unavailable") return false;
+  throw thrown;
+}

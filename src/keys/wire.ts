@@ -1,0 +1,32 @@
+// Apart from its user: only the composition root builds a subject with its store.
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { ApiKeyStore } from "./api_key.ts";
+import { createKeyCache, type KeyCache } from "./key_cache.ts";
+import { usableHashes } from "./store/api_keys.ts";
+import type { VendorKeyStore } from "./vendor_key.ts";
+import { createVendorKeyCache, type VendorKeyCache } from "./vendor_key_cache.ts";
+
+/** Service keys and stored vendor keys, in memory. */
+export interface KeyCaches {
+  keyCache: KeyCache;
+  storedKeys: VendorKeyCache;
+}
+
+export function createKeyCaches(
+  { database, apiKeys, vendorKeys, registry, clock, log }: {
+    database: Database;
+    apiKeys: ApiKeyStore;
+    vendorKeys: VendorKeyStore;
+    registry: Registry;
+    clock: Clock;
+    log: Log;
+  },
+): KeyCaches {
+  return {
+    keyCache: createKeyCache({ store: apiKeys, clock, usableHashes: () => usableHashes(database) }),
+    storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
+  };
+}

@@ -1,0 +1,109 @@
+import { type ByteGate, createByteGate } from "../base/byte_gate.ts";
+import { createGcHint } from "../base/gc_hint.ts";
+import { createHeavyWork } from "../base/heavy_work.ts";
+import { createValueGate } from "../base/value_gate.ts";
+import type { Config } from "./config.ts";
+import { Fault } from "../shared/fault.ts";
+import { type CountRequest, countTokens } from "../relay/count_tokens.ts";
+import { createImages, type ImagesRequest } from "../media/images.ts";
+import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import { createOpenStreams } from "../relay/open_streams.ts";
+import { createOperations, type Operations } from "../media/operations.ts";
+import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
+import type { Reply } from "../relay/reply.ts";
+import { createSpeech, type SpeechRequest } from "../media/speech.ts";
+import type { HeavyBodies } from "../http/read_json.ts";
+import { createPublicFetch } from "../vendors/public_fetch.ts";
+import type { Registry } from "../vendors/registry.ts";
+
+/** What reaches models. */
+export interface Calls {
+  relay: Relay;
+  /** Pictures, speech, transcripts and embeddings. */
+  operations: Operations;
+  /** Pictures of any vendor that draws. */
+  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  /** Speech of any vendor that speaks. */
+  speakText: (request: SpeechRequest) => Promise<Reply>;
+  /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
+  bodies: ByteGate;
+  /** Where bodies that hold much are worked on. */
+  heavy: HeavyBodies;
+  countTokens: (request: CountRequest) => Promise<Reply>;
+}
+
+export function createCalls(
+  config: Config,
+  deps:
+    & Omit<
+      RelayDeps,
+      | "kept"
+      | "newTransactionId"
+      | "payloadMaxBytes"
+      | "mediaInlineBytes"
+      | "publicFetch"
+      | "keepAliveMs"
+      | "streams"
+    >
+    & { storedResponses: StoredResponseCache; newId: () => string },
+): Calls {
+  const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
+  const publicFetch = createPublicFetch({
+    clock: deps.clock,
+    allowHosts: config.fetchAllowHosts,
+  });
+  const all = {
+    ...deps,
+    kept: deps.storedResponses,
+    newTransactionId: deps.newId,
+    payloadMaxBytes,
+    mediaInlineBytes,
+    keepAliveMs,
+    publicFetch,
+    streams: createOpenStreams({
+      perAccount: config.streamsPerAccountMax,
+      unreadMs: config.callerUnreadTimeoutMs,
+    }),
+  };
+  const operations = createOperations({ ...all, answers: gateOf(config) });
+  const { registry } = deps;
+  const vendorFetch = createPublicFetch({
+    clock: deps.clock,
+    allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
+  });
+  return {
+    relay: createRelay(all),
+    operations,
+    drawImages: (request) =>
+      createImages({ registry, operations, publicFetch, vendorFetch }, request),
+    speakText: (request) => createSpeech({ registry, operations }, request),
+    bodies: gateOf(config),
+    heavy: heavyBodies(),
+    countTokens: (request) => countTokens(all, request),
+  };
+}
+
+/** Where the vendors are; an operator may have one in a network of their own. */
+function hostsOf(registry: Registry): string[] {
+  return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
+}
+
+/** How often young garbage is looked for. */
+const gcHintEveryBytes = 6 * 1024 * 1024;
+
+/** Requests and answers have room apart: who holds the one may wait for the other. */
+function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
+  const gcHint = createGcHint(gcHintEveryBytes);
+  const released = (bytes: number) => gcHint.left(bytes);
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
+}
+
+/** Values of bodies that hold much, all together; somewhat more than one body may have. */
+const heavyValues = 1_500_000;
+
+function heavyBodies(): HeavyBodies {
+  return {
+    work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
+    room: createValueGate(heavyValues),
+  };
+}

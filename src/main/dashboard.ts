@@ -1,0 +1,159 @@
+import { scopesOf } from "../admin/deps.ts";
+import type { Secret } from "../base/secret.ts";
+import { createCreditHistory } from "../credit/store/credit_history.ts";
+import { createSpend } from "../credit/store/spend.ts";
+import type { DashboardDeps, VendorKeyTest } from "../dashboard/deps.ts";
+import type { InteractionDeps } from "../dashboard/pages/interactions/parts.ts";
+import type { RecordDeps } from "../dashboard/record_deps.ts";
+import { startEval } from "../evals/create_eval.ts";
+import { createKeyService } from "../keys/store/key_service.ts";
+import { createSessions } from "../people/store/sessions.ts";
+import { createSignIns } from "../people/store/sign_ins.ts";
+import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
+import { readTranscript } from "../records/transcript.ts";
+import { createFairAnalytics } from "../records/wire.ts";
+import { costLines } from "../repricing/cost_lines.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import { createFairUsage } from "../usage/wire.ts";
+import { readList } from "../vendors/catalogue.ts";
+import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
+import type { Services } from "./application.ts";
+import { firstModel } from "./greeting.ts";
+import { createPlaygroundDeps } from "./playground.ts";
+import type { Vendors } from "./vendors.ts";
+
+/** What the dashboard works on; people reach the service at `address`. */
+export function createDashboardDeps(services: Services, address: string): DashboardDeps {
+  const { config, database, clock, log, newId, stores, credit, records } = services;
+  const { keyCache, storedKeys } = services.keys;
+  const { registry, prices } = services.vendors;
+  const keys = createKeyService(database, services.analyticsStore);
+  return {
+    baseUrl: address,
+    signIn: config.oauth,
+    allowedDomains: config.oauth?.emailDomains ?? [],
+    signIns: createSignIns(database),
+    sessions: createSessions(database),
+    people: stores.people,
+    audit: stores.audit,
+    keys,
+    keysChanged: (ids) => keyCache.evict(ids),
+    scopes: scopesOf(registry),
+    exampleModel: () => firstModel({ registry, prices, clock }),
+    vendorKeys: stores.vendorKeys,
+    vendorKeysChanged: () => storedKeys.refresh(),
+    keyVendors: vendorsWithStoredKeys(registry).map(({ label, aliases, family }) => ({
+      label,
+      names: aliases,
+      kind: family.kind,
+    })),
+    storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
+    testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
+    interactions: createInteractionDeps(services),
+    overview: {
+      usage: createFairUsage(records.reads),
+      flushRecords: records.flushRecords,
+      credit: (accountId) => credit.reservations.show(accountId),
+      tokensLeft: (accountId) => tokensLeft(database, accountId),
+      spent: createSpend(database).read,
+      keys,
+    },
+    playground: createPlaygroundDeps(services),
+    clock,
+    newId,
+    log,
+    ...createRecordDeps(services),
+  };
+}
+
+/** What the pages on interactions work on. */
+function createInteractionDeps(services: Services): InteractionDeps {
+  const { dialects, records, stores, erasure, exports, archivePrices } = services;
+  const { registry } = services.vendors;
+  const dialectsByName: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
+    Object.entries(dialects),
+  );
+  return {
+    interactions: createFairAnalytics(records.reads),
+    flushRecords: records.flushRecords,
+    vendors: registry.all.map(({ label }) => label),
+    keyNames: async (accountId) =>
+      new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
+    readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),
+    async costLines(detail) {
+      const { priceVersion } = detail.summary;
+      if (priceVersion === null) return undefined;
+      let version = await stores.priceVersions.find(priceVersion);
+      if (!version) {
+        // A version that was learned just now may not be stored yet.
+        await archivePrices();
+        version = await stores.priceVersions.find(priceVersion);
+      }
+      return costLines(detail, version, registry);
+    },
+    mediaSigner: records.mediaSigner,
+    exports,
+    deletions: erasure.deletions,
+  };
+}
+
+/** What the pages of records work on. */
+function createRecordDeps(services: Services): RecordDeps {
+  const { config, database, analyticsStore, clock, log, newId } = services;
+  const { stores, records, credit } = services;
+  const { registry, catalogue, prices } = services.vendors;
+  const { evals, graderProblem, evalRunner } = services.evals;
+  const { flushRecords, recorder } = records;
+  const evalDeps = {
+    ...{ clock, log, newId, registry, catalogue, prices, recorder, evals, graderProblem },
+    storedKeys: services.keys.storedKeys,
+    wakeEvals: () => evalRunner.wake(),
+  };
+  return {
+    flushRecords,
+    cohorts: services.cohorts,
+    evals,
+    createEval: (caller, body, audit) =>
+      startEval(evalDeps, caller, body, JSON.stringify(body), audit),
+    principal: (keyId) => stores.apiKeys.findById(keyId),
+    knownModels: () =>
+      registry.all.filter((vendor) => vendor.apiKey).flatMap(({ label }) =>
+        prices.listed(label, clock.now()).map(({ model }) => `${label}/${model}`)
+      ),
+    exports: services.exports,
+    deletions: services.erasure.deletions,
+    retention: { payloadDays: config.retentionPayloadDays, usageDays: config.retentionUsageDays },
+    partitionsInUse: {
+      list: () => analyticsStore.partitionsInUse(),
+      oldestCall: (accountId) => analyticsStore.oldestCall(accountId),
+    },
+    operatorAccountId: async () => (await stores.accounts.first())?.id,
+    credit: async (accountId) => {
+      await flushRecords({ timeoutMs: Infinity });
+      return await credit.reservations.show(accountId);
+    },
+    creditHistory: createCreditHistory(database),
+    spend: createSpend(database),
+  };
+}
+
+/** Asks the vendor for its models with this key, which costs nothing. */
+async function testKey(
+  { registry, upstream }: Pick<Vendors, "registry" | "upstream">,
+  label: string,
+  key: Secret,
+): Promise<VendorKeyTest> {
+  const vendor = registry.find(label);
+  if (!vendor) return { kind: "unknown", reason: "there is no such vendor" };
+  try {
+    const models = await readList(upstream, { ...vendor, apiKey: key });
+    return { kind: "works", models: models.length };
+  } catch (thrown) {
+    const code = thrown instanceof Fault ? thrown.code : undefined;
+    if (code === "upstream_authentication_failed") return { kind: "refused" };
+    return {
+      kind: "unknown",
+      reason: code === undefined ? "no readable answer" : messageOf(thrown),
+    };
+  }
+}

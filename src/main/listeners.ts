@@ -1,0 +1,167 @@
+import { systemClock } from "../base/clock.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
+import { createErrorDialect } from "../http/error_dialect.ts";
+import type { FrontDoor } from "../http/front_door.ts";
+import { httpsAddress } from "../http/middleware/https.ts";
+import { isOwnHost, nameOf } from "../http/own_address.ts";
+import { pathOfTarget, refuseUnread } from "../http/refuse_unread.ts";
+import { securityHeaders } from "../http/respond.ts";
+import type { ConnectionListeners } from "../listener/connection_events.ts";
+import { connectionsByDescriptors } from "../listener/descriptors.ts";
+import { limitsOf } from "../listener/limits.ts";
+import {
+  checkTls,
+  type Handle,
+  isNamed,
+  type Listener,
+  type ListenOptions,
+  openListener,
+} from "../listener/open.ts";
+import { SharedParsersError } from "../listener/runtime_parsers.ts";
+import { messageOf } from "../shared/fault.ts";
+import { type Config, ConfigError, isLoopback } from "./config.ts";
+
+/** The ports of a server, as one. */
+export interface Listeners {
+  address: string;
+  /** From now on requests are answered; earlier ones have waited. */
+  open(handle: Handle, hearers: ConnectionListeners & { frontDoor: FrontDoor }): void;
+  drain(ms: number): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Takes the port, and the plain one beside it where there is TLS. */
+export async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
+  const opened = Promise.withResolvers<Handle>();
+  const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
+  const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
+  let frontDoor: FrontDoor | undefined;
+  const guard: ListenOptions["guard"] = (listener) => {
+    let guarded: typeof listener | undefined;
+    return (incoming, outgoing) => {
+      guarded ??= frontDoor?.guard(listener);
+      (guarded ?? listener)(incoming, outgoing);
+    };
+  };
+  const tls = readTls(config);
+  const main = await listenOn(
+    config,
+    "PORT",
+    { port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
+    async (request, ...more) => (await opened.promise)(request, ...more),
+  );
+  const listeners = [main];
+  const plainPort = config.tls?.httpPort;
+  if (plainPort !== undefined) {
+    const upgradeHere: Handle = (request) => upgrade(request, config, main.port, tls?.cert);
+    try {
+      listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort, ...few }, upgradeHere));
+    } catch (thrown) {
+      await main.abort();
+      throw thrown;
+    }
+  }
+  return {
+    address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
+    open(handle, { frontDoor: door, ...hearers }) {
+      for (const listener of listeners) listener.tell(hearers);
+      frontDoor = door;
+      opened.resolve(handle);
+    },
+    async drain(ms) {
+      await Promise.all(listeners.map((listener) => listener.drain(ms)));
+    },
+    async abort() {
+      await Promise.all(listeners.map((listener) => listener.abort()));
+    },
+  };
+}
+
+function readTls(config: Config): { cert: string; key: string } | undefined {
+  if (!config.tls) return undefined;
+  const { certFile, keyFile } = config.tls;
+  const tls = { cert: readPem("TLS_CERT_FILE", certFile), key: readPem("TLS_KEY_FILE", keyFile) };
+  try {
+    checkTls(tls);
+    return tls;
+  } catch (thrown) {
+    throw new ConfigError(
+      `TLS_CERT_FILE=${certFile} and TLS_KEY_FILE=${keyFile} are not valid (${
+        messageOf(thrown)
+      }): expected a certificate and its private key in PEM.`,
+    );
+  }
+}
+
+function readPem(variable: string, path: string): string {
+  const expected = "expected a file in PEM that this user can read";
+  try {
+    const text = Deno.readTextFileSync(path);
+    if (text.includes("-----BEGIN ")) return text;
+  } catch (thrown) {
+    throw new ConfigError(`${variable}=${path} is not valid (${messageOf(thrown)}): ${expected}.`);
+  }
+  throw new ConfigError(`${variable}=${path} is not valid: ${expected}.`);
+}
+
+/** In front of the vendors that the operator added, which are not known before the start. */
+const dialectOf = createErrorDialect(vendorFamilies);
+
+async function listenOn(
+  config: Config,
+  variable: string,
+  options: Pick<ListenOptions, "port" | "tls" | "guard" | "mostByDescriptors" | "onAlive">,
+  handle: Handle,
+): Promise<Listener> {
+  try {
+    const { host } = config;
+    const refuse: ListenOptions["refuse"] = (why, target) =>
+      refuseUnread(why, target === undefined ? "service" : dialectOf(pathOfTarget(target)));
+    const common = { host, refuse, limits: limitsOf(config), clock: systemClock };
+    return await openListener({ ...common, ...options }, handle);
+  } catch (thrown) {
+    if (thrown instanceof SharedParsersError) throw thrown;
+    throw new ConfigError(listenFailure(config, variable, options.port, thrown));
+  }
+}
+
+/** What the operator can do about a listener that can't be opened. */
+function listenFailure(config: Config, variable: string, port: number, thrown: unknown): string {
+  const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  const setting = `${variable}=${port}`;
+  if (code === "EADDRINUSE") {
+    return `${setting} is taken by another process: stop it, or set ${variable} to another port.`;
+  }
+  if (code === "EACCES") return `${setting} may not be opened by this user: use a port above 1023.`;
+  return `HOST=${config.host} is not valid (${
+    messageOf(thrown)
+  }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;
+}
+
+/**
+ * The plain listener beside HTTPS answers nothing but the way to it: to `BASE_URL`, else to the host
+ * that was asked, where that is ours: this machine, or a name of the certificate.
+ */
+function upgrade(
+  request: Request,
+  { baseUrl, host: boundTo }: Pick<Config, "baseUrl" | "host">,
+  port: number,
+  certificate = "",
+): Response {
+  const host = request.headers.get("host") ?? "";
+  if (baseUrl === undefined && !isOwnHost(host, boundTo) && !isNamed(certificate, nameOf(host))) {
+    const { status, headers, body } = refuseUnread("unknown_host");
+    return new Response(body, { status, headers });
+  }
+  return new Response(null, {
+    status: 308,
+    headers: { ...securityHeaders, location: httpsAddress(request.url, host, baseUrl, port) },
+  });
+}
+
+function shownHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::" || isLoopback(host)) {
+    return host === "::1" ? "[::1]" : "127.0.0.1";
+  }
+  return host.includes(":") ? `[${host}]` : host;
+}

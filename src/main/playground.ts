@@ -1,0 +1,64 @@
+import type { ModelGroup, PlaygroundDeps } from "../dashboard/pages/playground/page.tsx";
+import { createPlaygroundCalls } from "../playground/playground_calls.ts";
+import type { Services } from "./application.ts";
+import { withTimeout } from "../vendors/with_timeout.ts";
+import type { Clock } from "../base/clock.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Catalogue } from "../vendors/catalogue.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+
+/** Calls that people make in the dashboard, and the models that they can be made to. */
+export function createPlaygroundDeps(
+  { clock, newId, rateLimiter, dialects, calls, vendors, keys }: Services,
+): PlaygroundDeps {
+  const { relay } = calls;
+  const { registry, prices, catalogue } = vendors;
+  const modelDeps = { registry, prices, catalogue, clock, storedKeys: keys.storedKeys };
+  return {
+    ...createPlaygroundCalls({ clock, relay, rateLimiter, newId, dialect: dialects.chat }),
+    models: (accountId) => callableModels(modelDeps, accountId),
+  };
+}
+
+interface ModelDeps {
+  registry: Registry;
+  prices: Prices;
+  catalogue: Catalogue;
+  clock: Clock;
+  storedKeys: VendorKeyCache;
+}
+
+/** How long a page waits for a vendor that is asked for its models; then the price table says them. */
+const listMs = 400;
+
+async function callableModels(deps: ModelDeps, accountId: number): Promise<ModelGroup[]> {
+  const groups = await Promise.all(
+    deps.registry.all.map(async (vendor): Promise<ModelGroup> => {
+      const title = [vendor.label, ...vendor.aliases].join(" · ");
+      const stored = await deps.storedKeys.find(accountId, vendor.label);
+      if (!vendor.apiKey && !stored) return { title, models: [] };
+      const names = new Set(await listed(deps, vendor));
+      const models = [...names].filter((name) => isForWords(deps, vendor, name)).sort();
+      return { title, models: models.map((name) => `${vendor.label}/${name}`) };
+    }),
+  );
+  return groups.filter(({ models }) => models.length > 0);
+}
+
+async function listed({ catalogue, prices, clock }: ModelDeps, vendor: Vendor): Promise<string[]> {
+  const inTable = () => prices.listed(vendor.label, clock.now()).map(({ model }) => model);
+  if (!vendor.apiKey) return inTable();
+  const models = await withTimeout(catalogue, vendor, listMs);
+  return models?.map(({ id }) => id) ?? inTable();
+}
+
+/** Vendors list them among the others, some with prices like those of models that answer in words. */
+const otherModels = /embed|rerank|tts|transcribe|whisper/i;
+
+/** A model that answers in words has a price for them; pictures have others. */
+function isForWords({ prices, clock }: ModelDeps, { label }: Vendor, model: string): boolean {
+  if (otherModels.test(model)) return false;
+  const row = prices.find(label, model, clock.now());
+  return row?.rates.input !== undefined && row.rates.output !== undefined;
+}

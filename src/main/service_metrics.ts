@@ -1,0 +1,106 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import type { Config } from "./config.ts";
+import { createMetrics, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
+import type { Admission } from "../overload/admission.ts";
+import { loadMeasures } from "./load.ts";
+import type { Recorder } from "../records/recorder.ts";
+import type { Journal } from "../records/journal/journal.ts";
+import type { RecordServices } from "../records/wire.ts";
+import { type JournalStatus, readAside } from "../records/journal/status.ts";
+
+/** The service's metrics, with those that are read from its subjects when they are asked for. */
+export function createServiceMetrics(
+  { admission, records, exports, journal, clock, lines, gauges }: {
+    admission: Admission;
+    records: Pick<RecordServices, "recorder" | "storedBytes" | "tries">;
+    exports: { readonly running: number };
+    journal: Journal;
+    clock: Clock;
+    lines: Pick<LogLines, "dropped">;
+    /** Those of subjects that name their own. */
+    gauges: readonly Readonly<Record<string, ReadMeasure>>[];
+  },
+): Metrics {
+  const { recorder, storedBytes, tries } = records;
+  return createMetrics({
+    ...Object.assign({}, ...gauges) as Readonly<Record<string, ReadMeasure>>,
+    ...loadMeasures(admission),
+    gateway_exports_running: {
+      help: "Exports that this process is writing into files",
+      read: () => exports.running,
+    },
+    gateway_records_waiting: {
+      help: "Records of ended calls that the store has not taken yet",
+      read: () => recorder.waiting,
+    },
+    gateway_records_rejected_total: {
+      help: "Records that the store has refused; they are in DATA_DIR/journal/rejected.jsonl",
+      kind: "counter",
+      read: () => recorder.rejected,
+    },
+    gateway_payloads_cut_total: {
+      help:
+        "Records whose payloads were cut, since their account had stored as much as it may a day",
+      kind: "counter",
+      read: () => storedBytes.cut,
+    },
+    gateway_settling_failures_total: {
+      help: "Steps of settling a call that failed and were done in a plainer way; see the log",
+      kind: "counter",
+      read: () => tries.failed,
+    },
+    gateway_journal_bytes: {
+      help: "Size of the journal's files",
+      read: () => journal.bytes,
+    },
+    gateway_journal_oldest_seconds: {
+      help: "How long the oldest record has been waiting for the store; 0 when none waits",
+      read: () => {
+        const { oldest } = recorder;
+        return oldest ? Math.max(0, clock.now().getTime() - oldest.getTime()) / 1000 : 0;
+      },
+    },
+    gateway_log_lines_dropped_total: {
+      help: "Log lines that were not written because nobody read standard output",
+      kind: "counter",
+      read: () => lines.dropped ?? 0,
+    },
+    gateway_resident_bytes: {
+      help: "Resident memory of the process",
+      read: () => Deno.memoryUsage().rss,
+    },
+  });
+}
+
+/** Logs and counts what happens to the journal. */
+export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
+  journal.watch({
+    synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),
+    failing: (reason) =>
+      log.error("the disk does not take the journal: no call may begin", { reason }),
+    mended: () => log.info("the disk takes the journal again"),
+    lost: (records) => log.error("records that wait are damaged in the journal", { records }),
+    unreadable({ keptAs, bytes, isTorn }) {
+      const fields = { bytes, kept_as: `journal/${keptAs}` };
+      if (isTorn) log.warn("the last record of a journal file was not written whole", fields);
+      else log.error("a journal file is damaged: what could be read of it is stored", fields);
+    },
+  });
+}
+
+/** The state of a running server's journal. */
+export async function journalStatusOf(
+  { config, journal, recorder }: { config: Config; journal: Journal; recorder: Recorder },
+): Promise<JournalStatus> {
+  return {
+    running: true,
+    bytes: journal.bytes,
+    segments: journal.segments,
+    waiting: recorder.waiting,
+    oldest: recorder.oldest ?? null,
+    sync: config.journalSync,
+    maxBytes: config.journalMaxBytes,
+    ...await readAside(`${config.dataDir}/journal`),
+  };
+}

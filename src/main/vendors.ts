@@ -1,0 +1,84 @@
+import type { PriceCommands } from "../admin/price_commands_deps.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { bundledPrices, createPrices, type Prices } from "../pricing/table/prices.ts";
+import { parsePricesFile } from "../pricing/table/prices_file.ts";
+import { messageOf } from "../shared/fault.ts";
+import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
+import { createLearnedEndpoints, type LearnedEndpoints } from "../vendors/learned_endpoints.ts";
+import { createRegistry, type Registry } from "../vendors/registry.ts";
+import { createUpstream, type Upstream } from "../vendors/upstream.ts";
+import { parseVendorsFile } from "../vendors/vendors_file.ts";
+import { type Config, ConfigError } from "./config.ts";
+
+/** The vendors, their prices and the connections to them. */
+export interface Vendors {
+  registry: Registry;
+  prices: Prices;
+  upstream: Upstream;
+  /** The vendors' lists of models. */
+  catalogue: Catalogue;
+  learned: LearnedEndpoints;
+}
+
+/** The relay caps whole answers; the client itself accepts this much. */
+const maxAnswerBytes = 512 * 1024 * 1024;
+
+/** Throws `ConfigError`. */
+export function createVendors(config: Config, clock: Clock): Vendors {
+  const registry = createConfiguredRegistry(config);
+  const prices = createConfiguredPrices(config, registry);
+  const upstream = createUpstream({
+    clock,
+    timeouts: {
+      connectMs: config.connectTimeoutMs,
+      firstByteMs: config.firstByteTimeoutMs,
+      idleMs: config.idleTimeoutMs,
+    },
+    maxAnswerBytes,
+    maxConnectionsPerHost: config.callsInFlightMax,
+  });
+  const catalogue = createCatalogue({ clock, upstream, prices });
+  return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints() };
+}
+
+/** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
+export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {
+  const { registry, prices, catalogue, upstream } = createVendors(config, systemClock);
+  return { registry, prices, catalogue, close: () => upstream.close() };
+}
+
+/** The vendors as the environment and `VENDORS_FILE` say. Throws `ConfigError`. */
+export function createConfiguredRegistry(config: Config): Registry {
+  const path = config.vendorsFile;
+  if (path === undefined) return createRegistry(config.vendors, []);
+  try {
+    const custom = parseVendorsFile(Deno.readTextFileSync(path), config.secretFrom);
+    return createRegistry(config.vendors, custom);
+  } catch (thrown) {
+    throw new ConfigError(`VENDORS_FILE=${path} is not valid: ${firstLine(thrown)}`);
+  }
+}
+
+function createConfiguredPrices(config: Config, registry: Registry): Prices {
+  const path = config.pricesFile;
+  try {
+    const overrides = path === undefined ? [] : parsePricesFile(Deno.readTextFileSync(path));
+    return createPrices({
+      bundled: bundledPrices(),
+      overrides,
+      familyOf: (name) => {
+        const vendor = registry.find(name);
+        return vendor && {
+          label: vendor.label,
+          ...(vendor.sharesWith === vendor.label ? {} : { priceLabel: vendor.sharesWith }),
+        };
+      },
+    });
+  } catch (thrown) {
+    throw new ConfigError(`PRICES_FILE=${path} is not valid: ${firstLine(thrown)}`);
+  }
+}
+
+function firstLine(thrown: unknown): string {
+  return messageOf(thrown).split("\n")[0]!;
+}

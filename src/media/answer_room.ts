@@ -1,0 +1,121 @@
+import type { ByteGate } from "../base/byte_gate.ts";
+import type { MemoryPermit } from "../base/byte_room.ts";
+import { joinBytes } from "../base/bytes.ts";
+import type { CallContext } from "../relay/call_context.ts";
+import type { Reply } from "../relay/reply.ts";
+import { Fault } from "../shared/fault.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
+
+/** A larger answer is refused. */
+const maxAnswerBytes = 96 * 1024 * 1024;
+/** Of a whole reply, as it goes out. */
+const pieceBytes = 64 * 1024;
+
+/** The memory that one call's answers take up, until its caller has them. */
+export class AnswerRoom {
+  readonly #gate: ByteGate;
+  readonly #caller: CallContext;
+  /** One for all answers: a call must not wait for room that it holds itself. */
+  #permit: MemoryPermit | undefined;
+  #isReplys = false;
+  #bytes = 0;
+
+  constructor(gate: ByteGate, caller: CallContext) {
+    this.#gate = gate;
+    this.#caller = caller;
+  }
+
+  /** What has been read so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * A vendor's whole body. Each piece takes room: while there is none the rest waits, unread, with
+   * the vendor and in the network.
+   */
+  async read(answer: UpstreamAnswer): Promise<Uint8Array> {
+    const permit = this.#enter(answer);
+    try {
+      await permit.ready();
+    } catch (thrown) {
+      answer.body.destroy();
+      throw thrown;
+    }
+    return await this.#readPieces(answer, permit);
+  }
+
+  /**
+   * The reply, which from now on has the room, and gives it back once its caller has read it or has
+   * left. It goes out in pieces, no faster than they are read.
+   */
+  handOver(body: string | Uint8Array, headers: Record<string, string>): Pick<Reply, "headers"> & {
+    body: Exclude<Reply["body"], null>;
+  } {
+    const permit = this.#permit;
+    permit?.complete();
+    if (!permit || permit.isEmpty) return { body, headers };
+    this.#isReplys = true;
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    return {
+      headers: { ...headers, "content-length": String(bytes.length) },
+      body: backpressured(bytes, () => permit.release()),
+    };
+  }
+
+  /** The call needs no more room than its reply has. */
+  leave(): void {
+    if (!this.#isReplys) this.#permit?.release();
+  }
+
+  #enter({ headers }: UpstreamAnswer): MemoryPermit {
+    const { principal: { account, key }, signal } = this.#caller;
+    const announced = Number(headers["content-length"] ?? "");
+    return this.#permit ??= this.#gate.open({
+      key: String(account.id),
+      bytes: announced > 0 ? announced : undefined,
+      signal: key.onDisconnect === "cancel" ? signal : undefined,
+    });
+  }
+
+  #readPieces({ body }: UpstreamAnswer, permit: MemoryPermit): Promise<Uint8Array> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    body.onData({
+      data: (piece) => {
+        length += piece.length;
+        this.#bytes += piece.length;
+        pieces.push(piece);
+        if (length > maxAnswerBytes) {
+          const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;
+          throw new Fault("upstream_invalid_response", { note });
+        }
+        const waiting = permit.take(piece.length);
+        if (!waiting) return;
+        body.pause();
+        waiting.then(() => body.resume(), (thrown) => {
+          body.destroy();
+          reject(thrown);
+        });
+      },
+      end: () => resolve(joinBytes(pieces)),
+      error: reject,
+    });
+    return promise;
+  }
+}
+
+function backpressured(bytes: Uint8Array, release: () => void): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      controller.enqueue(bytes.subarray(at, at += pieceBytes));
+      if (at < bytes.length) return;
+      // With all announced bytes out nobody asks for the end any more.
+      controller.close();
+      release();
+    },
+    cancel: release,
+  }, { highWaterMark: 0 });
+}

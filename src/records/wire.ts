@@ -1,0 +1,105 @@
+import type { Clock } from "../base/clock.ts";
+import { createGcHint } from "../base/gc_hint.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import { createFairReads, type FairReads } from "../database/fair_reads.ts";
+import type { MasterKeySource } from "../keys/store/master_key.ts";
+import type { AnalyticsReads, AnalyticsStore } from "./analytics_store.ts";
+import type { RecordedForm } from "../relay/call_facts.ts";
+import { Tries } from "../relay/settling_steps.ts";
+import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
+import type { InteractionStore } from "../shared/interaction.ts";
+import type { MediaStore } from "../shared/media.ts";
+import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
+import type { Journal } from "./journal/journal.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
+import { createAnalyticsReads } from "./store/analytics_store.ts";
+import { createMedia } from "./store/media.ts";
+import { createRecords } from "./store/records.ts";
+import { StoredBytes } from "./stored_bytes.ts";
+
+/** How calls are recorded, and how their records are read. */
+export interface RecordServices {
+  interactions: InteractionStore;
+  recorder: Recorder;
+  flushRecords: FlushRecords;
+  storedBytes: StoredBytes;
+  /** How calls are settled, step by step. */
+  tries: Tries;
+  /** Turns of reading records: no account makes the others wait. */
+  reads: FairReads;
+  media: MediaStore;
+  mediaSigner: MediaSigner;
+}
+
+export interface RecordOptions {
+  database: Database;
+  /** Where interactions stand; `database` unless it is configured. */
+  analytics: Database;
+  analyticsStore: AnalyticsStore;
+  journal: Journal;
+  masterKey: MasterKeySource;
+  /** Everything that records are written in. */
+  recordedForms: readonly RecordedForm[];
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  storedBytesPerDay: number;
+  clock: Clock;
+  log: Log;
+  pause: (ms: number) => Promise<void>;
+}
+
+/** How often young garbage is looked for while payloads are written. */
+const gcHintEveryBytes = 8 * 1024 * 1024;
+
+export function createRecordServices(options: RecordOptions): RecordServices {
+  const { database, analytics, journal, masterKey, clock, log, pause } = options;
+  const interactions = createRecords(database, options.analyticsStore);
+  const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
+  const tries = new Tries({ log });
+  const recorder = createRecorder({
+    store: storePayloads(
+      interactions,
+      payloadRulesOf(options, options.recordedForms),
+      { garbage: createGcHint(gcHintEveryBytes), room: storedBytes, tries },
+    ),
+    log,
+    pause,
+    stored: (ids) => journal.stored(ids),
+    spillSpace: journal,
+    reject: (interaction, reason) => journal.reject(interaction, reason),
+  });
+  return {
+    interactions,
+    recorder,
+    flushRecords: createFlushRecords({ recorder }),
+    storedBytes,
+    tries,
+    reads: createFairReads(analytics),
+    media: createMedia(analytics),
+    mediaSigner: createMediaSigner({
+      mac: (text) => masterKey.current().signAddress(text),
+      now: clock.now,
+    }),
+  };
+}
+
+/** Reads of interactions that accounts choose. */
+export type FairAnalytics = Pick<
+  AnalyticsReads,
+  "page" | "find" | "sample" | "cohortSums" | "cohortNames" | "cohortCosts"
+>;
+
+/** Interactions, read in the turns of their account. */
+export function createFairAnalytics(reads: FairReads): FairAnalytics {
+  const of = (accountId: number) => createAnalyticsReads(reads.of(accountId));
+  return {
+    page: (query) => of(query.accountId).page(query),
+    find: (accountId, ...asked) => of(accountId).find(accountId, ...asked),
+    sample: (query) => of(query.accountId).sample(query),
+    cohortSums: (accountId, ...asked) => of(accountId).cohortSums(accountId, ...asked),
+    cohortNames: (accountId, ...asked) => of(accountId).cohortNames(accountId, ...asked),
+    cohortCosts: (accountId, ...asked) => of(accountId).cohortCosts(accountId, ...asked),
+  };
+}

@@ -1,0 +1,107 @@
+import type { Log } from "../base/log.ts";
+import type { Secret } from "../base/secret.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { Mode } from "../shared/interaction.ts";
+import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
+import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+import { VendorAccess } from "./ask_vendor.ts";
+import type { CallContext } from "./call_context.ts";
+
+export interface AccessDeps {
+  registry: Registry;
+  storedKeys: Pick<VendorKeyCache, "find">;
+}
+
+/**
+ * Lets a caller at a model, with the vendor key that the call goes with. Throws `permission_denied`,
+ * and the fault of a vendor that no key is known for.
+ */
+export async function accessVendor(
+  { registry, storedKeys }: AccessDeps,
+  caller: CallContext,
+  target: ResolvedModel,
+): Promise<VendorAccess> {
+  permitModel(caller.principal.key, target, registry);
+  const { key, mode } = await resolveVendorKey(target.vendor, caller, storedKeys);
+  return new VendorAccess({ caller, target, key, mode });
+}
+
+/** The key that came with the request, then the account's stored key, then the service's own. */
+export async function resolveVendorKey(
+  vendor: Vendor,
+  caller: Pick<CallContext, "vendorKey" | "principal">,
+  storedKeys: Pick<VendorKeyCache, "find">,
+): Promise<{ key: Secret; mode: Mode }> {
+  if (caller.vendorKey) return { key: caller.vendorKey, mode: "dual_key" };
+  const stored = await storedKeys.find(caller.principal.account.id, vendor.label);
+  if (stored) return { key: stored, mode: "stored_key" };
+  if (vendor.apiKey) return { key: vendor.apiKey, mode: "managed" };
+  throw notConfigured(vendor);
+}
+
+/** `permitModel` for a model as a call names it; nothing is looked up for a key without a list. */
+export function permitNamed(
+  registry: Registry,
+  { principal: { key } }: Pick<CallContext, "principal">,
+  vendor: Vendor | undefined,
+  model: string,
+): void {
+  if (key.models.length > 0) permitModel(key, resolveTarget(registry, vendor, model), registry);
+}
+
+/** Throws `permission_denied` for a model outside of the key's list. */
+export function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
+  if (key.models.length === 0) return;
+  const allowed = key.models.some((name) => {
+    try {
+      return resolveUnified(registry, name).id === target.id;
+    } catch {
+      return false;
+    }
+  });
+  if (allowed) return;
+  throw new Fault("permission_denied", {
+    param: "model",
+    message: `model: this API key may not call '${target.id.slice(0, 100)}'.`,
+  });
+}
+
+export interface PriceDeps {
+  prices: Prices;
+  catalogue: Catalogue;
+  log: Log;
+}
+
+/** In managed mode a model without a price is refused: nobody would know what to charge. */
+export async function requirePrice(
+  deps: PriceDeps,
+  target: ResolvedModel,
+  at: Date,
+): Promise<PriceRow> {
+  const find = () => deps.prices.find(target.vendor.label, target.model, at);
+  const priced = find();
+  if (priced && !priced.fallback) return priced;
+  if (target.vendor.listedPrices) {
+    const reading = deps.catalogue.models(target.vendor).catch((thrown) => {
+      deps.log.warn("a vendor's price list could not be read", {
+        vendor: target.vendor.label,
+        reason: messageOf(thrown),
+      });
+    });
+    // With a fallback price at hand the call need not wait for the list.
+    if (!priced) await reading;
+  }
+  const found = find();
+  if (found) return found;
+  throw new Fault("model_not_found", {
+    param: "model",
+    message: `model: no price is known for '${
+      target.id.slice(0, 100)
+    }', so the service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
+  });
+}

@@ -1,0 +1,64 @@
+import type { Log } from "../base/log.ts";
+import { messageOf } from "./fault.ts";
+
+/** Work that the service does by the clock, with no caller waiting for it. */
+export interface BackgroundJob {
+  /** In the log and in metrics. */
+  readonly name: string;
+  /** From the end of one run to the start of the next: a job never runs twice at once. */
+  readonly everyMs: number;
+  /** From the start of the service to the first run; `everyMs` when absent. */
+  readonly firstMs?: number;
+  readonly run: () => Promise<void>;
+}
+
+export interface JobRunner {
+  start(): void;
+  /** Starts no more runs; those under way end by themselves. */
+  stop(): void;
+}
+
+export interface JobRunnerDeps {
+  log: Pick<Log, "warn">;
+  /** Called after each run. */
+  onRun?: (job: string, outcome: "done" | "failed") => void;
+}
+
+/** Runs all jobs of a table. A job that fails runs again at its next time. */
+export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerDeps): JobRunner {
+  let stops: (() => void)[] = [];
+  return {
+    start() {
+      if (stops.length === 0) stops = jobs.map((job) => repeat(job, deps));
+    },
+    stop() {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+function repeat(
+  { name, everyMs, firstMs = everyMs, run }: BackgroundJob,
+  { log, onRun = () => {} }: JobRunnerDeps,
+): () => void {
+  let isStopped = false;
+  let isFailing = false;
+  let timer: ReturnType<typeof setTimeout>;
+  const runOnce = async () => {
+    try {
+      await run();
+      isFailing = false;
+    } catch (thrown) {
+      // Logged once per outage: a database that is away for an hour is one event, not thousands.
+      if (!isFailing) log.warn("a background job fails", { job: name, reason: messageOf(thrown) });
+      isFailing = true;
+    }
+    onRun(name, isFailing ? "failed" : "done");
+    if (!isStopped) timer = setTimeout(runOnce, everyMs);
+  };
+  timer = setTimeout(runOnce, firstMs);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,188 @@
+import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
+import { SseSplitter } from "../../src/base/sse.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import type { AnswerContext, DialectQuirks, Reversal } from "../../src/dialects/kernel/dialect.ts";
+import { dialects } from "../../src/dialects/text/mod.ts";
+import type { CallPlan, Forwarded } from "../../src/relay/plan/call_plan.ts";
+import { Meter } from "../../src/relay/meter.ts";
+import { translate } from "../../src/relay/plan/translation.ts";
+import type { ResolvedModel } from "../../src/vendors/model_name.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { canonicalRequest } from "../support/canonical_request.ts";
+import { checkChatStream } from "../support/grammar/chat.ts";
+import { checkGenerateStream } from "../support/grammar/generate.ts";
+import { checkMessagesStream } from "../support/grammar/messages.ts";
+import { checkResponsesStream } from "../support/grammar/responses.ts";
+import type { Said } from "../support/grammar/said.ts";
+
+/** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
+
+export { dialects };
+
+export type Name = DialectName;
+
+export const names: readonly Name[] = dialectNames;
+
+export const noUndo: Reversal = {
+  toolNames: {},
+  customTools: [],
+  jsonTool: undefined,
+  jsonUnwrap: undefined,
+  stripFence: false,
+};
+
+export interface Passage {
+  vendor: Name;
+  caller: Name;
+  quirks?: DialectQuirks;
+  /** Whether the caller asked for usage in its stream; and for one JSON array. */
+  showUsage?: boolean;
+  jsonArray?: boolean;
+  reversal?: Reversal;
+}
+
+/** How a vendor's bytes ended: in order, or with the connection. */
+export type Close = "clean" | "broken";
+
+export interface Relayed {
+  /** What the caller received. */
+  text: string;
+  ending: "finished" | "failed";
+  /** The vendor's answer after undoing, as the record folds it. */
+  answer: CanonicalAnswer;
+}
+
+/** Sends a vendor's stream through the real plan of a translated call, with the real meter. */
+export function relayStream(
+  passage: Passage,
+  pieces: readonly Uint8Array[],
+  close: Close = "clean",
+): Relayed {
+  const stream = planOf(passage).stream();
+  const decoder = dialects[passage.vendor].createStreamDecoder(passage.quirks ?? {});
+  const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
+  const meter = new Meter(maxAnswerChars, () => 0);
+  const decode = new TextDecoder();
+  let text = "";
+  let terminated = false;
+  const take = ({ events, bytes }: Forwarded) => {
+    meter.listen(events);
+    if (bytes) text += decode.decode(bytes);
+  };
+  const over = (ending: Relayed["ending"]): Relayed => ({ text, ending, answer: meter.answer() });
+  const failed = (code: ErrorCode) => {
+    text += decode.decode(stream.fail(new Fault(code)));
+    return over("failed");
+  };
+  const incoming = pieces.flatMap((piece) => splitter.push(piece));
+  for (const event of [...incoming, ...(close === "clean" ? splitter.end() : [])]) {
+    const decoded = decoder.decode(event);
+    if (decoded.events.some(({ type }) => type === "error")) return failed("upstream_error");
+    take(stream.forward(event, decoded));
+    terminated ||= decoded.terminal;
+  }
+  const rest = decoder.end();
+  if (!rest.complete || (close === "broken" && !terminated)) {
+    return failed("upstream_stream_truncated");
+  }
+  take(stream.end(rest.events));
+  return over("finished");
+}
+
+/** No answer of these tests has as many. */
+const maxAnswerChars = 1 << 26;
+
+/** A whole answer's events as its caller gets them; those of a failed one as they were read. */
+export function readWhole(passage: Passage, json: unknown): readonly CanonicalEvent[] {
+  const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
+  if (events.some(({ type }) => type === "error")) return events;
+  const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
+  return planOf(passage).whole(answer).events;
+}
+
+/** A folded answer as its caller gets it, and as the record keeps it. */
+export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
+  return planOf(passage).encodeFolded(answer);
+}
+
+/** The plan of a call whose request was emulated as `reversal` says. */
+function planOf(passage: Passage): CallPlan {
+  const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false } = passage;
+  // Nothing else of a vendor's row is asked for here.
+  const vendor = { quirks } as ResolvedModel["vendor"];
+  return translate({
+    transactionId: "a-call",
+    dialect: dialects[passage.caller],
+    upstream: dialects[passage.vendor],
+    request: {},
+    body: {},
+    target: { vendor, model, id: `vendor/${model}` },
+    shownModel: undefined,
+    encoded: { losses: [], reversal },
+    requestText: "{}",
+    hosted: { tools: [], state: [] },
+    inputTokens,
+    mode: "default",
+    showUsage,
+    jsonArray,
+    keepAliveMs: 0,
+    created,
+    now: () => created + 1,
+  });
+}
+
+const model = "model-of-ours";
+const inputTokens = 7;
+const created = 1_700_000_000;
+
+/** Reads a stream with a dialect's own decoder. */
+export function decodeStream(
+  dialect: Name,
+  pieces: readonly Uint8Array[],
+  quirks: DialectQuirks = {},
+): { events: CanonicalEvent[]; complete: boolean } {
+  const decoder = dialects[dialect].createStreamDecoder(quirks);
+  const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
+  const incoming = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.end()];
+  const events = incoming.flatMap((event) => decoder.decode(event).events);
+  const rest = decoder.end();
+  return { events: [...events, ...rest.events], complete: rest.complete };
+}
+
+/** The grammar of the caller's stream. */
+export function checkStream(passage: Passage, text: string): Said {
+  switch (passage.caller) {
+    case "chat":
+      return checkChatStream(text, { usage: passage.showUsage !== false });
+    case "responses":
+      return checkResponsesStream(text);
+    case "messages":
+      return checkMessagesStream(text);
+    case "generate":
+      return checkGenerateStream(text, passage.jsonArray ? "array" : "sse");
+  }
+}
+
+export function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+export function contextOf(passage: Passage): AnswerContext {
+  const counts = new Map<string, number>();
+  return {
+    id: (prefix) => {
+      const count = (counts.get(prefix) ?? 0) + 1;
+      counts.set(prefix, count);
+      return `${prefix}${String(count).padStart(8, "0")}`;
+    },
+    created,
+    model,
+    request: canonicalRequest({}),
+    body: {},
+    showUsage: passage.showUsage !== false,
+    inputTokens,
+    now: () => created + 1,
+    ...(passage.jsonArray ? { jsonArray: true } : {}),
+  };
+}

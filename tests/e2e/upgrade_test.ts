@@ -1,0 +1,176 @@
+/** Upgrades as operators do them: programs of two neighbouring versions on one database. */
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { eachSite, postgresSite } from "../support/money.ts";
+import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+
+const root = new URL("../../", import.meta.url);
+const pathOf = (url: URL) => decodeURIComponent(url.pathname);
+
+/** A version after this one: a copy of the program with more migrations. Gives its folder. */
+async function laterVersion(folder: string, more: Readonly<Record<string, string>>): Promise<void> {
+  const parts = ["src", "contracts", "openapi", "migrations", "main.ts", "deno.json", "deno.lock"];
+  const { success } = await new Deno.Command("cp", {
+    args: ["-r", ...parts.map((part) => pathOf(new URL(part, root))), folder],
+  }).output();
+  assert.ok(success);
+  for (const [name, sql] of Object.entries(more)) {
+    await Deno.writeTextFile(`${folder}/migrations/${name}`, sql);
+  }
+}
+
+const next = {
+  "0002_shop.sql": "-- phase: expand\nalter table interactions add column shop text;\n",
+  "0003_calls_by_shop.sql": `-- phase: expand
+-- transaction: none
+create index concurrently interactions_by_shop on interactions (account_id, shop, created_at)
+  where shop is not null;
+`,
+  "0004_shops.sql": `-- phase: backfill
+with batch as (
+  select transaction_id, created_at from interactions
+  where (created_at, transaction_id) > (coalesce(nullif(split_part($1, ' ', 1), ''), '-infinity')::timestamptz,
+    split_part($1, ' ', 2))
+  order by created_at, transaction_id limit $2::bigint
+), changed as (
+  update interactions i set shop = coalesce(app, 'none') from batch b
+  where i.transaction_id = b.transaction_id and i.created_at = b.created_at and i.shop is null
+)
+select (select to_json(created_at) #>> '{}' || ' ' || transaction_id from batch
+    order by created_at desc, transaction_id desc limit 1) as position,
+  (select count(*) from batch) as rows;
+`,
+};
+
+const afterNext = {
+  ...next,
+  "0005_shop_for_app.sql": `-- phase: contract
+-- works with: 0004
+drop index interactions_by_shop;
+`,
+};
+
+/** The account's rate is not what is tried here. */
+const plenty = `update accounts set requests_per_minute = 60000, burst = 60000,
+  changed_at = clock_timestamp(); update rate_buckets set fill = true, version = version + 1`;
+
+/** Calls without a pause, until told; throws where one fails. */
+function load(service: ServiceProcess, key: string): { stop(atLeast?: number): Promise<number> } {
+  let stopped = false;
+  let calls = 0;
+  const one = async () => {
+    while (!stopped) {
+      const answer = await fetch(`${service.baseUrl}/openai/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] }),
+      });
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text);
+      calls++;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const running = Promise.all([one(), one(), one()]);
+  running.catch(() => {});
+  return {
+    async stop(atLeast = 5) {
+      while (calls < atLeast) await Promise.race([running, wait(50)]);
+      stopped = true;
+      await running;
+      return calls;
+    },
+  };
+}
+
+postgresSite(
+  "two neighbouring versions work side by side while the later one migrates, under load",
+  async (site) => {
+    const simulators = await startSimulators();
+    const folder = await Deno.makeTempDir({ prefix: "versions-" });
+    try {
+      const later = `${folder}/later`;
+      const latest = `${folder}/latest`;
+      for (const each of [later, latest]) await Deno.mkdir(each);
+      await laterVersion(later, next);
+      await laterVersion(latest, afterNext);
+      const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
+      const more = {
+        ...{ VENDOR_B_BASE_URL: baseUrl, VENDOR_B_API_KEY: apiKey, STARTING_CREDIT_USD: "1000" },
+      };
+      const old = await startService({ env: { ...site.env, ...more } });
+      const key = old.firstKey;
+      await site.look((database) => database.query(plenty));
+      await wait(1500);
+      const oldLoad = load(old, key);
+      await wait(1000);
+
+      const secondEnv = site.another();
+      const start = (at: string, env: Readonly<Record<string, string>>) =>
+        startService({ script: `${at}/main.ts`, env: { ...env, ...more }, timeoutMs: 120_000 });
+      const newer = await start(later, secondEnv);
+      assert.match(newer.output(), /migrating the database step=4 name=shops/);
+      const newerLoad = load(newer, key);
+      await newer.printed(/a backfill has ended/, 60_000);
+
+      // The old version is started again on the schema of the newer one.
+      const thirdEnv = site.another();
+      const restarted = await startService({ env: { ...thirdEnv, ...more } });
+      const restartedLoad = load(restarted, key);
+      const counts = await Promise.all([oldLoad.stop(), newerLoad.stop(), restartedLoad.stop()]);
+      for (const one of [old, restarted]) assert.equal(await one.stop(), 0);
+
+      // The contract step is applied beside the version before it, which goes on. Before, it fills
+      // in what the old version wrote behind the backfill.
+      await wait(2000);
+      const before = new Date();
+      const lastLoad = load(newer, key);
+      const last = await start(latest, site.another());
+      await lastLoad.stop();
+      const [left] = await site.look((database) =>
+        database.query(
+          `select count(*) filter (where shop is null) as unfilled, count(*) as calls
+           from interactions where created_at < $1`,
+          [before],
+        )
+      );
+      assert.deepEqual([Number(left!.unfilled), Number(left!.calls)], [
+        0,
+        counts.reduce((sum, count) => sum + count, 0),
+      ]);
+      for (const one of [newer, last]) assert.equal(await one.stop(), 0);
+      const refused = await runProgram({ env: { ...thirdEnv, PORT: "0" } });
+      assert.equal(refused.code, 1);
+      assert.match(
+        refused.stderr,
+        /^error: The database was changed by a newer version.*\(step 5 shop_for_app\).*\n$/,
+      );
+    } finally {
+      await simulators.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+);
+
+eachSite(
+  "a database of before the first release is refused at the start in one line",
+  async (site) => {
+    const { DATABASE_URL: url, DATA_DIR: dataDir } = site.env;
+    const database = url === undefined
+      ? await openEmbedded(`${dataDir}/database`)
+      : await openPostgres(url);
+    const made = new URL("tests/support/before_release.sql", root);
+    await database.query(await Deno.readTextFile(made));
+    await database.close();
+    const { code, stdout, stderr } = await runProgram({ env: { ...site.env, PORT: "0" } });
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: The database was made by .* before the first release.*\n$/);
+    assert.doesNotMatch(stdout, /dmt_/);
+  },
+);
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,59 @@
+/** How long the tests of one file took, together. */
+export interface FileTime {
+  readonly file: string;
+  readonly seconds: number;
+}
+
+/**
+ * The slowest files of a run, by what `deno test` prints: its report names the file in which a test
+ * was registered, which may be a helper's. Both forms of its output are read, that of several files
+ * at a time (`./a_test.ts => name ... ok (5ms)`) and that of one (`running 2 tests from
+ * ./a_test.ts`, then `name ... ok (5ms)`). What a file imports takes time that nobody prints.
+ */
+export function slowestFiles(output: string, most: number): FileTime[] {
+  const times = new Map<string, Map<string, number>>();
+  let running = "";
+  for (const line of output.split("\n")) {
+    running = /^running \d+ tests? from (?:\.\/)?(\S+)$/.exec(line)?.[1] ?? running;
+    // Steps of the second form are indented.
+    const ended =
+      /^(?! )(?:(?:\.\/)?(\S+_test\.tsx?) => )?(.+) \.\.\. (?:ok|FAILED) .*\(([\dhms]+)\)$/
+        .exec(line);
+    const file = ended?.[1] ?? running;
+    if (!ended || file === "") continue;
+    const tests = times.get(file) ?? new Map<string, number>();
+    tests.set(ended[2]!, secondsOf(ended[3]!));
+    times.set(file, tests);
+  }
+  return [...times].map(([file, tests]) => ({ file, seconds: sum(withoutSteps(tests)) }))
+    .sort((a, b) => b.seconds - a.seconds || (a.file < b.file ? -1 : 1)).slice(0, most);
+}
+
+/** One line each, for people and for the table of `files.ts`. */
+export function slowestLines(files: readonly FileTime[]): string {
+  return files.map(({ file, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${file}`)
+    .join("\n");
+}
+
+/** A step is named by its test: `test ... step`; its time is in the test's. */
+function withoutSteps(tests: ReadonlyMap<string, number>): number[] {
+  const isStep = (name: string) => {
+    for (let at = name.indexOf(" ... "); at >= 0; at = name.indexOf(" ... ", at + 1)) {
+      if (tests.has(name.slice(0, at))) return true;
+    }
+    return false;
+  };
+  return [...tests].filter(([name]) => !isStep(name)).map(([, seconds]) => seconds);
+}
+
+/** `Deno` writes `480ms`, `12s`, `1m5s` and `1h2m3s`. */
+function secondsOf(text: string): number {
+  const unit: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
+  return sum(
+    [...text.matchAll(/(\d+)(ms|[hms])/g)].map(([, count, of]) => Number(count) * unit[of!]!),
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}

@@ -1,0 +1,66 @@
+import { tmpdir } from "node:os";
+import { sha256Hex } from "../../src/base/hash.ts";
+import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
+
+/** The steps of `migrations/`. */
+export function productMigrations(): Promise<Migration[]> {
+  return readMigrations(new URL("../../migrations/", import.meta.url));
+}
+
+/**
+ * Puts an empty embedded database with all migrations at `directory`, which must not exist. It is
+ * a copy: a service that finds it starts with a quarter of the work that migrating takes.
+ */
+export async function copyMigrated(directory: string): Promise<void> {
+  template ??= migratedTemplate();
+  copyFolder(await template, directory);
+}
+
+let template: Promise<string> | undefined;
+
+/**
+ * The folder that copies are made of, named by what it holds. It lies in the folder of temporary
+ * files, which the gate removes, so that all test files of a run share it.
+ */
+async function migratedTemplate(): Promise<string> {
+  const migrations = await productMigrations();
+  const hash = sha256Hex(JSON.stringify([embeddedImage.href, migrations]));
+  const place = `${tmpdir()}/gateway-migrated-${Deno.uid()}-${hash.slice(0, 16)}`;
+  if (!exists(place)) await makeTemplate(place, migrations);
+  return place;
+}
+
+/** Made beside its place and renamed: of several processes that make it at once one is used. */
+async function makeTemplate(place: string, migrations: readonly Migration[]): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "gateway-migrating-" });
+  const database = await openEmbedded(`${folder}/database`);
+  await migrate(database, migrations);
+  await database.query("checkpoint", []);
+  await database.close();
+  try {
+    await Deno.rename(`${folder}/database`, place);
+  } catch (thrown) {
+    if (!exists(place)) throw thrown;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false;
+  }
+}
+
+/** At once, not file by file in turns of the event loop: a thousand small files take 50 ms. */
+function copyFolder(from: string, to: string): void {
+  Deno.mkdirSync(to, { mode: 0o700 });
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    if (isDirectory) copyFolder(`${from}/${name}`, `${to}/${name}`);
+    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
+  }
+}
