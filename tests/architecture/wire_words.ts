@@ -80,7 +80,7 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
 const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   {
     file:
-      /^src\/(shared|records\/store|exports)\/(interactions?|export|interaction_columns|interactions_read)\.ts$/,
+      /^src\/(shared|records|records\/store|exports)\/(interactions?|export|columns|interactions_read)\.ts$/,
     words: /^finish_reason$/,
     why: "a column of the export (interface.md §6)",
   },

@@ -21,7 +21,7 @@ export function createCohorts(database: Database, analytics: Queryable = databas
     post: (post) => database.transaction((tx) => insert(tx, post)),
     async read(accountId, cohortIds) {
       const asked = [accountId, cohortIds] as const;
-      const calls = await analytics.query(readCalls(allCalls), asked, { planAnew: true });
+      const calls = await analytics.query(readCalls(allCalls), asked, { forceCustomPlan: true });
       const outcomes = await database.query(readOutcomes(allOutcomes), asked);
       return cohortIds.map((cohortId) => sumsOf(cohortId, calls, outcomes));
     },
@@ -142,7 +142,7 @@ async function readLatest(
   const calls = await analytics.query(
     readCalls(latestCalls),
     [accountId, cohortIds, since, most],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   const cuts = cohortIds.map((cohortId) => {
     const row = calls.find((one) => one.cohort_id === cohortId);

@@ -16,7 +16,7 @@ export async function listCohorts(
   const called = await analytics.query(
     `${steps("interactions")} select cohort_id from names where cohort_id is not null limit $3`,
     [accountId, start, limit + 1],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   const named = await database.query(
     `${steps("cohort_outcomes")} select cohort_id from (
@@ -24,13 +24,13 @@ export async function listCohorts(
        union select unnest($4::text[])
      ) as all_names order by cohort_id limit $3`,
     [accountId, start, limit + 1, called.map(idOf)],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   const ids = named.map(idOf);
   const next = ids.length > limit ? ids.pop() : undefined;
   const values = [accountId, ids, bounds.since, bounds.most];
-  const calls = await analytics.query(latestCalls, values, { planAnew: true });
-  const outcomes = await database.query(latestOutcomes, values, { planAnew: true });
+  const calls = await analytics.query(latestCalls, values, { forceCustomPlan: true });
+  const outcomes = await database.query(latestOutcomes, values, { forceCustomPlan: true });
   const lines = ids.map((id) => {
     const of = (rows: readonly SqlRow[]) => rows.find((row) => row.cohort_id === id)!;
     return readLine(id, of(calls), of(outcomes), bounds.most);

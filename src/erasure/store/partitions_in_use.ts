@@ -26,7 +26,7 @@ export function createPartitionsInUse(analytics: Queryable): PartitionsInUse {
         `select created_at from interactions where account_id = $1
          order by created_at, transaction_id limit 1`,
         [accountId],
-        { planAnew: true },
+        { forceCustomPlan: true },
       );
       return row?.created_at as Date | undefined;
     },

@@ -140,7 +140,7 @@ async function choose(analytics: Queryable, run: NewEvalRun): Promise<SqlRow[]> 
        where ${[...conditions, ...own].join(" and ")} order by ${order} limit $${limit}
      ) chosen order by created_at, transaction_id`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
 }
 

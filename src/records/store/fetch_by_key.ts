@@ -36,7 +36,7 @@ export async function fetchByKey(
        limit 1
      ) as i order by named.place limit ${bind(further.limit ?? names.length)}`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   return rows.map(readSummary);
 }

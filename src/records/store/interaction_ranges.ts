@@ -29,7 +29,7 @@ export async function trySelectiveRange(
      select transaction_id, created_at, (select count(*) from found) as total from found
      order by created_at ${way}, transaction_id ${way} limit ${bind(query.limit + 1)}`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   if (Number(found[0]?.total ?? 0) > maxSorted) return undefined;
   const names = found.map((row): RowName => ({

@@ -111,7 +111,7 @@ class Searcher {
          where p.transaction_id = named.transaction_id and p.created_at = named.created_at
        )`,
       values,
-      { planAnew: true },
+      { forceCustomPlan: true },
     );
     return new Set(found.map((row) => String(row.transaction_id)));
   }
@@ -140,7 +140,7 @@ class Searcher {
       `select created_at from interactions where account_id = $1
        order by account_id, created_at, transaction_id limit 1`,
       [accountId],
-      { planAnew: true },
+      { forceCustomPlan: true },
     );
     const oldest = row?.created_at as Date | undefined;
     return oldest && start && start > oldest ? start : oldest;
@@ -187,7 +187,7 @@ class Searcher {
        ) as p
        order by lookup.place, p.created_at desc, p.transaction_id desc limit ${most}`,
       values,
-      { planAnew: true },
+      { forceCustomPlan: true },
     );
     return found.map((row) => ({
       transactionId: String(row.transaction_id),

@@ -13,7 +13,7 @@ export async function listInteractions(
   query: InteractionListQuery,
 ): Promise<InteractionPage> {
   const { text, values } = pageSql(query);
-  const rows = (await database.query(text, values, { planAnew: true })).map(readSummary);
+  const rows = (await database.query(text, values, { forceCustomPlan: true })).map(readSummary);
   if (rows.length <= query.limit) return { rows };
   rows.length = query.limit;
   const { createdAt, transactionId } = rows.at(-1)!;
