@@ -30,10 +30,10 @@ export async function runBackfills(
 ): Promise<void> {
   const waiting = await unfinished(database);
   if (waiting.length === 0) return;
-  const known = new Map((await read()).map((each) => [each.version, each]));
+  const existing = new Map((await read()).map((each) => [each.version, each]));
   for (const version of waiting) {
     // That of a newer version is done by the processes of that version.
-    const step = known.get(version);
+    const step = existing.get(version);
     if (!step) continue;
     for (;;) {
       const began = systemClock.monotonicMs();

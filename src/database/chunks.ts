@@ -4,17 +4,17 @@ export function* chunks<T>(
   sizeOf: (item: T) => number,
   limit: number,
 ): Generator<T[]> {
-  let portion: T[] = [];
+  let chunk: T[] = [];
   let held = 0;
   for (const item of items) {
     const size = sizeOf(item);
-    if (portion.length > 0 && held + size > limit) {
-      yield portion;
-      portion = [];
+    if (chunk.length > 0 && held + size > limit) {
+      yield chunk;
+      chunk = [];
       held = 0;
     }
-    portion.push(item);
+    chunk.push(item);
     held += size;
   }
-  if (portion.length > 0) yield portion;
+  if (chunk.length > 0) yield chunk;
 }

@@ -30,7 +30,7 @@ export interface QueryOptions {
    * The statement is planned for these values each time. A plan that is kept takes every value for
    * an average one, which some are far from. The embedded database keeps none.
    */
-  planAnew?: boolean;
+  forceCustomPlan?: boolean;
 }
 
 export interface Database extends Queryable {

@@ -55,12 +55,12 @@ class MigrationRun {
   constructor(
     readonly database: Database,
     readonly migrations: readonly Migration[],
-    { log = { info() {}, warn() {} }, ...patience }: MigrateOptions,
+    { log = { info() {}, warn() {} }, ...lockWait }: MigrateOptions,
   ) {
     this.#log = log;
     this.#patience = {
       ...{ lockTimeoutMs: 3000, attempts: 40, pauseMs: 2000, turnMs: 10 * 60_000 },
-      ...patience,
+      ...lockWait,
     };
   }
 

@@ -4,8 +4,8 @@
  */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;
-  const known = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
-  if (/^[\w-]{8,64}$/.test(known)) return known;
+  const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
+  if (/^[\w-]{8,64}$/.test(existing)) return existing;
   const made = newId();
   const fresh = `${path}.new`;
   await Deno.writeTextFile(fresh, `${made}\n`, { mode: 0o600 });

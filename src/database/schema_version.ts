@@ -71,9 +71,9 @@ export function checkCompatible(
   migrations: readonly Migration[],
 ): void {
   const own = migrations.at(-1)?.version ?? 0;
-  const known = new Map(migrations.map((migration) => [migration.version, migration]));
+  const existing = new Map(migrations.map((migration) => [migration.version, migration]));
   for (const [number, { name, checksum }] of applied) {
-    const migration = known.get(number);
+    const migration = existing.get(number);
     if (migration && checksumOf(migration) !== checksum) {
       throw new Error(
         `The migration ${number} ${migration.name} has changed since it was applied: put its file back as it was, and write a new one.`,

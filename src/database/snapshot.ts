@@ -41,13 +41,13 @@ export function snapshotConditions(
       // Compared on the circle: how far the id lies after the snapshot's next one, against how
       // many have been given out since. Casts keep both drivers from guessing types.
       const id = `${alias}.xmin::text::bigint`;
-      const given = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
-      const later = `(${id} - ${
+      const upperBound = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
+      const afterSnapshot = `(${id} - ${
         bind(next % circle)
-      }::bigint + ${circle}) % ${circle} < ${given} - ${bind(next)}::bigint`;
-      if (running.length === 0) return `not (${later})`;
+      }::bigint + ${circle}) % ${circle} < ${upperBound} - ${bind(next)}::bigint`;
+      if (running.length === 0) return `not (${afterSnapshot})`;
       const unfinished = bind(running.map((one) => one % circle));
-      return `not (${later} or ${id} = any(${unfinished}::bigint[]))`;
+      return `not (${afterSnapshot} or ${id} = any(${unfinished}::bigint[]))`;
     },
     old: (column) => `${column} < ${bindTime(new Date(at.getTime() - oldMs))}`,
     before: (column) => `${column} < ${bindTime(at)}`,

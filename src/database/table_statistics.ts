@@ -15,7 +15,7 @@ const columns = {
 } as const;
 
 /** As many values of a column are told apart as a server would: rare models are known as rare. */
-const told: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
+const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
  * Draws anew what the embedded database's planner knows of tables that have grown by a fifth: it
@@ -34,7 +34,7 @@ export async function refreshStatistics(database: Database): Promise<void> {
   for (const { name, kind } of grown) {
     const table = kind as keyof typeof columns;
     await database.transaction(async (tx) => {
-      await tx.query(`set local default_statistics_target = ${told[table] ?? 10}`);
+      await tx.query(`set local default_statistics_target = ${rowsByTable[table] ?? 10}`);
       await tx.query(`analyze ${name} (${columns[table].join(", ")})`);
     });
   }

@@ -107,18 +107,8 @@ export function createServices(
   stack: AsyncDisposableStack,
 ): Services {
   const { database, analytics, masterKey, journal } = opened;
-  const clock = systemClock;
-  const log = createServiceLog(lines, clock);
-  const erasureIndex = createErasureIndex(clock);
-  const analyticsStore = createAnalyticsStore(
-    analytics,
-    database,
-    (transactionIds) => erasureIndex.dropped(transactionIds),
-  );
-  const core: Core = {
-    ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log, newId: createUuidv7(clock) },
-  };
+  const core = createCore(config, opened, lines);
+  const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const stores = createOperatorStores({
     database,
@@ -129,7 +119,7 @@ export function createServices(
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
-    ...{ dialects, storedResponses, journal, clock, log, newId: core.newId },
+    ...{ dialects, storedResponses, journal, clock, log, newId },
     ...{ ...vendors, ...access.keys, ...access.credit, ...records },
   });
   const work = createWork(core, {
@@ -152,7 +142,7 @@ export function createServices(
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
   );
   const services: Services = {
-    ...{ config, version, clock, log, metrics, newId: core.newId },
+    ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
     ...{
       stores,
@@ -189,6 +179,20 @@ interface Core extends OpenedStores {
   clock: Clock;
   log: Log;
   newId: () => string;
+}
+
+function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core {
+  const clock = systemClock;
+  const erasureIndex = createErasureIndex(clock);
+  const analyticsStore = createAnalyticsStore(
+    opened.analytics,
+    opened.database,
+    (transactionIds) => erasureIndex.dropped(transactionIds),
+  );
+  return {
+    ...{ ...opened, analyticsStore, erasureIndex },
+    ...{ config, clock, log: createServiceLog(lines, clock), newId: createUuidv7(clock) },
+  };
 }
 
 /** Who may call, how often and for how much. */

@@ -31,7 +31,7 @@ export interface Listeners {
 }
 
 /** Takes the port, and the plain one beside it where there is TLS. */
-export async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
+export async function openListeners(config: Config, onAlive: () => void): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };

@@ -12,7 +12,7 @@ import type { Config } from "./config.ts";
 import { createDashboardDeps } from "./dashboard.ts";
 import { firstStart } from "./first_start.ts";
 import { greeting } from "./greeting.ts";
-import { listen, type Listeners } from "./listeners.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
@@ -49,7 +49,7 @@ export async function startServer(
   starting.defer(() => directory.release());
   // The port is taken first: a key printed by a start that then fails would be lost.
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
-  const listeners = await listen(config, () => heartbeat.alive());
+  const listeners = await openListeners(config, () => heartbeat.alive());
   starting.defer(() => listeners.abort());
   await directory.describe({ address: listeners.address });
   // Answers the operator, and the supervisor's watchdog, until the services have ended.

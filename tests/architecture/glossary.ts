@@ -74,7 +74,7 @@ const refused: readonly Refused[] = [
   ...word("garbage", "gcHint"),
   ...name("watch", "deadline"),
   ...name("later", "setTimer"),
-  ...name("planAnew", "forceCustomPlan"),
+  ...name("forceCustomPlan", "forceCustomPlan"),
   ...name("usual leadOf fewInRange lookedTo", "unindexedDefaults, chooseIndexColumn, …"),
   ...name("rowsNamed", "fetchByKey"),
   ...name("openMonths storedMonths", "ensurePartitions, partitionsInUse"),
@@ -98,17 +98,16 @@ const refused: readonly Refused[] = [
  * none. Lower a number with the names that went; the check fails where there are fewer than listed.
  */
 export const allowance: Readonly<Record<string, number>> = {
-  "src/background": 13,
+  "src/background": 11,
   "src/base": 31,
-  "src/database": 15,
-  "src/dialects": 199,
-  "src/http": 19,
-  "src/main": 33,
-  "src/media": 24,
-  "src/playground": 1,
-  "src/records": 55,
-  "src/relay": 78,
-  "src/shared": 7,
+  "src/database": 4,
+  "src/dialects": 145,
+  "src/http": 15,
+  "src/main": 9,
+  "src/media": 8,
+  "src/records": 54,
+  "src/relay": 36,
+  "src/shared": 6,
   "src/usage": 1,
 };
 

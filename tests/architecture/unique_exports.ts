@@ -9,7 +9,6 @@ import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
 export const shared: Readonly<Record<string, number>> = {
   Admission: 2,
   Body: 2,
-  Column: 2,
   Connection: 3,
   Conversation: 2,
   Credential: 2,

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Database, Queryable } from "../../src/database/database.ts";
-import { openPostgres, type PostgresPatience } from "../../src/database/postgres/postgres.ts";
+import { openPostgres, type PostgresTimeouts } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { within } from "../support/within.ts";
 import { promisedMs } from "../support/quiet.ts";
@@ -16,7 +16,7 @@ let server: Promise<TestPostgres> | undefined;
 function outage(
   name: string,
   test: (database: Database, server: TestPostgres) => Promise<void>,
-  patience?: PostgresPatience,
+  patience?: PostgresTimeouts,
 ): void {
   Deno.test(name, needsPostgres, async () => {
     const postgres = await (server ??= startPostgres({ private: true }));

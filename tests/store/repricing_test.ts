@@ -89,11 +89,11 @@ onBothDatabases(
     const expected = [{
       ...{ vendor: "vendor-b", model: "gpt-x", calls: 5, corrected: 4 },
       ...{ oldCostNanos: 5000n, newCostNanos: 9000n, chargedNanos: 2000n },
-      kept: { vendor_cost: 1, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
+      unchanged: { vendor_cost: 1, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
     }, {
       ...{ vendor: "vendor-b", model: "gpt-y", calls: 1, corrected: 0 },
       ...{ oldCostNanos: 1000n, newCostNanos: 1000n, chargedNanos: 0n },
-      kept: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 1, list_price: 0 },
+      unchanged: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 1, list_price: 0 },
     }];
     assert.deepEqual(await run(prices, true), expected, "a dry run says what a real one does");
     assert.equal((await stored(db, "a")).cost_nanos, 1000n);

@@ -85,8 +85,8 @@ onBothDatabases(
       partitions: 2,
       payloads: 2,
       mediaRefs: 4,
-      keptResponses: 4,
-      keptReasoning: 4,
+      storedResponses: 4,
+      storedReasoning: 4,
       evalDetails: 1,
     });
     const left = ["kept", "young"];

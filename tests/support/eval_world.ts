@@ -83,7 +83,8 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
     ...{ scopes: [], models: [], onDisconnect: "cancel", translationMode: "default" },
     ...{ capDayNanos: null, capMonthNanos: null, expiresAt: null },
   });
-  const evals = createEvals(database, createAnalyticsStore(database));
+  const analytics = createAnalyticsStore(database);
+  const evals = createEvals(database, analytics);
   const runners: EvalRunner[] = [];
   const world: EvalWorld = {
     accountId,
@@ -117,10 +118,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
         apiKeys,
         dialects: { chat, responses, messages, generate },
         media: createMedia(database),
-        work: createEvalWork(database, {
-          workerId: crypto.randomUUID(),
-          analytics: createAnalyticsStore(database),
-        }),
+        work: createEvalWork(database, { workerId: crypto.randomUUID(), analytics }),
         graders: createGradeThread(),
       });
       runners.push(runner);

@@ -19,7 +19,7 @@ export async function listCohorts(
   const start = sanitizeText(from);
   const called = await analytics.cohortNames(accountId, start, limit + 1);
   const named = await database.query(namesSql, [accountId, start, limit + 1, called], {
-    planAnew: true,
+    forceCustomPlan: true,
   });
   const ids = named.map(idOf);
   const next = ids.length > limit ? ids.pop() : undefined;
@@ -27,7 +27,7 @@ export async function listCohorts(
   const outcomes = await database.query(
     latestOutcomes,
     [accountId, ids, bounds.since, bounds.most],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   const lines = ids.map((id) =>
     readLine(

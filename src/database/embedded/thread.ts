@@ -56,12 +56,12 @@ export class EmbeddedThread {
     this.#pending.clear();
   }
 
-  #settle(told: EmbeddedMessage): void {
-    const pending = this.#pending.get(told.id);
-    if (!told.ok && told.broken) return this.end(told.error.message);
-    this.#pending.delete(told.id);
-    if (told.ok) pending?.resolve(told);
-    else pending?.reject(new SqlError(told.error.message, told.error.code));
+  #settle(message: EmbeddedMessage): void {
+    const pending = this.#pending.get(message.id);
+    if (!message.ok && message.broken) return this.end(message.error.message);
+    this.#pending.delete(message.id);
+    if (message.ok) pending?.resolve(message);
+    else pending?.reject(new SqlError(message.error.message, message.error.code));
   }
 }
 

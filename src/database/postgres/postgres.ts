@@ -8,7 +8,7 @@ import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
 /** How long the server may take, in milliseconds. */
-export interface PostgresPatience {
+export interface PostgresTimeouts {
   /** To open a session. */
   connectMs: number;
   /** To answer; after that it is asked, on another connection, whether it is there at all. */
@@ -34,7 +34,7 @@ const maxReadConnections = 4;
  */
 export async function openPostgres(
   url: string,
-  options: Partial<PostgresPatience> & {
+  options: Partial<PostgresTimeouts> & {
     /** Variable that holds the address, for what is said to the operator. */
     variable?: string;
   } = {},
@@ -55,7 +55,7 @@ export async function openPostgres(
   }
 }
 
-function createDatabase(url: string, patience: PostgresPatience): Database {
+function createDatabase(url: string, timeouts: PostgresTimeouts): Database {
   let probing: Promise<void> | undefined;
   const probe = async () => {
     const connection = createConnection();
@@ -71,9 +71,9 @@ function createDatabase(url: string, patience: PostgresPatience): Database {
     }
   };
   const createConnection = (statementMs?: number) =>
-    new Session(url, patience, () => probing ??= probe(), statementMs);
+    new Session(url, timeouts, () => probing ??= probe(), statementMs);
   const pool = new Pool(() => createConnection(), maxConnections);
-  const readers = new Pool(() => createConnection(patience.readMs), maxReadConnections);
+  const readers = new Pool(() => createConnection(timeouts.readMs), maxReadConnections);
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
@@ -94,7 +94,7 @@ function createDatabase(url: string, patience: PostgresPatience): Database {
 /** A client of the driver that is limited to one connection, so that it is known what runs on it. */
 class Session implements Connection {
   readonly #sql: ReturnType<typeof postgres>;
-  readonly #patience: PostgresPatience;
+  readonly #patience: PostgresTimeouts;
   readonly #probe: () => Promise<void>;
   #isOpen = false;
   /** Sessions that ended: the driver makes another without a word when one is gone. */
@@ -105,11 +105,11 @@ class Session implements Connection {
 
   constructor(
     url: string,
-    patience: PostgresPatience,
+    timeouts: PostgresTimeouts,
     probe: () => Promise<void>,
     statementMs?: number,
   ) {
-    this.#patience = patience;
+    this.#patience = timeouts;
     this.#probe = probe;
     this.#sql = postgres(url, {
       ...driverOptions,
@@ -118,7 +118,7 @@ class Session implements Connection {
         ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
       },
       // The limit is ours; see `ready`.
-      connect_timeout: 60 + patience.connectMs / 1000,
+      connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
         this.#isOpen = false;
         this.#ended++;
@@ -195,14 +195,14 @@ class Session implements Connection {
   async #run(
     text: string,
     values: readonly SqlValue[] | undefined,
-    { planAnew = false }: QueryOptions,
+    { forceCustomPlan = false }: QueryOptions,
   ): Promise<SqlRow[]> {
     // Without values the simple protocol takes several statements at once, as migrations need.
     if (values !== undefined && values.length > 0) {
       // Type 0 leaves the types to the server, as with the other driver; this one would take an
       // array of bigints for a bigint.
       const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
-      return [...await this.#sql.unsafe(text, bound as never[], { prepare: !planAnew })];
+      return [...await this.#sql.unsafe(text, bound as never[], { prepare: !forceCustomPlan })];
     }
     const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
     const last = result.at(-1);

@@ -19,7 +19,7 @@ import { writeRecords } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
-import { clearCharge, readPricedCalls, repriceCalls } from "./repricing.ts";
+import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
 /** Is given the ids of calls that were erased while they were under way, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
@@ -106,7 +106,7 @@ function changesOf(
 ): AnalyticsTransaction {
   return {
     has: (...asked) => hasCall(database, ...asked),
-    reprice: (...asked) => atomically((tx) => repriceCalls(tx, ...asked)),
+    reprice: (...asked) => atomically((tx) => writeCorrections(tx, ...asked)),
     clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
     matched: (...asked) => matchedCalls(database, ...asked),
     keysOf: (...asked) => keysOf(database, ...asked),

@@ -19,9 +19,9 @@ export async function sampleCalls(
        where ${conditions.join(" and ")} order by ${first} limit $${values.push(limit)}
      ) chosen order by created_at, transaction_id`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
-  return rows.map(readKey);
+  return rows.map(readCallKey);
 }
 
 /** The oldest call of this name, with its payloads. */
@@ -81,7 +81,7 @@ export async function keysOf(
      where account_id = $1 and transaction_id = any($2::text[])`,
     [accountId, transactionIds],
   );
-  return rows.map(readKey);
+  return rows.map(readCallKey);
 }
 
 export async function idsSince(
@@ -105,7 +105,7 @@ export async function oldestCall(
     `select created_at from interactions where account_id = $1
      order by account_id, created_at, transaction_id limit 1`,
     [accountId],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   return row?.created_at as Date | undefined;
 }
@@ -128,6 +128,6 @@ export async function lastUses(
   return new Map(rows.map((row) => [String(row.id), row.created_at as Date]));
 }
 
-export function readKey(row: SqlRow): CallKey {
+export function readCallKey(row: SqlRow): CallKey {
   return { transactionId: String(row.transaction_id), createdAt: row.created_at as Date };
 }

@@ -11,7 +11,7 @@ export async function cohortSums(
   const rows = await database.query(
     sumsOf(bounds ? latestCalls : allCalls),
     [accountId, cohortIds, ...(bounds ? [bounds.since, bounds.most] : [])],
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   return rows.map((row) => ({
     cohortId: String(row.cohort_id),
@@ -69,7 +69,7 @@ export async function cohortNames(
   from: string,
   limit: number,
 ): Promise<string[]> {
-  const rows = await database.query(namesSql, [accountId, from, limit], { planAnew: true });
+  const rows = await database.query(namesSql, [accountId, from, limit], { forceCustomPlan: true });
   return rows.map((row) => String(row.cohort_id));
 }
 
@@ -92,7 +92,7 @@ export async function cohortCosts(
   { since, most }: CallBounds,
 ): Promise<CohortCosts[]> {
   const rows = await database.query(costsSql, [accountId, cohortIds, since, most], {
-    planAnew: true,
+    forceCustomPlan: true,
   });
   return rows.map((row) => ({
     cohortId: String(row.cohort_id),

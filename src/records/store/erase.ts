@@ -6,7 +6,7 @@ import { greatest, least, pushAll } from "../../base/lists.ts";
 import type { CallKey, ErasedCalls } from "../analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
-import { readKey } from "./calls.ts";
+import { readCallKey } from "./calls.ts";
 
 /** From its end on, nobody writes what the tombstone covers. */
 export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
@@ -30,7 +30,7 @@ export async function matchedCalls(
      order by i.created_at limit ${limit}`,
     bound.values,
   );
-  return rows.map(readKey);
+  return rows.map(readCallKey);
 }
 
 export async function matchedAmong(

@@ -34,7 +34,7 @@ export async function fetchByKey(
        limit 1
      ) as i order by named.place limit ${bind(further.limit ?? keys.length)}`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   return rows.map(readSummary);
 }

@@ -15,7 +15,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
     page: (query) => page(database, query),
     async find(accountId, transactionId, maxChars) {
       const [row] = await database.query(findSql, [accountId, transactionId, maxChars], {
-        planAnew: true,
+        forceCustomPlan: true,
       });
       return row && {
         summary: readSummary(row),

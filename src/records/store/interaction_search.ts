@@ -5,7 +5,7 @@ import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../sear
 import type { Queryable, SqlValue } from "../../database/database.ts";
 import { addFilters, listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { oldestCall, readKey } from "./calls.ts";
+import { oldestCall, readCallKey } from "./calls.ts";
 import type { CallKey } from "../analytics_store.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -113,7 +113,7 @@ class Searcher {
          where p.transaction_id = named.transaction_id and p.created_at = named.created_at
        )`,
       values,
-      { planAnew: true },
+      { forceCustomPlan: true },
     );
     return new Set(found.map((row) => String(row.transaction_id)));
   }
@@ -183,9 +183,9 @@ class Searcher {
        ) as p
        order by lookup.place, p.created_at desc, p.transaction_id desc limit ${most}`,
       values,
-      { planAnew: true },
+      { forceCustomPlan: true },
     );
-    return found.map(readKey);
+    return found.map(readCallKey);
   }
 
   /** Of found rows those that say the phrases and meet the other filters, as far as they fit. */

@@ -5,7 +5,7 @@ import { type ColumnName, readSummary, selectedColumns } from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import type { CallKey } from "../analytics_store.ts";
-import { readKey } from "./calls.ts";
+import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 
 /**
@@ -17,7 +17,7 @@ export async function listInteractions(
   query: InteractionListQuery,
 ): Promise<InteractionPage> {
   const { text, values } = pageSql(query);
-  const rows = (await database.query(text, values, { planAnew: true })).map(readSummary);
+  const rows = (await database.query(text, values, { forceCustomPlan: true })).map(readSummary);
   if (rows.length <= query.limit) return { rows };
   rows.length = query.limit;
   const { createdAt, transactionId } = rows.at(-1)!;
@@ -142,10 +142,10 @@ export async function trySelectiveRange(
      select transaction_id, created_at, (select count(*) from found) as total from found
      order by created_at ${way}, transaction_id ${way} limit ${bind(query.limit + 1)}`,
     values,
-    { planAnew: true },
+    { forceCustomPlan: true },
   );
   if (Number(found[0]?.total ?? 0) > maxSorted) return undefined;
-  const keys: CallKey[] = found.map(readKey);
+  const keys: CallKey[] = found.map(readCallKey);
   const rows = await fetchByKey(database, query.accountId, keys.slice(0, query.limit));
   const last = keys[query.limit - 1];
   return { rows, ...(keys.length > query.limit && last ? { next: last } : {}) };

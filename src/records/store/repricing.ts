@@ -48,7 +48,7 @@ export async function* readPricedCalls(
  * Writes corrected costs, as part of a transaction; gives the ids of the calls that still were as
  * they had been read.
  */
-export async function repriceCalls(
+export async function writeCorrections(
   tx: Queryable,
   accountId: number,
   calls: readonly CorrectedCall[],
