@@ -174,9 +174,16 @@ const writers = columns.map(({ name, write }, at) => ({
 export function writeRow(row: SettledCall): string {
   let text = "";
   for (const { start, write } of writers) {
-    text += start + JSON.stringify(write(row) ?? null);
+    text += start + jsonOf(write(row));
   }
   return text + "}";
+}
+
+/** As `JSON.stringify`, which takes several times as long for what isn't text. */
+function jsonOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (typeof value === "boolean" || Number.isFinite(value)) return String(value);
+  return JSON.stringify(value);
 }
 
 const cellReaders = Object.values<StoredColumn | PayloadColumn>(table).map((column) =>
