@@ -105,7 +105,7 @@ eachDatabase(
 );
 
 eachDatabase("an account's files have bounds in bytes", async (database) => {
-  const { accountId, jobs, ready } = await setup(database, { maxKeptBytes: 15 });
+  const { accountId, jobs, ready } = await setup(database, { maxStoredBytes: 15 });
   await ready();
   const second = await ready();
   await assert.rejects(
@@ -192,7 +192,7 @@ eachDatabase("what is over is swept: first the file, then the job", async (datab
 });
 
 eachDatabase("an account may have so many waiting, and keep so many", async (database) => {
-  const { accountId, jobs, ready } = await setup(database, { maxOpen: 2, maxKept: 3 });
+  const { accountId, jobs, ready } = await setup(database, { maxOpen: 2, maxStored: 3 });
   const refused = (said: RegExp) =>
     assert.rejects(jobs.create(order(accountId)), (thrown: unknown) => {
       assert.equal((thrown as Fault).code, "rate_limit_exceeded");

@@ -107,11 +107,15 @@ onBothDatabases(
     const other = await newAccount(database, "other");
     const made = async (run: string, account: number, results: number) => {
       await database.query(
-        `insert into eval_runs values ($1, now(), $2, 'key', null, 'gpt', '{"a": 1.0}', '[]', 'queued', '{}')`,
+        `insert into eval_runs
+           (eval_run_id, created_at, account_id, api_key_id, model, filters, graders, state, counts)
+         values ($1, now(), $2, 'key', 'gpt', '{"a": 1.0}', '[]', 'queued', '{}')`,
         [run, account],
       );
       await database.query(
-        `insert into eval_results select $1, clock_timestamp(), $2, 'txn_' || lpad(n::text, 4, '0'),
+        `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
+           answer_transaction_id, session_id, user_id, grader_index, grader, passed, score, detail)
+         select $1, clock_timestamp(), $2, 'txn_' || lpad(n::text, 4, '0'),
          null, 's', 'u', 0, '{}', n % 2 = 0, n / 4.0, null from generate_series(1, $3::integer) as n`,
         [run, account, results],
       );
