@@ -29,15 +29,19 @@ export function request(
   };
 }
 
-export function storeOf(database: Database) {
-  return createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
+export function storeOf(database: Database, analytics = createAnalyticsStore(database)) {
+  return createDeletions({ main: database, analytics }, {
     newSalt: () => crypto.randomUUID(),
   });
 }
 
 /** Does what was asked for to the end. */
-export async function erase(database: Database, wanted: DeletionRequest): Promise<DeletionCounts> {
-  const store = storeOf(database);
+export async function erase(
+  database: Database,
+  wanted: DeletionRequest,
+  analytics = createAnalyticsStore(database),
+): Promise<DeletionCounts> {
+  const store = storeOf(database, analytics);
   const tombstone = await store.add(wanted, "a");
   const deletion = { tombstone, selectors: wanted.selectors };
   while (!(await store.eraseBatch(deletion, "a")).isLast);

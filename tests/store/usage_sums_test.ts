@@ -9,6 +9,7 @@ import {
 } from "../../src/usage/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
+import type { AnalyticsStore } from "../../src/records/analytics_store.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -23,6 +24,7 @@ import { interaction, newAccount } from "./samples.ts";
 
 const now = new Date("2026-11-21T11:59:59.999Z");
 const hour = 3_600_000;
+const day = 24 * hour;
 const ever = { from: new Date("2026-01-01T00:00:00Z"), to: new Date("2027-01-01T00:00:00Z") };
 
 function everything(accountId: number, span: UsageQuery["span"] = "day"): UsageQuery {
@@ -362,3 +364,60 @@ onPostgres(
     assert.equal(Number(rest!.count), 0);
   },
 );
+
+onPostgres(
+  "with interactions in a database of their own each change goes with its sums or not at all",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    // Another connection stands for another database: nothing is shared in one transaction.
+    const apart = await open();
+    const random = new Random(5);
+    const rows = Array.from({ length: 60 }, (_, at) => anyCall(random, accountId, `call ${at}`));
+    const charged = rows.findIndex(({ chargedNanos }) => chargedNanos > 0n);
+    const work = (analytics: AnalyticsStore) => {
+      const repricing = createRepricing(database, analytics);
+      const transactionId = rows[charged]!.transactionId;
+      return [
+        () => createRecords(database, analytics).insert(rows),
+        async () => {
+          for await (const calls of repricing.read({ accountId })) {
+            const changes = calls.slice(0, 20).map((call) => ({
+              ...{ call, costNanos: 7n, chargedNanos: 7n, priceVersion: "v" },
+            }));
+            assert.equal((await repricing.correct(accountId, changes)).size, changes.length);
+          }
+        },
+        () => refundCharge(database, { accountId, transactionId, note: "twice" }, analytics),
+        () => erase(database, request(accountId, { userIds: ["user 1"] }), analytics),
+        () => createRetention(database, analytics).eraseUsage(new Date(now.getTime() - 9 * day)),
+      ] as const;
+    };
+    const whole = work(createAnalyticsStore(apart, database));
+    const cut = work(createAnalyticsStore(withoutSums(apart), database));
+    for (const [at, change] of whole.entries()) {
+      await assert.rejects(async () => void await cut[at]!(), /no sums/, `${at}`);
+      assert.deepEqual(await gaps(database), [], `${at}, cut`);
+      await change();
+      assert.deepEqual(await gaps(database), [], `${at}`);
+    }
+    const [left] = await database.query("select count(*) as count from interactions");
+    assert.ok(Number(left!.count) > 0 && Number(left!.count) < 60, `${left!.count}`);
+  },
+);
+
+/** A database in whose transactions no statement reaches the sums. */
+function withoutSums(database: Database): Database {
+  return {
+    ...database,
+    transaction: (work) =>
+      database.transaction((tx) =>
+        work({
+          ...tx,
+          query: (text, ...more) =>
+            text.includes("usage_sums")
+              ? Promise.reject(new Error("no sums"))
+              : tx.query(text, ...more),
+        })
+      ),
+  };
+}
