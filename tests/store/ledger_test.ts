@@ -148,7 +148,7 @@ eachDatabase("the check names a sum that does not agree with the entries", async
   const [ledger, accountId] = await opened(db, 100n);
   await db.query("update account_balances set balance_nanos = 99", []);
   assert.deepEqual(await ledger.check(), [
-    { accountId, what: "balance", keptNanos: 99n, entriesNanos: 100n },
+    { accountId, what: "balance", unspentNanos: 99n, entriesNanos: 100n },
   ]);
 });
 
