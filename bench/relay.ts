@@ -61,7 +61,7 @@ const cells: readonly Cell[] = [
 ];
 
 /**
- * Calls through the gateway with everything on (records with payloads, journal on disk, escrow,
+ * Calls through the gateway with everything on (records with payloads, journal on disk, credit,
  * limits) against a proxy on the same runtime that only moves bytes. Vendor, proxy and gateway
  * are processes of their own.
  */

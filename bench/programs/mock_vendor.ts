@@ -36,6 +36,12 @@ const server = createServer((request, response) => {
   request.setEncoding("utf8");
   request.on("data", (piece) => body += piece);
   request.on("end", () => {
+    // As of a server that has no other endpoint: translated calls find it here after one look.
+    if (!request.url?.endsWith("/chat/completions")) {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end('{"error":{"message":"no such endpoint"}}');
+      return;
+    }
     if (!body.includes('"stream":true')) {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(whole);

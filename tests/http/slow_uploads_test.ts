@@ -51,9 +51,9 @@ async function ask(path: string, init: RequestInit, ms: number): Promise<number>
 }
 
 /** On a busy machine still less than the half minute after which stalled uploads are ended. */
-const promisedMs = () => isQuietMachine() ? 5_000 : 20_000;
+const longestUploadMs = () => isQuietMachine() ? 5_000 : 20_000;
 
-function chat(bytes: number, ms = promisedMs()): Promise<number> {
+function chat(bytes: number, ms = longestUploadMs()): Promise<number> {
   return ask("/chat/v1/chat/completions", {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
@@ -64,7 +64,7 @@ function chat(bytes: number, ms = promisedMs()): Promise<number> {
   }, ms);
 }
 
-function edit(bytes: number, ms = promisedMs()): Promise<number> {
+function edit(bytes: number, ms = longestUploadMs()): Promise<number> {
   const form = new FormData();
   form.set("model", "gpt-image-2");
   form.set("prompt", "Paint it green.");
