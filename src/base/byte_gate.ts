@@ -260,12 +260,12 @@ class Gate implements ByteGate, BodyGate {
     }
   }
 
-  /** A slow body goes back into its account's share, or makes way. */
+  /** A slow body goes back into its account's share, always where it took nothing, or makes way. */
   #hurry(body: Body, nowMs: number): void {
     if (body.isComplete || !body.isSlow(nowMs, briskBytesPerSecond)) return;
     const account = this.#accountOf(body);
-    if (account.held + body.extra <= this.#limitOf(account)) {
-      const { extra } = body;
+    const { extra } = body;
+    if (extra === 0 || account.held + extra <= this.#limitOf(account)) {
       body.isDemoted = true;
       body.extra = 0;
       this.#beyond = undefined;

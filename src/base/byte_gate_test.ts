@@ -189,6 +189,22 @@ Deno.test("a slow body beyond its share goes back into it, or makes way when it 
   assert.equal(gate.inside, mib - 64 * kib);
 });
 
+Deno.test("a stalled body that took nothing leaves the place beyond soon, though its account has no share left", async () => {
+  const { gate, pass } = gateOf(8 * mib);
+  new Sent(gate, { key: "own" }).take(2 * mib).room.complete();
+  for (const key of ["a", "b", "c"]) new Sent(gate, { key }).take(mib).room.complete();
+  const lost: string[] = [];
+  const stalled = new Sent(gate, { key: "own", bytes: 12 * mib, lost: () => lost.push("own") });
+  assert.equal(stalled.begin().isWaiting, false, "the place beyond is free");
+  stalled.take(1);
+  const other = new Sent(gate, { key: "d", bytes: 12 * mib }).begin();
+  assert.equal(other.isWaiting, true);
+  pass(2_500);
+  await settled();
+  assert.equal(other.isWaiting, false);
+  assert.deepEqual(lost, [], "it goes on within its account's share");
+});
+
 Deno.test("a slow body that nobody waits for goes on at its pace, and so does a vendor's answer", async () => {
   const { gate, pass } = gateOf(8 * mib);
   const slow = new Sent(gate, { key: "a", bytes: 20 * mib, lost: () => assert.fail("lost") });
