@@ -324,12 +324,12 @@ class AccountReservations implements Reservations {
       const held = account.lease.held(sentMs);
       const hasChanged = shared && held && held.inFlightNanos !== account.reportedInFlight;
       return held && (held.isDue || hasChanged)
-        ? [{ desk: account, ...held, accountId: account.accountId }]
+        ? [{ account, ...held, accountId: account.accountId }]
         : [];
     });
     if (due.length === 0) return;
     const there = await ledger.renew(due, leaseSeconds);
-    for (const { desk: account, leaseId, inFlightNanos } of due) {
+    for (const { account, leaseId, inFlightNanos } of due) {
       account.reportedInFlight = inFlightNanos;
       if (there.has(leaseId)) account.lease.renewed(leaseId, sentMs);
       else account.lease.lost(leaseId);

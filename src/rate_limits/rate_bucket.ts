@@ -87,13 +87,15 @@ export function leaseFrom(
     0,
     Math.min(Math.floor(half / processes), half - sum(others, (one) => one.ceiling), room),
   );
+  const answered = { share, ceiling: ceiling < unitsPerToken ? 0 : ceiling };
   const me: LeaseOwner = {
     process: request.process,
     leaseId: request.leaseId,
     held: tokens * unitsPerToken,
     selfIssued: 0,
-    share,
-    ceiling: ceiling < unitsPerToken ? 0 : ceiling,
+    // The answer may be lost: until its next report the process may go by what it knew before.
+    share: Math.max(answered.share, Math.min(request.share, existing?.share ?? 0)),
+    ceiling: Math.max(answered.ceiling, Math.min(request.ceiling, existing?.ceiling ?? 0)),
     spent: request.spent,
     sinceMs: existing?.sinceMs ?? bucket.settledAtMs,
     expiresAtMs: bucket.settledAtMs + request.leaseMs,
@@ -111,8 +113,7 @@ export function leaseFrom(
       stock,
       rest: free + sum(others, (one) => outstanding(one)),
       free,
-      share: me.share,
-      ceiling: me.ceiling,
+      ...answered,
     },
   };
 }
@@ -193,7 +194,7 @@ function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
     settledAtMs: nowMs,
     holders: bucket.holders.map((one) => ({
       ...one,
-      minted: Math.max(one.selfIssued, reserve(one) - one.held),
+      selfIssued: Math.max(one.selfIssued, reserve(one) - one.held),
       sinceMs: one.sinceMs + byMs,
       expiresAtMs: one.expiresAtMs + byMs,
     })),

@@ -34,6 +34,11 @@ export class RateLease {
     return Math.floor(this.units(nowMs) / unitsPerToken);
   }
 
+  /** What the last answer allows it to make itself. */
+  get selfIssue(): { share: number; ceiling: number } {
+    return { share: this.#share, ceiling: this.#ceiling };
+  }
+
   /** From then on, if nothing is heard of the database, it makes tokens itself. */
   get makesFromMs(): number {
     return this.#mintFromMs;
@@ -72,11 +77,6 @@ export class RateLease {
     this.#issuedToMs = nowMs;
     // Ends a little earlier here: two clocks never run quite alike.
     this.#expiresAtMs = asked.atMs + leaseMs * 0.9;
-  }
-
-  /** The report's outcome is unknown and may have changed our share: stop self-issuing until the next answer. */
-  resetShare(): void {
-    this.#share = 0;
   }
 
   /** A heartbeat reached the database, or may have, at this time (monotonic ms) at the latest. */

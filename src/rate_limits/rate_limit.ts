@@ -44,6 +44,10 @@ export interface LeaseRequest {
   has: number;
   /** Tokens withheld from the report, to spend while the answer is pending. */
   withheld: number;
+  /** Units per millisecond that it makes itself while the store is away, by the last answer. */
+  share: number;
+  /** Units up to which it makes them. */
+  ceiling: number;
   /** Tokens that callers wait for. */
   needed: number;
   /** Tokens that it would like to hold in stock where the bucket is full enough. */
@@ -73,20 +77,11 @@ export interface LeaseAnswer {
 /** Buckets that several processes share. Implemented in `src/rate_limits/store/rate_buckets.ts`. */
 export interface RateStore {
   /**
-   * Reports and leases by one conditional write. Throws `Fault("store_unavailable")` when nothing
-   * was written, `LeaseUncertain` when that is not known.
+   * Reports and leases by one conditional write. After a failure it may have been written or not.
    */
   lease(accountId: number, request: LeaseRequest): Promise<LeaseAnswer>;
   /** Throws when the store is away; writes nothing. */
   reach(): Promise<void>;
   /** Says that the process is in touch. After a failure it may have been said or not. */
   beat(process: string): Promise<void>;
-}
-
-/** A write failed on the way, so that it may have been done or not. */
-export class LeaseUncertain extends Error {
-  constructor(cause: unknown) {
-    super("the outcome of a write to a rate bucket is not known", { cause });
-    this.name = "LeaseUncertain";
-  }
 }

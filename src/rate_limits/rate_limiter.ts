@@ -4,7 +4,6 @@ import { RateLease } from "./rate_lease.ts";
 import {
   graceMs,
   type LeaseAnswer,
-  LeaseUncertain,
   type RateDecision,
   type RateLimits,
   type RateStore,
@@ -216,6 +215,7 @@ class LeasingLimiter implements RateLimiter {
         spent,
         has,
         withheld: lease.tokens(askedMs),
+        ...lease.selfIssue,
         needed,
         wanted: keepAtMost === Infinity ? wantedStock(entry.answer?.limits ?? entry.seen) : 0,
         leaseMs,
@@ -231,7 +231,6 @@ class LeasingLimiter implements RateLimiter {
       this.#isDown = false;
     } catch (thrown) {
       this.#isDown = true;
-      if (thrown instanceof LeaseUncertain) lease.resetShare();
       throw asUnavailable(thrown);
     }
   }
@@ -281,6 +280,8 @@ class LeasingLimiter implements RateLimiter {
       spent: entry.lease.spent,
       has: entry.lease.units(this.#nowMs()),
       withheld: 0,
+      share: 0,
+      ceiling: 0,
       needed: 0,
       wanted: 0,
       leaseMs: this.#deps.leaseMs,
@@ -327,6 +328,5 @@ function refillMs(limits: RateLimits, units: number): number {
 }
 
 function asUnavailable(thrown: unknown): unknown {
-  const cause = thrown instanceof LeaseUncertain ? thrown.cause : thrown;
-  return cause instanceof Fault ? cause : new Fault("store_unavailable", { cause });
+  return thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
 }

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/rate_world.ts";
 import { Fault } from "../shared/fault.ts";
+import { fullBucket, leaseFrom } from "./rate_bucket.ts";
 import type { RateStore } from "./rate_limit.ts";
 
 const free = { id: 1, requestsPerMinute: 60, burst: 100 };
@@ -107,6 +108,39 @@ Deno.test("while the store is away a process goes on with its share of the rate"
   at.mood = "there";
   await pass(1_000, one, two);
   assert.ok((await one.take(free)).admitted);
+});
+
+for (const mood of ["write_lost", "answer_lost"] as const) {
+  Deno.test(`the store goes away in the middle of a report (${mood}): the share is what it was`, async () => {
+    const { at, process, pass } = setup();
+    const [one, two] = [process("a"), process("b")];
+    await one.take(free);
+    await two.take(free);
+    await pass(60_000, one, two);
+    at.mood = mood;
+    const count = async () => {
+      let admitted = 0;
+      while ((await one.take(free)).admitted) admitted++;
+      return admitted;
+    };
+    await count();
+    at.mood = "away";
+    await pass(10_000, one, two);
+    await count();
+    await pass(20_000, one, two);
+    assert.equal(await count(), 10);
+  });
+}
+
+Deno.test("a database's clock that was set back: holders may have made what they can make", () => {
+  const limits = { requestsPerMinute: 60, burst: 100 };
+  const ask = { process: "a", leaseId: "a", spent: 0, has: 0, withheld: 0, share: 0, ceiling: 0 };
+  const request = { ...ask, needed: 1, wanted: 0, leaseMs: 60_000, leave: false };
+  const { bucket } = leaseFrom(fullBucket(limits, 100_000), request, limits, 100_000, {});
+  const [held] = bucket.holders;
+  const other = { ...request, process: "b", leaseId: "b" };
+  const [afterwards] = leaseFrom(bucket, other, limits, 40_000, {}).bucket.holders;
+  assert.equal(afterwards?.selfIssued, (held?.ceiling ?? 0) - (held?.held ?? 0));
 });
 
 Deno.test("an account unknown to the process is no business without the store", async () => {

@@ -135,8 +135,8 @@ eachDatabase("a write is refused to who read before another wrote", async (datab
   const store = createRateBuckets(database, () => 1_000_000);
   const ask = (process: string) =>
     store.lease(account.id, {
-      ...{ process, leaseId: process, spent: 0, has: 0, withheld: 0, needed: 7, wanted: 0 },
-      ...{ leaseMs: 60_000, leave: false },
+      ...{ process, leaseId: process, spent: 0, has: 0, withheld: 0, share: 0, ceiling: 0 },
+      ...{ needed: 7, wanted: 0, leaseMs: 60_000, leave: false },
     });
   const answers = await Promise.all(["a", "b", "c", "d", "e"].map(ask));
   assert.deepEqual(answers.map(({ tokens }) => tokens), [7, 7, 7, 7, 7]);

@@ -7,11 +7,7 @@ import {
   type Heartbeat,
   leaseFrom,
 } from "../../src/rate_limits/rate_bucket.ts";
-import {
-  LeaseUncertain,
-  type RateLimits,
-  type RateStore,
-} from "../../src/rate_limits/rate_limit.ts";
+import type { RateLimits, RateStore } from "../../src/rate_limits/rate_limit.ts";
 
 /** How the next calls of a store end. */
 export type StoreMood = "there" | "away" | "write_lost" | "answer_lost";
@@ -28,9 +24,9 @@ export class MemoryBucket {
       mood() === "away" ? Promise.reject(new Fault("store_unavailable")) : Promise.resolve();
     const write = async <T>(act: () => T): Promise<T> => {
       await reach();
-      if (mood() === "write_lost") throw new LeaseUncertain(new Fault("store_unavailable"));
+      if (mood() === "write_lost") throw new Fault("store_unavailable");
       const result = act();
-      if (mood() === "answer_lost") throw new LeaseUncertain(new Fault("store_unavailable"));
+      if (mood() === "answer_lost") throw new Fault("store_unavailable");
       return result;
     };
     return {

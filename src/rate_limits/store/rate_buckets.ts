@@ -1,11 +1,6 @@
 import type { Bucket, Heartbeat, LeaseOwner } from "../rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../rate_bucket.ts";
-import {
-  type LeaseAnswer,
-  type LeaseRequest,
-  LeaseUncertain,
-  unitsPerToken,
-} from "../rate_limit.ts";
+import { type LeaseAnswer, type LeaseRequest, unitsPerToken } from "../rate_limit.ts";
 import type { RateLimits, RateStore } from "../rate_limit.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
@@ -54,20 +49,18 @@ async function tryLease(
   const row = await readRow(database, accountId, nowMs);
   const { bucket, answer } = leaseOf(row, request);
   const values = [accountId, bucket.level, bucket.settledAtMs, JSON.stringify(bucket.holders)];
-  const written = await certainly(
-    row.version === null
-      ? database.query(
-        `insert into rate_buckets (account_id, version, level, settled_at_ms, holders)
-         values ($1, 1, $2, $3, $4) on conflict do nothing returning version`,
-        values,
-      )
-      : database.query(
-        `update rate_buckets set version = version + 1, level = $2, settled_at_ms = $3,
-           holders = $4, fill = false
-         where account_id = $1 and version = $5 returning version`,
-        [...values, row.version as bigint],
-      ),
-  );
+  const written = row.version === null
+    ? await database.query(
+      `insert into rate_buckets (account_id, version, level, settled_at_ms, holders)
+       values ($1, 1, $2, $3, $4) on conflict do nothing returning version`,
+      values,
+    )
+    : await database.query(
+      `update rate_buckets set version = version + 1, level = $2, settled_at_ms = $3,
+         holders = $4, fill = false
+       where account_id = $1 and version = $5 returning version`,
+      [...values, row.version as bigint],
+    );
   return written.length > 0 ? answer : undefined;
 }
 
@@ -96,7 +89,17 @@ function leaseOf(row: SqlRow, request: LeaseRequest) {
 
 /** Whole tokens of an account's bucket at this moment, those that processes hold included. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
-  const nobody = { process: "", leaseId: "", spent: 0, has: 0, withheld: 0, needed: 0, wanted: 0 };
+  const nobody = {
+    process: "",
+    leaseId: "",
+    spent: 0,
+    has: 0,
+    withheld: 0,
+    share: 0,
+    ceiling: 0,
+    needed: 0,
+    wanted: 0,
+  };
   const row = await readRow(database, accountId, null);
   const { answer } = leaseOf(row, { ...nobody, leaseMs: 0, leave: true });
   return Math.floor(answer.rest / unitsPerToken);
@@ -110,12 +113,4 @@ function readBucket(row: SqlRow, limits: RateLimits): Bucket {
     holders: JSON.parse(String(row.holders)) as LeaseOwner[],
     fill: row.fill === true,
   };
-}
-
-async function certainly<T>(write: Promise<T>): Promise<T> {
-  try {
-    return await write;
-  } catch (thrown) {
-    throw new LeaseUncertain(thrown);
-  }
 }
