@@ -61,15 +61,26 @@ export class RateLease {
     this.#units = Math.min(this.#units, tokens * unitsPerToken);
   }
 
+  /**
+   * A report goes out under this name. Whether or not its answer arrives, the database may take the
+   * silence of that name for this lease's from now on.
+   */
+  reportsAs(process: string, nowMs: number): void {
+    if (this.process === process) return;
+    this.#mint(nowMs);
+    this.process = process;
+    this.#mintFromMs = nowMs + graceMs;
+  }
+
   /** Applies the store's answer to the report `asked`: tokens granted, minus those spent since it was sent. */
   accept(
     answer: LeaseAnswer,
-    asked: { atMs: number; spent: number; process: string },
+    asked: { atMs: number; spent: number },
     nowMs: number,
     leaseMs: number,
   ): void {
-    if (this.process !== asked.process) this.#mintFromMs = nowMs + graceMs;
-    this.process = asked.process;
+    // The database counts a new lease's silence from its write.
+    if (this.#expiresAtMs === -Infinity) this.#mintFromMs = nowMs + graceMs;
     this.#units = Math.max(0, answer.tokens - (this.spent - asked.spent)) * unitsPerToken;
     this.reported = asked.spent;
     this.#share = answer.share;

@@ -207,6 +207,7 @@ class LeasingLimiter implements RateLimiter {
     const { lease } = entry;
     const has = lease.units(askedMs);
     lease.keepOnly(keepAtMost);
+    lease.reportsAs(process, askedMs);
     const spent = lease.spent;
     try {
       const answer = await store.lease(entry.accountId, {
@@ -222,7 +223,7 @@ class LeasingLimiter implements RateLimiter {
         leave: false,
       });
       const nowMs = this.#nowMs();
-      lease.accept(answer, { atMs: askedMs, spent, process }, nowMs, leaseMs);
+      lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
       entry.answer = answer;
       entry.answeredAtMs = nowMs;
       entry.quietUntilMs = answer.free < unitsPerToken && answer.tokens === 0
