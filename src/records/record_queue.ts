@@ -42,6 +42,11 @@ export class RecordQueue {
     return this.#rows.length + (this.#space?.spilled ?? 0);
   }
 
+  /** Units of text, and bytes of media, of those in memory. */
+  get chars(): number {
+    return this.#chars;
+  }
+
   /** False when a record is in memory that is younger than some which are not. */
   get isInOrder(): boolean {
     return this.#isInOrder;

@@ -7,7 +7,8 @@ export type { SpillSpace } from "./record_queue.ts";
 
 /**
  * Takes the records of ended calls and writes them to the store behind the caller's back, in
- * batches as large as the store is slow. Nothing on the hot path waits for it.
+ * batches: a batch costs the store several milliseconds, however few records it has. Nothing on the
+ * hot path waits for it.
  */
 export interface Recorder {
   record(interaction: SettledCall): void;
@@ -31,8 +32,10 @@ export interface Recorder {
 export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
-  /** Waits between attempts while the store is away; a timer in production. */
+  /** Waits between attempts while the store is away, and for more records; a timer in production. */
   pause: (ms: number) => Promise<void>;
+  /** Records wait so long for others, unless a read wants them; 0 when absent. */
+  lingerMs?: number;
   /** Told which records need not be kept elsewhere any more. */
   stored?: (transactionIds: readonly string[]) => void;
   /** Where records stay that are too many for memory; all are kept in memory without. */
@@ -48,6 +51,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 }
 
 const maxBatch = 500;
+/** So much text waits for no other records. */
+const largeBatchChars = 1024 * 1024;
 const firstDelayMs = 50;
 const longestDelayMs = 2000;
 
@@ -67,6 +72,7 @@ class QueueRecorder implements Recorder {
   #closed = false;
   #rejected = 0;
   #wake = () => {};
+  #writeNow = () => {};
 
   constructor(deps: RecorderDeps) {
     this.#parts = deps;
@@ -87,6 +93,7 @@ class QueueRecorder implements Recorder {
 
   record(interaction: SettledCall): void {
     this.#queue.add(interaction);
+    if (this.#isFull()) this.#writeNow();
     if (this.#writing || this.#closed) return;
     this.#writing = true;
     // Records of the same turn of the event loop go in one batch.
@@ -101,7 +108,11 @@ class QueueRecorder implements Recorder {
       this.#wake();
       throw new Fault("store_unavailable", { note: "the store is away, records wait" });
     }
-    await new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject, left }));
+    const written = new Promise<void>((resolve, reject) =>
+      this.#waiters.push({ resolve, reject, left })
+    );
+    this.#writeNow();
+    await written;
   }
 
   admit(): void {
@@ -111,6 +122,7 @@ class QueueRecorder implements Recorder {
   close(): void {
     this.#closed = true;
     this.#wake();
+    this.#writeNow();
   }
 
   /** Writes until nothing waits; an outage of the store only makes it take longer. */
@@ -118,6 +130,7 @@ class QueueRecorder implements Recorder {
     let delayMs = firstDelayMs;
     let size = maxBatch;
     while (this.#queue.waiting > 0 && !this.#closed) {
+      if (!this.#away) await this.#linger();
       try {
         const batch = await this.#queue.first(size);
         const isWritten = await this.#write(batch);
@@ -210,6 +223,18 @@ class QueueRecorder implements Recorder {
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
     await Promise.race([this.#parts.pause(ms), woken]);
     this.#wake = () => {};
+  }
+
+  async #linger(): Promise<void> {
+    const { lingerMs = 0, pause } = this.#parts;
+    if (lingerMs === 0 || this.#isFull() || this.#waiters.length > 0 || this.#closed) return;
+    const wanted = new Promise<void>((resolve) => this.#writeNow = resolve);
+    await Promise.race([pause(lingerMs), wanted]);
+    this.#writeNow = () => {};
+  }
+
+  #isFull(): boolean {
+    return this.#queue.waiting >= maxBatch || this.#queue.chars >= largeBatchChars;
   }
 
   #release(written: number): void {

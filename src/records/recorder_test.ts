@@ -8,7 +8,7 @@ import { createRecorder, type SpillSpace } from "./recorder.ts";
 type Inserting = (rows: readonly Interaction[]) => void | Promise<void>;
 
 /** A store that notes its batches; `inserting` decides how one ends. */
-function setup(space?: Partial<SpillSpace>) {
+function setup(space?: Partial<SpillSpace>, lingerMs = 0) {
   const stored: string[] = [];
   const seen = new Set<string>();
   const batches: number[] = [];
@@ -43,6 +43,7 @@ function setup(space?: Partial<SpillSpace>) {
     store,
     log,
     pause,
+    lingerMs,
     stored: (ids) => settled.push(...ids),
     reject: (row, reason) =>
       Promise.resolve().then(control.rejecting).then(() =>
@@ -94,6 +95,39 @@ Deno.test("records of one turn go in one batch, of at most 500, in their order",
   await recorder.drain();
   assert.deepEqual(batches, [500, 500, 201]);
   assert.deepEqual(stored, names(1201));
+});
+
+Deno.test("records wait a moment for others, and for none when a read wants them", async () => {
+  const { recorder, record, batches, pauses, control } = setup({}, 250);
+  let pass = () => {};
+  control.pausing = () => new Promise((resolve) => pass = resolve);
+  record("a");
+  await turns();
+  record("b");
+  await turns();
+  assert.deepEqual([batches, pauses], [[], [250]]);
+  pass();
+  await turns();
+  assert.deepEqual(batches, [2]);
+  record("c");
+  await turns();
+  assert.deepEqual(batches, [2]);
+  await recorder.drain();
+  assert.deepEqual(batches, [2, 1]);
+});
+
+Deno.test("a full batch and a megabyte of text wait for no others", async () => {
+  const { recorder, record, batches, control } = setup({}, 250);
+  control.pausing = () => new Promise(() => {});
+  record(...names(499));
+  await turns();
+  assert.deepEqual(batches, []);
+  record("last");
+  await turns();
+  assert.deepEqual(batches, [500]);
+  recorder.record({ ...interactionRow("large"), responseText: "x".repeat(1024 * 1024) });
+  await turns();
+  assert.deepEqual(batches, [500, 1]);
 });
 
 Deno.test("a slow store gets what gathered meanwhile as one batch", async () => {
