@@ -1,4 +1,5 @@
 import type { Context, Hono, Next } from "hono";
+import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
 import type { Contract } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
@@ -12,7 +13,7 @@ import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
-import type { Env } from "./request_context.ts";
+import type { Env, RequestContext } from "./request_context.ts";
 import { toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
@@ -55,7 +56,15 @@ export interface BindDeps {
   heavy: HeavyBodies;
   /** Logs a failure of our own; ordinary answers are not logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
+  /** Endpoints that the listener may call itself. */
+  direct?: DirectEndpoints;
 }
+
+/** Answers a request of one endpoint; it never rejects. */
+export type Endpoint = (request: HttpRequest, requestContext: RequestContext) => Promise<Reply>;
+
+/** By method and path, of those that need a key and whose path has no parameters. */
+export type DirectEndpoints = Map<string, Endpoint>;
 
 /** The only writer of routes: mounts a contract's paths on a handler that needs a key. */
 export function bind<
@@ -69,17 +78,23 @@ export function bind<
   deps: BindDeps,
   handler: Handler<Params, Query, Body, Answer>,
 ): void {
-  mount(app, contract, deps, async (context, room) => {
-    const caller = callerOf(context, contract.path);
+  const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
+    const caller = callerOf(request, requestContext, contract.path);
     // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
-    const { step, ...input } = await readInput(context, contract, deps, room);
+    const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // The call has begun: whoever leaves now must not keep it from being settled.
     const heavyStep = runInTurns(deps.heavy.work, worker);
     const onEncoded = () => room.leaveHeavy?.();
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
+  mount(app, contract, answer);
+  for (const pattern of contract.patterns) {
+    if (!/[:*]/.test(pattern)) {
+      deps.direct?.set(`${contract.method.toUpperCase()} ${pattern}`, answer);
+    }
+  }
 }
 
 /** What tells whether a route takes a request; otherwise the next one that matches does. */
@@ -101,17 +116,17 @@ export function bindPublic<
   handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
   applies?: Applies,
 ): void {
-  mount(app, contract, deps, async (context, room) => {
-    const { step: _, ...input } = await readInput(context, contract, deps, room);
+  const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
+    const { step: _, ...input } = await readInput(request, requestContext, contract, deps, room);
     return await handler(input);
-  }, applies);
+  });
+  mount(app, contract, answer, applies);
 }
 
-function mount<Answer>(
+function mount(
   app: Hono<Env>,
-  contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
-  deps: BindDeps,
-  run: (context: Context<Env>, room: BodyMemory) => Promise<Output<Answer>>,
+  contract: Pick<Contract, "patterns" | "method">,
+  answer: Endpoint,
   applies: Applies = () => true,
 ): void {
   const route = async (context: Context<Env>, next: Next): Promise<Response | void> => {
@@ -120,32 +135,42 @@ function mount<Answer>(
       return await next();
     }
     const requestContext = context.get("requestContext");
+    return toResponse(await answer(requestOf(context), requestContext), requestContext);
+  };
+  for (const pattern of contract.patterns) {
+    app.on(contract.method.toUpperCase(), pattern, route);
+  }
+}
+
+type Run<Answer> = (
+  request: HttpRequest,
+  requestContext: RequestContext,
+  room: BodyMemory,
+) => Promise<Output<Answer>>;
+
+function endpointOf<Answer>(
+  contract: Pick<Contract, "path" | "dialect" | "status">,
+  deps: BindDeps,
+  run: Run<Answer>,
+): Endpoint {
+  return async (request, requestContext) => {
     requestContext.route = contract.path;
     const room: BodyMemory = {};
     try {
-      const output = await run(context, room);
-      return toResponse(
-        isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 }),
-        requestContext,
-      );
+      const output = await run(request, requestContext, room);
+      return isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 });
     } catch (thrown) {
-      const { signal } = context.req.raw;
+      const { signal } = request;
       const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
-      if (isAbort(thrown) || isLeft) return toResponse(leftReply, requestContext);
+      if (isAbort(thrown) || isLeft) return leftReply;
       const fault = asFault(thrown);
       deps.onFault(fault, requestContext.requestId);
-      return toResponse(
-        errorReply(fault, contract.dialect, requestContext.requestId),
-        requestContext,
-      );
+      return errorReply(fault, contract.dialect, requestContext.requestId);
     } finally {
       room.leaveHeavy?.();
       room.release?.();
     }
   };
-  for (const pattern of contract.patterns) {
-    app.on(contract.method.toUpperCase(), pattern, route);
-  }
 }
 
 /** For a caller who left before an answer began: nobody receives it, but log and metrics say so. */
@@ -156,28 +181,27 @@ async function readInput<
   Query extends ObjectSchema | undefined,
   Body extends z.ZodType | undefined,
 >(
-  context: Context<Env>,
+  request: HttpRequest,
+  { principal, remoteHost, peerHost, trace }: RequestContext,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   deps: BindDeps,
   room: BodyMemory,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
-  const { principal, remoteHost, peerHost } = context.get("requestContext");
   const who = principal ? String(principal.account.id) : remoteHost;
-  const { trace } = context.get("requestContext");
   trace.waits?.(1);
-  const sent = await readSent(context.req.raw, contract, deps, { room, who })
+  const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
   return {
-    params: check(contract.params, () => context.req.param()),
-    query: check(contract.query, () => context.req.query()),
+    params: check(contract.params, () => request.params()),
+    query: check(contract.query, () => request.query()),
     body: await checkBody(schema, sent) as Parsed<Body>,
     step: sent.step,
     bodyText: sent.text,
     form: sent.form,
     peerHost,
-    header: (name) => context.req.header(name),
+    header: (name) => request.header(name),
   };
 }
 
@@ -196,10 +220,13 @@ async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise
     : validate(schema, value);
 }
 
-function callerOf(context: Context<Env>, endpoint: string): CallContext {
-  const requestContext = context.get("requestContext");
+function callerOf(
+  request: HttpRequest,
+  requestContext: RequestContext,
+  endpoint: string,
+): CallContext {
   if (!requestContext.principal) throw new Fault("missing_api_key");
-  const header = (name: string) => context.req.header(name);
+  const header = (name: string) => request.header(name);
   return {
     principal: requestContext.principal,
     vendorKey: requestContext.vendorKey,
@@ -207,10 +234,10 @@ function callerOf(context: Context<Env>, endpoint: string): CallContext {
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
-    path: context.req.path,
+    path: request.path,
     header,
-    headerNames: () => [...context.req.raw.headers.keys()],
-    signal: context.req.raw.signal,
+    headerNames: () => request.headerNames(),
+    signal: request.signal,
     arrivedAt: requestContext.arrivedAt,
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,

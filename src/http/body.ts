@@ -1,5 +1,9 @@
 import { joinBytes } from "../base/bytes.ts";
+import type { HttpRequest } from "./http_request.ts";
 import { Fault } from "../shared/fault.ts";
+
+/** What is looked at of a request whose body is read. */
+export type SentRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
 export interface Reading {
   /** Awaited before the first piece is read. */
@@ -17,7 +21,7 @@ export interface Reading {
 
 /** Reads a request's body; at most `maxBytes`. */
 export async function readBodyBytes(
-  request: Request,
+  request: SentRequest,
   maxBytes: number,
   reading: Reading = {},
 ): Promise<Uint8Array> {
@@ -27,14 +31,14 @@ export async function readBodyBytes(
 }
 
 /** A body that says that it is small is read at once, which costs a third less than pieces do. */
-const wholeBytes = 64 * 1024;
+export const wholeBytes = 64 * 1024;
 
 /**
  * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
  * read away.
  */
 export async function* bodyPieces(
-  request: Request,
+  request: SentRequest,
   maxBytes: number,
   { ready, onPiece = () => undefined, stopped, complete = () => {} }: Reading = {},
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -42,17 +46,17 @@ export async function* bodyPieces(
     new Fault("request_too_large", {
       message: `The request body is larger than ${maxBytes} bytes.`,
     });
-  const announced = request.headers.get("content-length");
+  const announced = request.header("content-length");
   if (Number(announced ?? "0") > maxBytes) throw tooLarge();
-  if (announced !== null && Number(announced) <= wholeBytes) {
-    const bytes = new Uint8Array(await whileWhole(request.arrayBuffer()));
+  if (announced !== undefined && Number(announced) <= wholeBytes) {
+    const bytes = await whileWhole(request.body.whole());
     await onPiece(bytes);
     complete();
     yield bytes;
     return;
   }
   await ready?.();
-  const reader = request.body?.getReader();
+  const reader = request.body.pieces();
   if (!reader) return complete();
   let length = 0;
   const next = () => {

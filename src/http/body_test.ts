@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
-import { parseJson } from "./body.ts";
+import { parseJson, type SentRequest } from "./body.ts";
+import { webBody } from "./http_request.ts";
 import { readJson } from "./read_json.ts";
 
 const encoder = new TextEncoder();
@@ -18,8 +19,15 @@ const heavy = () => ({
   room: createValueGate(1_500_000),
 });
 
+/** What endpoints see of it. */
+const sent = (request: Request): SentRequest => ({
+  header: (name) => request.headers.get(name) ?? undefined,
+  signal: request.signal,
+  body: webBody(request),
+});
+
 const readBody = async (request: Request, maxBytes: number) =>
-  (await readJson(request, maxBytes, { heavy: heavy(), who: "one", reading: {} })).text;
+  (await readJson(sent(request), maxBytes, { heavy: heavy(), who: "one", reading: {} })).text;
 
 const bytes = (text: string) => encoder.encode(text);
 
@@ -110,7 +118,7 @@ Deno.test("a body that holds much is parsed in steps, and is the same", async ()
   const value = { list: Array.from({ length: 50_000 }, (_, index) => ({ index, text: "a,]" })) };
   const places = heavy();
   const text = JSON.stringify(value);
-  const body = await readJson(request([bytes(text)]), 10_000_000, {
+  const body = await readJson(sent(request([bytes(text)])), 10_000_000, {
     heavy: places,
     who: "one",
     reading: {},
@@ -120,7 +128,7 @@ Deno.test("a body that holds much is parsed in steps, and is the same", async ()
   assert.equal(await body.step(() => 7), 7);
   body.release();
   assert.equal(places.room.inside, 0);
-  const cut = await readJson(request([bytes(`${text.slice(0, -2)}}`)]), 10_000_000, {
+  const cut = await readJson(sent(request([bytes(`${text.slice(0, -2)}}`)])), 10_000_000, {
     heavy: heavy(),
     who: "one",
     reading: {},

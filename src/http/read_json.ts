@@ -6,7 +6,7 @@ import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_step
 import { systemSetTimer } from "../base/deadline.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../shared/fault.ts";
-import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
+import { bodyPieces, notJson, parseJson, type Reading, type SentRequest } from "./body.ts";
 
 /** What a body of JSON may hold, whatever it is for (interface.md §5). */
 export const jsonLimits = {
@@ -39,7 +39,7 @@ export interface JsonBody {
  * at once, and the rest is read away. Only valid UTF-8.
  */
 export async function readJson(
-  request: Request,
+  request: SentRequest,
   maxBytes: number,
   { heavy, who, reading }: { heavy: HeavyBodies; who: string; reading: Reading },
 ): Promise<JsonBody> {
@@ -64,7 +64,7 @@ export async function readJson(
 }
 
 async function readText(
-  request: Request,
+  request: SentRequest,
   maxBytes: number,
   { count, reading }: { count: JsonCount; reading: Reading },
 ): Promise<string> {

@@ -20,13 +20,26 @@ export const pageHeaders: Readonly<Record<string, string>> = {
   "referrer-policy": "no-referrer",
 };
 
-/** A reply as the web's response, with the headers that name request and transaction. */
+/** Headers of an answer, by lower-case names. */
+export interface AnswerHeaders {
+  has(name: string): boolean;
+  get(name: string): string | null | undefined;
+  set(name: string, value: string): unknown;
+}
+
+/** The headers that name request and transaction, and those of security. */
+export function nameAnswer(
+  headers: Pick<AnswerHeaders, "set">,
+  { requestId, trace: { transactionId } }: RequestContext,
+): void {
+  headers.set("x-request-id", requestId);
+  if (transactionId) headers.set("x-transaction-id", transactionId);
+  for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
+}
+
+/** A reply as the web's response. */
 export function toResponse(reply: Reply, requestContext: RequestContext): Response {
   const headers = new Headers(reply.headers);
-  headers.set("x-request-id", requestContext.requestId);
-  if (requestContext.trace.transactionId) {
-    headers.set("x-transaction-id", requestContext.trace.transactionId);
-  }
-  for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
+  nameAnswer(headers, requestContext);
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }

@@ -6,7 +6,7 @@ import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
-import { readBodyBytes, type Reading } from "./body.ts";
+import { readBodyBytes, type Reading, type SentRequest } from "./body.ts";
 import { type HeavyBodies, readJson } from "./read_json.ts";
 
 /** A request's body as it was sent. */
@@ -31,14 +31,14 @@ export interface BodyMemory {
 
 /** Reads the body that a contract takes; nothing where it takes none. */
 export async function readSent(
-  request: Request,
+  request: SentRequest,
   contract: Pick<Contract, "body" | "form">,
   { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
   { room, who }: { room: BodyMemory; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
   const reading = takeRoom(request, bodies, room, who);
-  const contentType = request.headers.get("content-type") ?? undefined;
+  const contentType = request.header("content-type");
   const boundary = contract.form ? boundaryOf(contentType) : undefined;
   if (boundary !== undefined) {
     const bytes = await readBodyBytes(request, maxBodyBytes, reading);
@@ -70,19 +70,19 @@ const nothing: SentBody = {
 
 /** Room for what has arrived, piece by piece; `room` gives it back. */
 function takeRoom(
-  request: Request,
+  request: SentRequest,
   bodies: ByteGate,
   room: BodyMemory,
   who: string,
 ): Reading {
-  const length = request.headers.get("content-length");
+  const length = request.header("content-length");
   const { signal } = request;
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => {});
   const taken = bodies.open({
     key: who,
     signal,
-    bytes: length === null ? undefined : Number(length) || 0,
+    bytes: length === undefined ? undefined : Number(length) || 0,
     lost: () => lost.reject(madeWay()),
   });
   room.release = () => taken.release();

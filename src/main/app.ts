@@ -3,15 +3,16 @@ import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { BindDeps } from "../http/bind.ts";
+import type { BindDeps, DirectEndpoints } from "../http/bind.ts";
+import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
-import { accessLog } from "../http/middleware/access_log.ts";
-import { authenticate } from "../http/middleware/authenticate.ts";
+import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
+import { createAuthenticate, requireKey } from "../http/middleware/authenticate.ts";
 import { allowOrigins } from "../http/middleware/cors.ts";
 import { upgradePlain } from "../http/middleware/https.ts";
-import { rateLimit } from "../http/middleware/rate_limit.ts";
-import { createRequestContext } from "../http/middleware/request_context.ts";
+import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
+import { setRequestContext } from "../http/middleware/request_context.ts";
 import { secure } from "../http/middleware/secure.ts";
 import { toResponse } from "../http/respond.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
@@ -38,18 +39,20 @@ import type { Registry } from "../vendors/registry.ts";
 import type { Services } from "./application.ts";
 import type { Config } from "./config.ts";
 
-/** The web application: middleware in order, then the routes. */
+/** The web application: middleware in order, then the routes; and the short way of calls. */
 export function createApp(
   services: Services,
   dashboard: DashboardDeps,
   frontDoor: Partial<Pick<FrontDoor, "knows">> = {},
-): Hono<Env> {
+): { app: Hono<Env>; directCalls: DirectCalls } {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createServiceErrorDialect(services.vendors.registry);
   const onFault = createFaultLog(log);
   const { bodies, heavy } = services.calls;
-  const binding: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
+  const direct: DirectEndpoints = new Map();
+  const { maxBodyBytes } = config;
+  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request.requestId);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
@@ -57,11 +60,11 @@ export function createApp(
 
   const { trustProxy, metricsToken } = config;
   const loadHooks = createLoadHooks(services);
-  app.use(
-    createRequestContext({ clock, newRequestId: services.newId, trustProxy, ...loadHooks }),
-  );
+  const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
+  const accessLog = createAccessLog({ clock, log, metrics });
+  app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
-  app.use(accessLog({ clock, log, metrics }));
+  app.use(logAccess(accessLog));
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   operationRoutes(app, { ...binding, ready: services.ready, metrics, metricsToken });
@@ -71,8 +74,11 @@ export function createApp(
   app.route("/", createDashboard(dashboard));
   const { keyCache } = services.keys;
   const failures = createFailureLimit(clock, failedKeys);
-  app.use(authenticate({ keyCache, failures, errorDialect, onFault, knows: frontDoor.knows }));
-  app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
+  const { knows } = frontDoor;
+  const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
+  const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
+  app.use(requireKey(authenticate));
+  app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
@@ -88,7 +94,8 @@ export function createApp(
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
-  return app;
+  const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
+  return { app, directCalls: createDirectCalls({ endpoints: direct, ...steps }) };
 }
 
 /** What needs no key. */

@@ -1,6 +1,7 @@
 import { systemClock } from "../base/clock.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
+import type { DirectCalls } from "../http/direct_calls.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import { httpsAddress } from "../http/middleware/https.ts";
 import { isOwnHost, nameOf } from "../http/own_address.ts";
@@ -25,7 +26,10 @@ import { type Config, ConfigError, isLoopback } from "./config.ts";
 export interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
-  open(handle: Handle, hearers: ConnectionListeners & { frontDoor: FrontDoor }): void;
+  open(
+    handle: Handle,
+    hearers: ConnectionListeners & { frontDoor: FrontDoor; directCalls: DirectCalls },
+  ): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
 }
@@ -35,11 +39,11 @@ export async function openListeners(config: Config, onAlive: () => void): Promis
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
-  let frontDoor: FrontDoor | undefined;
+  let guardOf: ListenOptions["guard"];
   const guard: ListenOptions["guard"] = (listener) => {
     let guarded: typeof listener | undefined;
     return (incoming, outgoing) => {
-      guarded ??= frontDoor?.guard(listener);
+      guarded ??= guardOf?.(listener);
       (guarded ?? listener)(incoming, outgoing);
     };
   };
@@ -63,9 +67,12 @@ export async function openListeners(config: Config, onAlive: () => void): Promis
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open(handle, { frontDoor: door, ...hearers }) {
+    open(handle, { frontDoor, directCalls, ...hearers }) {
       for (const listener of listeners) listener.tell(hearers);
-      frontDoor = door;
+      guardOf = (listener) =>
+        frontDoor.guard((incoming, outgoing) => {
+          if (!directCalls(incoming, outgoing)) listener(incoming, outgoing);
+        });
       opened.resolve(handle);
     },
     async drain(ms) {

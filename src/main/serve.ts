@@ -96,13 +96,14 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
   const frontDoor = createFrontDoor({ admission, clock: services.clock, errorDialect });
-  const app = createApp(services, dashboard, {
+  const { app, directCalls } = createApp(services, dashboard, {
     knows: (credential, accountId) => frontDoor.knows(credential, accountId),
   });
   listeners.open(
     (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
     {
       frontDoor,
+      directCalls,
       log,
       changed: (by) => metrics.connections.inc(by),
       count: (reason, connections) => metrics.connectionsEnded.inc({ reason }, connections),

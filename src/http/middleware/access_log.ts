@@ -11,15 +11,13 @@ import type { Env, RequestContext } from "../request_context.ts";
  * One line per request when it is over, which for a stream is when its last byte is out:
  * id, route, vendor, model, status, tokens, cost, milliseconds. No prompt and no key, ever.
  */
-export function accessLog(
+export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
+
+export function createAccessLog(
   deps: { clock: Clock; log: Log; metrics: Metrics },
-): MiddlewareHandler<Env> {
+): AccessLog {
   const refusals = new RefusalLines(deps);
-  return async (context, next) => {
-    await next();
-    const requestContext = context.get("requestContext");
-    const status = context.res.status;
-    const method = context.req.method;
+  return (requestContext, method, status) => {
     const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);
     const log = refusals.mayWrite(isRefused) ? deps.log : silent;
     const write = (settled?: SettledCall) =>
@@ -31,6 +29,13 @@ export function accessLog(
     } else {
       write(requestContext.trace.settled);
     }
+  };
+}
+
+export function logAccess(accessLog: AccessLog): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    await next();
+    accessLog(context.get("requestContext"), context.req.method, context.res.status);
   };
 }
 

@@ -7,7 +7,9 @@ import { Fault } from "../../shared/fault.ts";
 import type { KeyCache } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
+import type { Reply } from "../../relay/reply.ts";
 import type { FrontDoor } from "../front_door.ts";
+import type { HttpRequest } from "../http_request.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
@@ -15,7 +17,13 @@ import type { Env, RequestContext } from "../request_context.ts";
  * looked at (spec.md, Credentials 3). An address that brings too many wrong ones gets 429 for the
  * next; a key that is right is never refused for them.
  */
-export function authenticate(
+export type Authenticate = (
+  requestContext: RequestContext,
+  request: Pick<HttpRequest, "path" | "header">,
+) => Promise<Reply | undefined>;
+
+/** What it makes refuses a request by its answer, else names the request's principal. */
+export function createAuthenticate(
   deps: {
     keyCache: KeyCache;
     failures: FailureLimit;
@@ -24,26 +32,29 @@ export function authenticate(
     /** Whose the credential is. */
     knows?: FrontDoor["knows"] | undefined;
   },
-): MiddlewareHandler<Env> {
-  return async (context, next) => {
-    const requestContext = context.get("requestContext");
-    const path = context.req.path;
+): Authenticate {
+  return async (requestContext, { path, header }) => {
     try {
       // The vendors' own client of the generate dialect sends its key in a header of its own.
       const googleAllowed = deps.errorDialect(path) === "generate";
-      await identify(requestContext, googleAllowed, (name) => context.req.header(name), deps);
-      if (requestContext.principal) {
-        deps.knows?.((name) => context.req.header(name), requestContext.principal.account.id);
-      }
+      await identify(requestContext, googleAllowed, header, deps);
+      if (requestContext.principal) deps.knows?.(header, requestContext.principal.account.id);
+      return undefined;
     } catch (thrown) {
       const fault = orTooMany(asFault(thrown), requestContext.remoteHost, deps.failures);
       deps.onFault(fault, requestContext.requestId);
-      return toResponse(
-        errorReply(fault, deps.errorDialect(path), requestContext.requestId),
-        requestContext,
-      );
+      return errorReply(fault, deps.errorDialect(path), requestContext.requestId);
     }
-    return await next();
+  };
+}
+
+export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const requestContext = context.get("requestContext");
+    const { path } = context.req;
+    const header = (name: string) => context.req.header(name);
+    const refusal = await authenticate(requestContext, { path, header });
+    return refusal === undefined ? await next() : toResponse(refusal, requestContext);
   };
 }
 

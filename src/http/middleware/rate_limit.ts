@@ -5,50 +5,60 @@ import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
-import type { Env } from "../request_context.ts";
+import type { Reply } from "../../relay/reply.ts";
+import type { Env, RequestContext } from "../request_context.ts";
 
 /**
  * After authentication: every request takes a token of its account, whatever becomes of it, and
  * every answer says how many are left.
  */
-export function rateLimit(
-  deps: {
+export type RateCheck = (
+  requestContext: RequestContext,
+  path: string,
+) => Promise<{ headers: Readonly<Record<string, string>>; refusal?: Reply }>;
+
+export function createRateCheck(
+  { limiter, errorDialect, onFault }: {
     limiter: RateLimiter;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
   },
-): MiddlewareHandler<Env> {
-  return async (context, next) => {
-    const requestContext = context.get("requestContext");
-    const path = context.req.path;
+): RateCheck {
+  return async ({ principal, requestId }, path) => {
     const refuse = (fault: Fault) => {
-      deps.onFault(fault, requestContext.requestId);
-      return toResponse(
-        errorReply(fault, deps.errorDialect(path), requestContext.requestId),
-        requestContext,
-      );
+      onFault(fault, requestId);
+      return errorReply(fault, errorDialect(path), requestId);
     };
-    if (!requestContext.principal) return await next();
+    if (!principal) return { headers: {} };
     let decision: RateDecision;
     try {
-      decision = await deps.limiter.take(requestContext.principal.account);
+      decision = await limiter.take(principal.account);
     } catch (thrown) {
-      return refuse(asFault(thrown));
+      return { headers: {}, refusal: refuse(asFault(thrown)) };
     }
-    if (!decision.admitted) {
-      const response = refuse(
-        new Fault("rate_limit_exceeded", { retryAfterSeconds: decision.retryAfterSeconds ?? 1 }),
-      );
-      writeHeaders(response.headers, decision);
-      return response;
-    }
-    await next();
-    writeHeaders(context.res.headers, decision);
+    const headers = headersOf(decision);
+    if (decision.admitted) return { headers };
+    const { retryAfterSeconds = 1 } = decision;
+    return { headers, refusal: refuse(new Fault("rate_limit_exceeded", { retryAfterSeconds })) };
   };
 }
 
-function writeHeaders(headers: Headers, decision: RateDecision): void {
-  headers.set("x-ratelimit-limit", String(decision.limit));
-  headers.set("x-ratelimit-remaining", String(decision.remaining));
-  headers.set("x-ratelimit-reset", String(decision.resetAt));
+export function rateLimit(check: RateCheck): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const requestContext = context.get("requestContext");
+    const { headers, refusal } = await check(requestContext, context.req.path);
+    const response = refusal && toResponse(refusal, requestContext);
+    if (response === undefined) await next();
+    const answered = (response ?? context.res).headers;
+    for (const [name, value] of Object.entries(headers)) answered.set(name, value);
+    return response;
+  };
+}
+
+function headersOf(decision: RateDecision): Record<string, string> {
+  return {
+    "x-ratelimit-limit": String(decision.limit),
+    "x-ratelimit-remaining": String(decision.remaining),
+    "x-ratelimit-reset": String(decision.resetAt),
+  };
 }

@@ -6,7 +6,7 @@ import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
-import { rateLimit } from "./rate_limit.ts";
+import { createRateCheck, rateLimit } from "./rate_limit.ts";
 
 const admitted: RateDecision = { admitted: true, limit: 60, remaining: 59, resetAt: 1_800_000_000 };
 const refused: RateDecision = {
@@ -25,11 +25,11 @@ function serve(take: () => Promise<RateDecision>) {
     context.set("requestContext", requestContext as unknown as RequestContext);
     await next();
   });
-  app.use(rateLimit({
+  app.use(rateLimit(createRateCheck({
     limiter: { take, tick: () => Promise.resolve(), close: () => Promise.resolve() },
     errorDialect: (path) => path.startsWith("/m") ? "messages" : "service",
     onFault: (fault) => void faults.push(fault.code),
-  }));
+  })));
   app.get("/ok", (context) => context.text("fine"));
   app.get("/forbidden", () => {
     throw new Fault("permission_denied");

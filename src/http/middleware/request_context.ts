@@ -1,39 +1,46 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
+import type { HttpRequest } from "../http_request.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
+export interface RequestContextDeps {
+  clock: Clock;
+  newRequestId: () => string;
+  trustProxy: boolean;
+  /** Told where work for a request begins. */
+  working?: (requestContext: RequestContext) => void;
+  /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
+  waits?: (requestContext: RequestContext, change: 1 | -1) => void;
+}
+
 /** First of all: names the request and notes when it came and from where. */
-export function createRequestContext(
-  deps: {
-    clock: Clock;
-    newRequestId: () => string;
-    trustProxy: boolean;
-    /** Told where work for a request begins. */
-    working?: (requestContext: RequestContext) => void;
-    /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
-    waits?: (requestContext: RequestContext, change: 1 | -1) => void;
-  },
-): MiddlewareHandler<Env> {
+export function newRequestContext(
+  deps: RequestContextDeps,
+  header: HttpRequest["header"],
+  { remoteHost: peerHost = "", incoming }: Env["Bindings"] = {},
+): RequestContext {
+  const requestContext: RequestContext = {
+    requestId: requestIdOf(header("x-request-id")) ?? deps.newRequestId(),
+    arrivedAt: deps.clock.now(),
+    arrivedMs: deps.clock.monotonicMs(),
+    peerHost,
+    remoteHost: remoteHost(peerHost, deps.trustProxy ? header("x-forwarded-for") : undefined),
+    route: undefined,
+    principal: undefined,
+    vendorKey: undefined,
+    incoming,
+    trace: {},
+  };
+  requestContext.trace.working = () => deps.working?.(requestContext);
+  requestContext.trace.working();
+  requestContext.trace.waits = (change) => deps.waits?.(requestContext, change);
+  return requestContext;
+}
+
+export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const requestContext: RequestContext = {
-      requestId: requestIdOf(context.req.header("x-request-id")) ?? deps.newRequestId(),
-      arrivedAt: deps.clock.now(),
-      arrivedMs: deps.clock.monotonicMs(),
-      peerHost: context.env?.remoteHost ?? "",
-      remoteHost: remoteHost(
-        context.env?.remoteHost,
-        deps.trustProxy ? context.req.header("x-forwarded-for") : undefined,
-      ),
-      route: undefined,
-      principal: undefined,
-      vendorKey: undefined,
-      incoming: context.env?.incoming,
-      trace: {},
-    };
-    requestContext.trace.working = () => deps.working?.(requestContext);
-    requestContext.trace.working();
-    requestContext.trace.waits = (change) => deps.waits?.(requestContext, change);
-    context.set("requestContext", requestContext);
+    const header = (name: string) => context.req.header(name);
+    context.set("requestContext", newRequestContext(deps, header, context.env));
     await next();
   };
 }
@@ -44,8 +51,8 @@ function requestIdOf(value: string | undefined): string | undefined {
 }
 
 /** The proxy in front appends the address that it saw; what stands before it may be made up. */
-function remoteHost(peer: string | undefined, forwarded: string | undefined): string {
+function remoteHost(peer: string, forwarded: string | undefined): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   if (last) return last;
-  return peer ?? "";
+  return peer;
 }

@@ -1,0 +1,201 @@
+import { Buffer } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { joinBytes } from "../base/bytes.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
+import type { Fault } from "../shared/fault.ts";
+import type { Reply } from "../relay/reply.ts";
+import type { DirectEndpoints, Endpoint } from "./bind.ts";
+import { wholeBytes } from "./body.ts";
+import { asFault, errorReply } from "./errors.ts";
+import type { HttpRequest } from "./http_request.ts";
+import type { AccessLog } from "./middleware/access_log.ts";
+import type { Authenticate } from "./middleware/authenticate.ts";
+import type { RateCheck } from "./middleware/rate_limit.ts";
+import { newRequestContext, type RequestContextDeps } from "./middleware/request_context.ts";
+import { addServiceHeaders } from "./middleware/secure.ts";
+import type { RequestContext } from "./request_context.ts";
+import { nameAnswer } from "./respond.ts";
+
+export interface DirectCallsDeps {
+  endpoints: DirectEndpoints;
+  contexts: RequestContextDeps;
+  authenticate: Authenticate;
+  rateCheck: RateCheck;
+  accessLog: AccessLog;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: (fault: Fault, requestId: string) => void;
+}
+
+/** Answers a request from the listener, or says with false that the web framework has to. */
+export type DirectCalls = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+
+/**
+ * The short way of ordinary calls: a small body for an endpoint whose path says it all. It leads
+ * through the same steps as the web framework's, without its requests, responses and router, which
+ * cost as much as all of them together.
+ */
+export function createDirectCalls(deps: DirectCallsDeps): DirectCalls {
+  return (incoming, outgoing) => {
+    const [path = "", search = ""] = (incoming.url ?? "").split("?", 2);
+    const endpoint = deps.endpoints.get(`${incoming.method} ${path}`);
+    if (endpoint === undefined || !isPlain(incoming)) return false;
+    answer(deps, endpoint, { incoming, outgoing, path, search }).catch((thrown) => {
+      // An answer that can't be written: half of one must not look like a whole one.
+      deps.onFault(asFault(thrown), "");
+      outgoing.destroy();
+    });
+    return true;
+  };
+}
+
+/** Browsers and proxies in front want more of an answer; what is large is read in pieces. */
+function isPlain({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return length !== undefined && Number(length) <= wholeBytes &&
+    headers["transfer-encoding"] === undefined && headers.origin === undefined &&
+    headers["x-forwarded-proto"] === undefined;
+}
+
+interface Exchange {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  path: string;
+  search: string;
+}
+
+async function answer(deps: DirectCallsDeps, endpoint: Endpoint, exchange: Exchange) {
+  const { incoming, outgoing, path } = exchange;
+  const request = requestOf(exchange);
+  const remoteHost = incoming.socket.remoteAddress ?? "";
+  const requestContext = newRequestContext(deps.contexts, request.header, { remoteHost, incoming });
+  const { reply, headers } = await answered(deps, endpoint, request, requestContext);
+  const all = new Map(Object.entries(reply.headers));
+  nameAnswer(all, requestContext);
+  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  addServiceHeaders(all, requestContext, deps.errorDialect(path));
+  deps.accessLog(requestContext, request.method, reply.status);
+  send(outgoing, reply, all);
+}
+
+async function answered(
+  deps: DirectCallsDeps,
+  endpoint: Endpoint,
+  request: HttpRequest,
+  requestContext: RequestContext,
+): Promise<{ reply: Reply; headers: Readonly<Record<string, string>> }> {
+  try {
+    const noKey = await deps.authenticate(requestContext, request);
+    if (noKey !== undefined) return { reply: noKey, headers: {} };
+    const { headers, refusal } = await deps.rateCheck(requestContext, request.path);
+    return { reply: refusal ?? await endpoint(request, requestContext), headers };
+  } catch (thrown) {
+    const fault = asFault(thrown);
+    deps.onFault(fault, requestContext.requestId);
+    const dialect = deps.errorDialect(request.path);
+    return { reply: errorReply(fault, dialect, requestContext.requestId), headers: {} };
+  }
+}
+
+function requestOf({ incoming, outgoing, path, search }: Exchange): HttpRequest {
+  const headers = headersOf(incoming.rawHeaders);
+  const leaving = new AbortController();
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) leaving.abort("Client connection prematurely closed.");
+  });
+  return {
+    method: incoming.method ?? "",
+    path,
+    header: (name) => headers.get(name),
+    headerNames: () => [...headers.keys()],
+    query: () => queryOf(search),
+    params: () => ({}),
+    signal: leaving.signal,
+    body: { whole: () => readWhole(incoming), pieces: () => undefined },
+  };
+}
+
+/** By lower-case names, joined as the web's requests join them. */
+function headersOf(raw: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at]!.toLowerCase();
+    const earlier = headers.get(name);
+    headers.set(name, earlier === undefined ? raw[at + 1]! : `${earlier}, ${raw[at + 1]}`);
+  }
+  return headers;
+}
+
+function queryOf(search: string): Record<string, string> {
+  const query: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (!Object.hasOwn(query, name)) query[name] = value;
+  }
+  return query;
+}
+
+function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const pieces: Uint8Array[] = [];
+  const cut = () => reject(new Error("the request ended before its body did"));
+  if (incoming.destroyed) cut();
+  incoming.on("data", (piece: Uint8Array) => void pieces.push(piece));
+  incoming.once("end", () => resolve(joinBytes(pieces)));
+  incoming.once("error", cut);
+  incoming.once("close", cut);
+  return promise;
+}
+
+function send(outgoing: ServerResponse, { status, body }: Reply, headers: Map<string, string>) {
+  if (outgoing.destroyed) {
+    if (body instanceof ReadableStream) void body.cancel().catch(() => {});
+    return;
+  }
+  // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
+  outgoing.removeHeader("connection");
+  if (!(body instanceof ReadableStream)) {
+    headers.set("content-length", String(body === null ? 0 : Buffer.byteLength(body)));
+    outgoing.writeHead(status, [...headers].flat());
+    return void outgoing.end(body ?? undefined);
+  }
+  outgoing.writeHead(status, [...headers].flat());
+  void stream(outgoing, body.getReader());
+}
+
+/** Writes as fast as the caller takes it; who leaves ends the reading. */
+async function stream(
+  outgoing: ServerResponse,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<void> {
+  const left = () => void reader.cancel().catch(() => {});
+  outgoing.once("close", left);
+  try {
+    const first = reader.read();
+    // The head goes out with what is there; it waits for nothing else.
+    const isThere = await Promise.race([first.then(() => true), nextTurn()]);
+    if (!isThere) outgoing.flushHeaders();
+    for (let next = await first; !next.done; next = await reader.read()) {
+      if (!outgoing.write(next.value)) await drained(outgoing);
+    }
+    if (!outgoing.destroyed) outgoing.end();
+  } catch (thrown) {
+    outgoing.destroy(thrown instanceof Error ? thrown : undefined);
+  } finally {
+    outgoing.off("close", left);
+  }
+}
+
+function nextTurn(): Promise<false> {
+  return new Promise((resolve) => setImmediate(() => resolve(false)));
+}
+
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      outgoing.off("drain", over);
+      outgoing.off("close", over);
+      resolve();
+    };
+    outgoing.on("drain", over);
+    outgoing.on("close", over);
+  });
+}

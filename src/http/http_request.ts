@@ -1,0 +1,51 @@
+import type { Context } from "hono";
+import type { Env } from "./request_context.ts";
+
+/** A request as endpoints see it, taken in by the web framework or straight from the listener. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Path of the address, without its query. */
+  readonly path: string;
+  /** A header by its lower-case name; several of one name are joined by commas. */
+  header(name: string): string | undefined;
+  /** Lower-case names of its headers. */
+  headerNames(): string[];
+  /** Parameters of the address, the first of each name. */
+  query(): Record<string, string>;
+  /** What the route's pattern found in the path. */
+  params(): Record<string, string>;
+  /** Aborted when the caller leaves. */
+  readonly signal: AbortSignal;
+  readonly body: RequestBody;
+}
+
+/** A body that is still to be read, once, in one of these ways. */
+export interface RequestBody {
+  whole(): Promise<Uint8Array>;
+  /** Undefined where there is no body. */
+  pieces(): ReadableStreamDefaultReader<Uint8Array> | undefined;
+}
+
+/** The request that the web framework routed. */
+export function requestOf(context: Context<Env>): HttpRequest {
+  const { req } = context;
+  return {
+    method: req.method,
+    path: req.path,
+    header: (name) => req.header(name),
+    headerNames: () => [...req.raw.headers.keys()],
+    query: () => req.query(),
+    params: () => req.param(),
+    get signal() {
+      return req.raw.signal;
+    },
+    body: webBody(req.raw),
+  };
+}
+
+export function webBody(request: Request): RequestBody {
+  return {
+    whole: async () => new Uint8Array(await request.arrayBuffer()),
+    pieces: () => request.body?.getReader(),
+  };
+}
