@@ -14,11 +14,11 @@ export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown
 export function requestWords({ system, turns }: CanonicalRequest): string {
   return [
     ...system.map(({ text }) => `system: ${text}`),
-    ...turns.map(({ role, parts }) => `${role}: ${parts.map(wordsOf).join("\n")}`),
+    ...turns.map(({ role, parts }) => `${role}: ${parts.map(partText).join("\n")}`),
   ].join("\n\n");
 }
 
-function wordsOf(part: Part): string {
+function partText(part: Part): string {
   switch (part.type) {
     case "text":
     case "refusal":
@@ -29,6 +29,6 @@ function wordsOf(part: Part): string {
     case "tool-call":
       return `[calls ${part.name} with ${part.arguments}]`;
     case "tool-result":
-      return `[result: ${part.parts.map(wordsOf).join("\n")}]`;
+      return `[result: ${part.parts.map(partText).join("\n")}]`;
   }
 }

@@ -22,7 +22,7 @@ export type KnownFieldSet =
  */
 export function* otherFields(
   request: JsonRecord,
-  known: Readonly<Record<string, KnownFieldSet>>,
+  knownFields: Readonly<Record<string, KnownFieldSet>>,
   spell: (field: string) => string = (field) => field,
 ): Steps<UnsupportedField[]> {
   const found: UnsupportedField[] = [];
@@ -55,7 +55,7 @@ export function* otherFields(
     }
   };
   for (const [name, value] of Object.entries(request)) {
-    const of = knownIn(known, spell(name)) ?? true;
+    const of = knownIn(knownFields, spell(name)) ?? true;
     if (of === true) continue;
     trail.push(name);
     if (!Array.isArray(value)) look(value, of);

@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
 import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { checkAnySize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

@@ -8,7 +8,7 @@ import type {
   ImageStreamReader,
   VendorBody,
 } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

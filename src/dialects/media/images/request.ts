@@ -31,12 +31,12 @@ export function readImageRequest(
     size,
     ratio,
     resolution: body.resolution ?? undefined,
-    quality: said(body.quality, "auto"),
+    quality: unlessDefault(body.quality, "auto"),
     format: body.output_format ?? undefined,
     compression: body.output_compression ?? undefined,
-    background: said(body.background, "auto"),
+    background: unlessDefault(body.background, "auto"),
     style: body.style ?? undefined,
-    moderation: said(body.moderation, "auto"),
+    moderation: unlessDefault(body.moderation, "auto"),
     seed: body.seed ?? undefined,
     negativePrompt: body.negative_prompt ?? undefined,
     personGeneration: body.person_generation ?? undefined,
@@ -49,11 +49,11 @@ export function readImageRequest(
 }
 
 /** The value unless it is the one that says nothing. */
-function said<Value extends string, Nothing extends Value>(
+function unlessDefault<Value extends string, Nothing extends Value>(
   value: Value | null | undefined,
-  nothing: Nothing,
+  defaultValue: Nothing,
 ): Exclude<Value, Nothing> | undefined {
-  return value == null || value === nothing ? undefined : value as Exclude<Value, Nothing>;
+  return value == null || value === defaultValue ? undefined : value as Exclude<Value, Nothing>;
 }
 
 function readReference(address: string, index: number): Reference {

@@ -72,12 +72,12 @@ const ofFunction: KnownFieldSet = {
   ...knownMark,
 };
 
-const place: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
+const location: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
 
 const search: KnownFieldSet = {
   type: true,
   search_context_size: true,
-  user_location: { type: true, approximate: place, ...place },
+  user_location: { type: true, approximate: location, ...location },
   allowed_domains: true,
   blocked_domains: true,
   excluded_domains: true,

@@ -54,7 +54,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-const known: ReadonlySet<string> = new Set([
+const supportedFields: ReadonlySet<string> = new Set([
   "model",
   "stream",
   "contents",
@@ -69,7 +69,7 @@ const known: ReadonlySet<string> = new Set([
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
 function unsupportedFields(request: Fields): UnsupportedField[] {
-  return request.others(known).flatMap(({ name, path, value }): UnsupportedField[] => {
+  return request.others(supportedFields).flatMap(({ name, path, value }): UnsupportedField[] => {
     const isEmpty = value === "" || value === false ||
       (typeof value === "object" && value !== null &&
         (Array.isArray(value) ? value : Object.keys(value)).length === 0);

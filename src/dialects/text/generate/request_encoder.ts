@@ -11,7 +11,7 @@ import { modelTraits } from "./models.ts";
 
 /**
  * Writes a request for a generate vendor. Model and streaming stand in the path
- * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
+ * (`upstreamPath`), not in the body. Media must be base64 by now (`mustInline`).
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));

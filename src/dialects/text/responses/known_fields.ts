@@ -24,26 +24,32 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 const part = (record: JsonRecord): KnownFieldSet | undefined => kind(ofPart, record.type);
 
 /** Ids and states that an output item had, and is given back with. */
-const given: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
+const itemFields: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
 
 const call: KnownFieldSet = {
-  ...given,
+  ...itemFields,
   call_id: true,
   name: true,
   arguments: true,
   input: true,
   ...knownMark,
 };
-const output: KnownFieldSet = { ...given, call_id: true, name: true, output: part, ...knownMark };
-const words: KnownFieldSet = { type: true, text: true };
+const output: KnownFieldSet = {
+  ...itemFields,
+  call_id: true,
+  name: true,
+  output: part,
+  ...knownMark,
+};
+const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
-  message: { ...given, role: true, content: part, ...knownMark },
+  message: { ...itemFields, role: true, content: part, ...knownMark },
   function_call: call,
   custom_tool_call: call,
   function_call_output: output,
   custom_tool_call_output: output,
-  reasoning: { ...given, summary: words, content: words, encrypted_content: true },
+  reasoning: { ...itemFields, summary: textFields, content: textFields, encrypted_content: true },
 };
 
 const ofTool: Readonly<Record<string, KnownFieldSet>> = {

@@ -6,7 +6,7 @@ import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, needsInline } from "./media.ts";
+import { mediaFields, mustInline } from "./media.ts";
 import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
@@ -28,7 +28,7 @@ export const responses: Dialect = {
   hostedWork,
   upstreamPath,
   mediaFields,
-  needsInline,
+  mustInline,
   asking: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],

@@ -6,6 +6,7 @@ import type {
   Reasoning,
   SettingName,
 } from "../../kernel/canonical_request.ts";
+import { defined } from "../../kernel/fields.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
@@ -13,7 +14,6 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
-import { defined } from "./request/fields.ts";
 
 /** Names that every server of this dialect takes (translation.md §5.1). */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;

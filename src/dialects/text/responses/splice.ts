@@ -10,9 +10,9 @@ import {
 } from "../../../base/json_text.ts";
 import { finish, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
-import { wrong } from "./request/fields.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
@@ -38,7 +38,7 @@ export function* spliceRequestSteps(
   const members = yield* topLevelMembersSteps(bodyText);
   // Of two members of one name we and the vendor might each believe another.
   const twice = members?.duplicates[0];
-  if (twice !== undefined) throw wrong(twice, "duplicate field");
+  if (twice !== undefined) throw invalidValue(twice, "duplicate field");
   const edits: Edit[] = [];
   const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model && changes.model !== facts.model) {
@@ -147,9 +147,9 @@ function userPath(request: JsonRecord): Path | undefined {
 }
 
 /** Path of the first text of the first message that a role of this kind speaks. */
-function messagePath(input: unknown, speaks: (role: unknown) => boolean): Path | undefined {
+function messagePath(input: unknown, matchesRole: (role: unknown) => boolean): Path | undefined {
   if (!Array.isArray(input)) return undefined;
-  const at = input.findIndex((item) => isRecord(item) && isMessage(item) && speaks(item.role));
+  const at = input.findIndex((item) => isRecord(item) && isMessage(item) && matchesRole(item.role));
   const item: unknown = input[at];
   if (!isRecord(item)) return undefined;
   if (typeof item.content === "string") return ["input", at, "content"];

@@ -108,16 +108,17 @@ function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Messa
 
 function writeResult(result: ToolResultPart, writing: Writing): Message {
   const { marks } = writing;
-  const words = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
-  const texts = words.map(({ text }) => text);
-  const marked = writeTexts(words, writing, "\n");
+  const texts = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
+  const marked = writeTexts(texts, writing, "\n");
   if (typeof marked !== "string") {
     const shown = result.isError
       ? [{ type: "text", text: "Error:" }, ...marked as Message[]]
       : marked;
     return { role: "tool", tool_call_id: result.callId, content: shown };
   }
-  const text = texts.length > 0 || !result.object ? texts.join("\n") : objectText(result.object);
+  const text = texts.length > 0 || !result.object
+    ? texts.map((part) => part.text).join("\n")
+    : objectText(result.object);
   const hasMedia = result.parts.some((part) => part.type === "media");
   const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
   return {

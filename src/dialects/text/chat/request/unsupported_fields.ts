@@ -4,7 +4,7 @@ import { isSearchType } from "../../../kernel/web_search.ts";
 import { searchToolIndex } from "./decode_search.ts";
 
 /** Fields of a chat request that have a place in the canonical form. */
-const known: ReadonlySet<string> = new Set([
+const supportedFields: ReadonlySet<string> = new Set([
   "model",
   "messages",
   "stream",
@@ -45,12 +45,14 @@ const known: ReadonlySet<string> = new Set([
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   const search = searchToolIndex(request);
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
+    if (supportedFields.has(path) || value === null || value === undefined || isNoOp(path, value)) {
+      return [];
+    }
     // Read as the web search that it is, where no tool is.
     if (path === "web_search_options" && isRecord(value) && search === -1) return [];
     return [{ path, value, weight: weightOf(path) }];
   });
-  return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
+  return [...fields, ...storedAudio(request.messages), ...vendorWork(request)];
 }
 
 /** Tools that some chat vendors run themselves, and the choice of one. */
@@ -77,7 +79,7 @@ export function isVendorTool(tool: unknown): boolean {
 const callersKinds = ["function", "custom", "allowed_tools"];
 
 /** Earlier answers whose sound the vendor keeps: their words are lost with it. */
-function keptSound(messages: unknown): UnsupportedField[] {
+function storedAudio(messages: unknown): UnsupportedField[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): UnsupportedField[] => {
     if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];

@@ -1,5 +1,5 @@
 import { Fault } from "../../../../shared/fault.ts";
-import { optionalField } from "../../../kernel/optional_field.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {

@@ -1,5 +1,5 @@
 import { Fault } from "../../../../shared/fault.ts";
-import { optionalField } from "../../../kernel/optional_field.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";

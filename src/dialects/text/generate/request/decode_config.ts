@@ -4,8 +4,9 @@ import type {
   Reasoning,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
-import { Fields, wrong } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 export type Settings = Omit<
@@ -72,7 +73,10 @@ function readFormat(config: Fields): OutputFormat | undefined {
   if (schema) return jsonFormat(schema);
   if (mimeType === undefined || mimeType === "text/plain") return undefined;
   if (mimeType === "application/json") return { type: "json" };
-  throw wrong(config.at("responseMimeType"), "text/plain, application/json or text/x.enum");
+  throw invalidValue(
+    config.at("responseMimeType"),
+    "expected text/plain, application/json or text/x.enum",
+  );
 }
 
 function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
@@ -88,7 +92,7 @@ function readThinking(
   const show = thinking.boolean("includeThoughts");
   const effort = level === undefined ? undefined : efforts[level];
   if (level !== undefined && level !== "THINKING_LEVEL_UNSPECIFIED" && effort === undefined) {
-    throw wrong(thinking.at("thinkingLevel"), "MINIMAL, LOW, MEDIUM or HIGH");
+    throw invalidValue(thinking.at("thinkingLevel"), "expected MINIMAL, LOW, MEDIUM or HIGH");
   }
   const reasoning: Reasoning = {
     ...(effort === undefined ? {} : { effort }),
@@ -106,7 +110,7 @@ const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> =
   HIGH: "high",
 };
 
-const known: ReadonlySet<string> = new Set([
+const supportedFields: ReadonlySet<string> = new Set([
   "maxOutputTokens",
   "temperature",
   "topP",
@@ -135,7 +139,7 @@ const hints: ReadonlySet<string> = new Set([
 ]);
 
 function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
-  for (const { name, path, value } of config.others(known)) {
+  for (const { name, path, value } of config.others(supportedFields)) {
     if (isNoOp(name, value)) continue;
     unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
   }

@@ -45,8 +45,8 @@ export function* writeContents(
   context: ContentContext,
 ): Steps<EncodedContents> {
   const hoisted = request.turns.filter(({ role }) => role === "system").flatMap(systemTexts);
-  const said = request.turns.filter(({ role }) => role !== "system");
-  const turns = yield* mergeTurns(said, context.losses);
+  const conversation = request.turns.filter(({ role }) => role !== "system");
+  const turns = yield* mergeTurns(conversation, context.losses);
   if (!request.turns.some(({ role }) => role === "user")) throw noUserTurn(request);
   const contents: Content[] = [];
   let calls: ToolCallPart[] = [];
@@ -59,8 +59,8 @@ export function* writeContents(
       : turn.parts.filter((part) => part.type !== "tool-result");
     calls = rest.filter((part) => part.type === "tool-call");
     const parts = turn.role === "user"
-      ? yield* writeUserParts(ordered, rest, context)
-      : yield* writeModelParts(rest, context);
+      ? yield* writeUserTurn(ordered, rest, context)
+      : yield* writeModelTurn(rest, context);
     if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   if (calls.length > 0) throw missingResults(calls);
@@ -159,7 +159,7 @@ function missingResults(calls: readonly ToolCallPart[], path = calls[0]!.path): 
   });
 }
 
-function* writeUserParts(
+function* writeUserTurn(
   answered: readonly Answered[],
   rest: readonly Part[],
   context: ContentContext,
@@ -173,8 +173,8 @@ function* writeUserParts(
     };
     return media.length === 0 ? [] : [intro, ...media];
   });
-  const said = yield* flatMapInSteps(rest, (part) => writePart(part, context));
-  return [...responses, ...beside, ...said];
+  const written = yield* flatMapInSteps(rest, (part) => writePart(part, context));
+  return [...responses, ...beside, ...written];
 }
 
 function writeResponse(
@@ -213,7 +213,7 @@ function writeMedium(part: MediaPart, context: ContentContext): Record<string, u
 }
 
 /** The first call of a step carries a signature, where the model insists on one. */
-function* writeModelParts(
+function* writeModelTurn(
   parts: readonly Part[],
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {

@@ -43,7 +43,7 @@ export function lowerSchema(
 }
 
 /** Keywords that the wire's JSON Schema takes as they are. */
-const kept: ReadonlySet<string> = new Set([
+const copiedKeywords: ReadonlySet<string> = new Set([
   "$anchor",
   "type",
   "format",
@@ -112,7 +112,7 @@ class Lowering {
     const notes: string[] = [];
     const bounded = integerBounds(merged);
     for (const [key, value] of Object.entries(bounded)) {
-      if (kept.has(key)) out[key] = value;
+      if (copiedKeywords.has(key)) out[key] = value;
       else if (described.has(key) && value !== false) {
         notes.push(`${key}: ${String(value)}`);
         this.lose(below(pointer, key));

@@ -7,7 +7,7 @@ import type {
 import { isRecord } from "../../../kernel/json.ts";
 import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
-import { mediaNote, mintedCallId } from "../answer_encoder.ts";
+import { derivedCallId, mediaNote } from "../answer_encoder.ts";
 import { sseEvent } from "./sse_event.ts";
 
 /** How blocks are shown to this caller. */
@@ -40,7 +40,7 @@ export class BlockWriter {
     const { content, block } = this.#event;
     switch (content.kind) {
       case "tool-call": {
-        const id = content.id || mintedCallId(content.name, block);
+        const id = content.id || derivedCallId(content.name, block);
         return this.#open(index, {
           type: "tool_use",
           id,
@@ -109,9 +109,9 @@ export class BlockWriter {
   /** All blocks but the last are closed at once. */
   #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
     this.count = blocks.length;
-    return blocks.map((block, place) => {
-      const at = index + place;
-      const isLast = place === blocks.length - 1;
+    return blocks.map((block, offset) => {
+      const at = index + offset;
+      const isLast = offset === blocks.length - 1;
       return this.#vendor(at, block) +
         (isLast ? "" : sseEvent({ type: "content_block_stop", index: at }));
     }).join("");

@@ -3,7 +3,7 @@ import type { JsonRecord } from "../../../kernel/json.ts";
 import { saysNothing } from "../../../kernel/other_fields.ts";
 
 /** Top-level fields that have a place in the canonical form, or are taken apart elsewhere. */
-const known: ReadonlySet<string> = new Set([
+const supportedFields: ReadonlySet<string> = new Set([
   "model",
   "messages",
   "max_tokens",
@@ -29,7 +29,9 @@ const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "
 /** What a messages request says that other dialects have no word for. */
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return Object.entries(request).flatMap(([path, value]) => {
-    if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
+    if (supportedFields.has(path) || value === null || value === undefined || isNoOp(path, value)) {
+      return [];
+    }
     return [unsupported(path, value, meaningful.has(path) ? "meaning" : "hint")];
   });
 }

@@ -20,7 +20,7 @@ interface Part {
 export class MessageReader implements ItemReader {
   readonly #blocks: Blocks;
   readonly #parts = new Map<number, Part>();
-  #said: Part | undefined;
+  #lastPart: Part | undefined;
 
   constructor(blocks: Blocks) {
     this.#blocks = blocks;
@@ -55,7 +55,7 @@ export class MessageReader implements ItemReader {
 
   close(events: CanonicalEvent[]): void {
     // Only one is open at a time: the one of which something was said last.
-    if (this.#said) this.#end(this.#said, events);
+    if (this.#lastPart) this.#end(this.#lastPart, events);
   }
 
   #part(index: number, kind: Part["kind"]): Part {
@@ -106,7 +106,7 @@ export class MessageReader implements ItemReader {
   ): void {
     if (!this.#blocks.isOpen(part.block)) {
       part.block = this.#blocks.start({ kind: part.kind }, events);
-      this.#said = part;
+      this.#lastPart = part;
     }
     events.push({
       type: "block-delta",
