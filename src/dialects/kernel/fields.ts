@@ -52,6 +52,13 @@ export function missingField(path: string): Fault {
   });
 }
 
+/** `["messages", 0, "content"]` as `messages[0].content`. */
+export function formatPath(path: readonly (string | number)[]): string {
+  return path.map((step, index) =>
+    typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
+  ).join("");
+}
+
 /** Without the members that are undefined: an absent field was not set. */
 export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(
