@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import type { ImageAsk } from "../../kernel/image_codec.ts";
 import {
   nearest,
@@ -80,10 +80,7 @@ function computed(shape: Ratio, resolution: Resolution | undefined): PixelSize {
     const size = { width: unit.width * times, height: unit.height * times };
     if (isPossible(size)) return size;
   }
-  throw new Fault("invalid_value", {
-    param: "aspect_ratio",
-    message: `aspect_ratio: ${rules} ${examples.join(", ")}.`,
-  });
+  throw invalidValue("aspect_ratio", `${rules} ${examples.join(", ")}`);
 }
 
 function common(one: number, other: number): number {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../../contracts/media/images.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import type { ImageAsk, Reference } from "../../kernel/image_codec.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource } from "../../kernel/media_source.ts";
@@ -19,10 +19,10 @@ export function readImageRequest(
   const size = body.size == null || body.size === "auto" ? undefined : readAskedSize(body.size);
   const ratio = body.aspect_ratio ?? undefined;
   if (size && size !== noSize && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
-    throw new Fault("invalid_value", {
-      param: "aspect_ratio",
-      message: `aspect_ratio: ${ratio} contradicts the size ${body.size}; give one of them.`,
-    });
+    throw invalidValue(
+      "aspect_ratio",
+      `${ratio} contradicts the size ${body.size}; give one of them`,
+    );
   }
   return {
     ...target,
@@ -64,8 +64,5 @@ function readReference(address: string, index: number): Reference {
   if (picture && picture.mimeType.startsWith("image/")) {
     return { type: "base64", mimeType: picture.mimeType, data: picture.data };
   }
-  throw new Fault("invalid_value", {
-    param,
-    message: `${param}: expected a data: address that holds an image, or an https: address.`,
-  });
+  throw invalidValue(param, "expected a data: address that holds an image, or an https: address");
 }

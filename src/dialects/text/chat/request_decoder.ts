@@ -14,8 +14,8 @@ import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readSearch } from "./request/decode_search.ts";
-import { isVendorTool, unsupportedFields } from "./request/unsupported_fields.ts";
-import { knownFields } from "./known_fields.ts";
+import { unsupportedFields } from "./request/unsupported_fields.ts";
+import { isVendorTool, knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeRequest(body: unknown): CanonicalRequest {

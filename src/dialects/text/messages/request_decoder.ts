@@ -13,11 +13,10 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { defined, invalidValue, numberAt, objectAt, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { otherFields } from "../../kernel/other_fields.ts";
+import { otherFields, saysNothing } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
-import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
@@ -53,6 +52,24 @@ type Settings = Omit<
   CanonicalRequest,
   "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
+
+/** Fields that change what is done or where, not only how well (translation.md §12). */
+const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
+
+/** What a messages request says that other dialects have no word for. */
+function unsupportedFields(request: JsonRecord): UnsupportedField[] {
+  return Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
+    const isKnown = Object.hasOwn(knownFields, path);
+    if (isKnown || value === null || value === undefined || isNoOp(path, value)) return [];
+    return [{ path, value, weight: meaningful.has(path) ? "meaning" : "hint" }];
+  });
+}
+
+function isNoOp(path: string, value: unknown): boolean {
+  if (path === "speed") return value === "standard";
+  if (path === "inference_geo") return value === "global" || value === "not_available";
+  return path === "mcp_servers" && saysNothing(value);
+}
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
 function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }): Turn[] {

@@ -1,5 +1,4 @@
 import type { Steps } from "../../../../base/steps.ts";
-import { Fault } from "../../../../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -11,6 +10,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;
@@ -214,9 +214,6 @@ function requireResults(turns: readonly Turn[]): void {
     );
     if (missing.length === 0) continue;
     const ids = missing.map((part) => part.type === "tool-call" ? part.id : "").join(", ");
-    throw new Fault("invalid_value", {
-      param: turn.path,
-      message: `${turn.path}: no result follows for the tool calls ${ids}.`,
-    });
+    throw invalidValue(turn.path, `no result follows for the tool calls ${ids}`);
   }
 }

@@ -11,6 +11,7 @@ import { Fault } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type {
   AnswerReader,
@@ -79,10 +80,7 @@ function nameModel(
   const written = asString(fields.model);
   if (written === undefined || range === undefined) return [];
   if (![request.model, model].includes(bareModel(written))) {
-    throw new Fault("invalid_value", {
-      param,
-      message: `${param}: names another model than the path.`,
-    });
+    throw invalidValue(param, "names another model than the path");
   }
   const wanted = `models/${bareModel(model)}`;
   return written === wanted ? [] : [{ ...range, text: JSON.stringify(wanted) }];

@@ -6,6 +6,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
+import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
@@ -110,25 +111,6 @@ const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> =
   HIGH: "high",
 };
 
-const supportedFields: ReadonlySet<string> = new Set([
-  "maxOutputTokens",
-  "temperature",
-  "topP",
-  "topK",
-  "stopSequences",
-  "candidateCount",
-  "seed",
-  "frequencyPenalty",
-  "presencePenalty",
-  "responseLogprobs",
-  "logprobs",
-  "responseMimeType",
-  "responseSchema",
-  "responseJsonSchema",
-  "thinkingConfig",
-  "mediaResolution",
-]);
-
 /** Fields that ask for less than another kind of answer. */
 const hints: ReadonlySet<string> = new Set([
   "enableEnhancedCivicAnswers",
@@ -139,7 +121,7 @@ const hints: ReadonlySet<string> = new Set([
 ]);
 
 function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
-  for (const { name, path, value } of config.others(supportedFields)) {
+  for (const { name, path, value } of config.others(knownConfig)) {
     if (isNoOp(name, value)) continue;
     unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
   }

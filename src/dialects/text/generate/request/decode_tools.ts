@@ -20,7 +20,7 @@ export function readTools(
 ): { tools: Tool[]; webSearch?: WebSearch } {
   let webSearch: WebSearch | undefined;
   const tools = request.objects("tools").flatMap((tool) => {
-    for (const { name, path, value } of tool.others(functionsOnly)) {
+    for (const { name, path, value } of tool.others({ functionDeclarations: true })) {
       const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
       if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, unsupported);
       else unsupported.push({ path, value, weight: "meaning" });
@@ -30,11 +30,9 @@ export function readTools(
   return webSearch ? { tools, webSearch } : { tools };
 }
 
-const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
-
 function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch {
   const blockedDomains = search.strings("excludeDomains");
-  for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
+  for (const { name, path, value } of search.others({ excludeDomains: true })) {
     // Searching the web is what is meant anyway; a span of time narrows what may be found.
     if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
       continue;

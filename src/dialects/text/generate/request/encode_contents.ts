@@ -11,6 +11,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { innerJson } from "../../../kernel/inner_json.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
@@ -82,10 +83,7 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
     const parts = turn.parts.filter(saysSomething);
     if (parts.length === 0) {
       if (turn.role === "assistant") continue;
-      throw new Fault("invalid_value", {
-        param: turn.path,
-        message: `${turn.path}: the message has no content.`,
-      });
+      throw invalidValue(turn.path, "the message has no content");
     }
     const last = merged.at(-1);
     // The list is this function's own: `filter` made it.
@@ -107,10 +105,7 @@ function saysSomething(part: Part): boolean {
 function systemTexts(turn: Turn): SystemText[] {
   return turn.parts.map((part) => {
     if (part.type !== "text") {
-      throw new Fault("invalid_value", {
-        param: part.path,
-        message: `${part.path}: a system text was expected.`,
-      });
+      throw invalidValue(part.path, "a system text was expected");
     }
     return { text: part.text, path: part.path };
   });
@@ -142,10 +137,7 @@ function matchResults(
   });
   const [stray] = left;
   if (stray) {
-    throw new Fault("invalid_value", {
-      param: stray.path,
-      message: `${stray.path}: no call before it has the id '${stray.callId}'.`,
-    });
+    throw invalidValue(stray.path, `no call before it has the id '${stray.callId}'`);
   }
   if (unanswered.length > 0) throw missingResults(unanswered, path);
   return answered;
@@ -153,10 +145,7 @@ function matchResults(
 
 function missingResults(calls: readonly ToolCallPart[], path = calls[0]!.path): Fault {
   const ids = calls.map(({ id }) => `'${id}'`).join(", ");
-  return new Fault("invalid_value", {
-    param: path,
-    message: `${path}: results are missing for the tool calls ${ids}.`,
-  });
+  return invalidValue(path, `results are missing for the tool calls ${ids}`);
 }
 
 function* writeUserTurn(
@@ -257,10 +246,10 @@ function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefine
 function writeCall(part: ToolCallPart, context: ContentContext): Record<string, unknown> {
   const args = part.custom ? { input: part.arguments } : parseArguments(part.arguments);
   if (args === undefined) {
-    throw new Fault("invalid_value", {
-      param: part.path,
-      message: `${part.path}: the arguments of the tool call '${part.id}' are not a JSON object.`,
-    });
+    throw invalidValue(
+      part.path,
+      `the arguments of the tool call '${part.id}' are not a JSON object`,
+    );
   }
   return {
     functionCall: {
@@ -275,8 +264,5 @@ function writeCall(part: ToolCallPart, context: ContentContext): Record<string, 
 function noUserTurn(request: CanonicalRequest): Fault {
   const path = (request.turns[0] ?? request.system[0])?.path ?? "messages";
   const field = path.split(/[.[]/)[0]!;
-  return new Fault("invalid_value", {
-    param: field,
-    message: `${field}: at least one user message is required.`,
-  });
+  return invalidValue(field, "at least one user message is required");
 }

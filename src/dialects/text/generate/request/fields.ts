@@ -98,10 +98,12 @@ export class Fields {
     });
   }
 
-  /** Fields that are set and not among `known` (first spelling): name in first spelling, value. */
-  others(supported: ReadonlySet<string>): { name: string; path: string; value: unknown }[] {
+  /** The other fields that are set, by their name in the first spelling. */
+  others(
+    knownFields: Readonly<Record<string, unknown>>,
+  ): { name: string; path: string; value: unknown }[] {
     return Object.entries(this.record)
-      .filter(([key, value]) => value !== null && !supported.has(camelCase(key)))
+      .filter(([key, value]) => value !== null && !Object.hasOwn(knownFields, camelCase(key)))
       .map(([key, value]) => ({ name: camelCase(key), path: this.at(key), value }));
   }
 }

@@ -1,5 +1,6 @@
 import { Fault } from "../../../../shared/fault.ts";
 import type { Loss } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below } from "./schema_pointer.ts";
@@ -30,7 +31,7 @@ export function lowerSchema(
     const why = inlined.problem === "unresolved"
       ? "a $ref of the schema names nothing in it"
       : "the schema is too large or too deep";
-    throw new Fault("invalid_value", { param: path, message: `${path}: ${why}.` });
+    throw invalidValue(path, `${why}`);
   }
   if (inlined.schema === undefined && !target.jsonSchema) {
     losses.push({ path, weight: "meaning" });

@@ -1,30 +1,6 @@
 import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-
-/** Fields that have a place in the canonical form, or that the gateway itself answers for. */
-const supportedFields: ReadonlySet<string> = new Set([
-  "model",
-  "input",
-  "instructions",
-  "stream",
-  "stream_options",
-  "store",
-  "previous_response_id",
-  "max_output_tokens",
-  "temperature",
-  "top_p",
-  "text",
-  "reasoning",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "include",
-  "service_tier",
-  "metadata",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-]);
+import { knownFields } from "../known_fields.ts";
 
 /** Fields without which the answer is another one (translation.md §7, §12). */
 const meanings: ReadonlySet<string> = new Set([
@@ -43,7 +19,7 @@ const meanings: ReadonlySet<string> = new Set([
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    if (supportedFields.has(path) || isNoOp(path, value)) return [];
+    if (Object.hasOwn(knownFields, path) || isNoOp(path, value)) return [];
     if (path === "max_tool_calls" && limitsSearches) return [];
     return [{ path, value, weight: weightOf(path) }];
   });
