@@ -39,6 +39,17 @@ export function stringAt(record: JsonRecord, name: string, path = name): string 
   return value;
 }
 
+/** The value, which has to be one of those that are allowed. */
+export function oneOf<Value extends string>(
+  value: string | undefined,
+  allowed: readonly Value[],
+  path: string,
+): Value | undefined {
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined || value === undefined) return found;
+  throw invalidValue(path, `expected one of ${allowed.join(", ")}`);
+}
+
 /** The fault of a field with a wrong value; the message begins with the field's path. */
 export function invalidValue(path: string, problem: string): Fault {
   return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });

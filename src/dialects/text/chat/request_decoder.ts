@@ -3,16 +3,18 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   Tool,
   ToolChoice,
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue } from "../../kernel/fields.ts";
+import { defined, invalidValue, oneOf } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
+import { effortLevels } from "../../kernel/reasoning.ts";
 import { readSearch } from "./request/decode_search.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { isVendorTool, knownFields } from "./known_fields.ts";
@@ -46,12 +48,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
@@ -104,7 +101,7 @@ const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   promptCacheKey: ["prompt_cache_key"],
 };
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const paths: Partial<Record<SettingName, string>> = {};
   for (const [name, fields] of Object.entries(fieldNames) as [SettingName, string[]][]) {
     if (!(name in settings)) continue;
@@ -226,16 +223,14 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   };
 }
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-
 /** `reasoning_effort`, or the aggregator's `reasoning` object. */
 function readReasoning(request: JsonRecord): Reasoning | undefined {
   const extended = isRecord(request.reasoning) ? request.reasoning : {};
-  const requested = asString(request.reasoning_effort) ?? asString(extended.effort);
-  const effort = efforts.find((one) => one === requested);
-  if (requested !== undefined && effort === undefined) {
-    throw invalidValue("reasoning_effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    asString(request.reasoning_effort) ?? asString(extended.effort),
+    effortLevels,
+    "reasoning_effort",
+  );
   const budgetTokens = number(extended.max_tokens);
   if (effort === undefined && budgetTokens === undefined) return undefined;
   // Reasoning text is an extension that chat clients ignore or show: it is always asked for.

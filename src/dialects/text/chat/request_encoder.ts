@@ -3,13 +3,13 @@ import type {
   CanonicalRequest,
   Loss,
   OutputFormat,
-  Reasoning,
   SettingName,
   Tool,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { defined } from "../../kernel/fields.ts";
+import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
@@ -61,7 +61,7 @@ export function* encodeRequestSteps(
       top_logprobs: request.logprobs?.top || undefined,
       logit_bias: request.logitBias,
       response_format: writeFormat(request.format),
-      reasoning_effort: writeEffort(request.reasoning),
+      reasoning_effort: request.reasoning && effortOf(request.reasoning),
       verbosity: request.verbosity,
       user: request.user,
       service_tier: request.serviceTier,
@@ -171,13 +171,4 @@ function writeFormat(format: OutputFormat | undefined): unknown {
       ...defined({ description: format.description, strict: format.strict }),
     },
   };
-}
-
-/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
-function writeEffort(reasoning: Reasoning | undefined): string | undefined {
-  if (reasoning?.effort !== undefined) return reasoning.effort;
-  const budget = reasoning?.budgetTokens;
-  if (budget === undefined || budget < 0) return undefined;
-  if (budget === 0) return "none";
-  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
 }

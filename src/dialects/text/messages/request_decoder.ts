@@ -4,6 +4,7 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   Tool,
   ToolChoice,
@@ -11,7 +12,7 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue, numberAt, objectAt, textAt } from "../../kernel/fields.ts";
+import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields, saysNothing } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -48,11 +49,6 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
 /** Fields that change what is done or where, not only how well (translation.md §12). */
 const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
 
@@ -84,7 +80,7 @@ function readSettings(
   tools: readonly Tool[],
   search: WebSearch | undefined,
   unsupported: UnsupportedField[],
-): Settings {
+): RequestSettings {
   return defined({
     ...readToolChoice(request, tools, search, unsupported),
     maxOutputTokens: readMaxTokens(request, unsupported),
@@ -99,7 +95,7 @@ function readSettings(
   });
 }
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const names: Partial<Record<SettingName, string>> = {
     toolChoice: "tool_choice",
     parallelToolCalls: "tool_choice.disable_parallel_tool_use",
@@ -195,11 +191,11 @@ function readReasoning(
   unsupported: UnsupportedField[],
 ): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
-  const requested = textAt(config, "effort", "output_config.effort");
-  const effort = efforts.find((one) => one === requested);
-  if (requested !== undefined && effort === undefined) {
-    throw invalidValue("output_config.effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    textAt(config, "effort", "output_config.effort"),
+    efforts,
+    "output_config.effort",
+  );
   const thinking = objectAt(request, "thinking", "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
   const show = thinking.display !== "omitted";

@@ -1,5 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { wholeOf } from "./answer/terminal_event.ts";
+import { wholeOf } from "./answer/response_reader.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";

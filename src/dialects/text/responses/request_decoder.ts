@@ -3,6 +3,7 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   UnsupportedField,
   WebSearch,
@@ -14,10 +15,12 @@ import {
   missingField,
   numberAt,
   objectAt,
+  oneOf,
   textAt,
 } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
+import { effortLevels } from "../../kernel/reasoning.ts";
 import { readItems } from "./request/decode_items.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
@@ -67,12 +70,7 @@ function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebS
   return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
   const text = objectAt(request, "text") ?? {};
   return defined({
     parallelToolCalls: booleanAt(request, "parallel_tool_calls"),
@@ -107,7 +105,7 @@ const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   metadata: "metadata",
 };
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const names = asString(request.safety_identifier) === undefined
     ? fieldNames
     : { ...fieldNames, user: "safety_identifier" };
@@ -148,16 +146,14 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   };
 }
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-
 /** A caller who names a kind of summary can show reasoning and wants it. */
 function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined {
   if (!reasoning) return undefined;
-  const requested = textAt(reasoning, "effort", "reasoning.effort");
-  const effort = efforts.find((one) => one === requested);
-  if (requested !== undefined && effort === undefined) {
-    throw invalidValue("reasoning.effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    textAt(reasoning, "effort", "reasoning.effort"),
+    effortLevels,
+    "reasoning.effort",
+  );
   const show = (asString(reasoning.summary) ?? asString(reasoning.generate_summary)) !== undefined;
   if (effort === undefined && !show) return undefined;
   return { ...defined({ effort }), show };

@@ -11,7 +11,7 @@ import type {
 import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
-import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 /**

@@ -2,6 +2,7 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
@@ -10,24 +11,19 @@ import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-export type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
 export interface ReadConfig {
-  settings: Settings;
+  settings: RequestSettings;
   paths: CanonicalRequest["paths"];
 }
 
 /** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
 export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
-  const settings: { -readonly [K in keyof Settings]: Settings[K] } = {};
+  const settings: { -readonly [K in keyof RequestSettings]: RequestSettings[K] } = {};
   const paths: Record<string, string> = {};
-  const set = <K extends keyof Settings & keyof CanonicalRequest["paths"]>(
+  const set = <K extends keyof RequestSettings & keyof CanonicalRequest["paths"]>(
     name: K,
     field: string,
-    value: Settings[K] | undefined,
+    value: RequestSettings[K] | undefined,
   ) => {
     if (value === undefined) return;
     settings[name] = value;

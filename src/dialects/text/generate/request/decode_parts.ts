@@ -8,7 +8,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../kernel/fields.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
-import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields } from "./fields.ts";

@@ -12,10 +12,9 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
-import { signatureSentinel } from "../../../kernel/thought_signature.ts";
+import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
 import type { ModelTraits } from "../models.ts";

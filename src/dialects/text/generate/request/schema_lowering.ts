@@ -3,8 +3,7 @@ import type { Loss } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
-import { below } from "./schema_pointer.ts";
-import { schemaSubset } from "./schema_subset.ts";
+import { below, schemaSubset } from "./schema_subset.ts";
 
 /** A schema in one of the wire's two fields; neither when it can't be said or says nothing. */
 export interface LoweredSchema {

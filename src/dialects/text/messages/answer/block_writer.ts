@@ -8,7 +8,6 @@ import { isRecord } from "../../../kernel/json.ts";
 import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
 import { derivedCallId, mediaNote } from "../answer_encoder.ts";
-import { sseEvent } from "./sse_event.ts";
 
 /** How blocks are shown to this caller. */
 export interface BlockStyle {
@@ -157,4 +156,12 @@ export class BlockWriter {
 
 function delta(index: number, value: Record<string, unknown>): string {
   return sseEvent({ type: "content_block_delta", index, delta: value });
+}
+
+/**
+ * One event with its `event:` line: the vendor's own client ignores events without it
+ * (messages.md §5).
+ */
+export function sseEvent(data: { type: string; [key: string]: unknown }): string {
+  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

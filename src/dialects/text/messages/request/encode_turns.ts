@@ -9,8 +9,7 @@ import type {
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";

@@ -1,11 +1,10 @@
 import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { Blocks } from "./blocks.ts";
+import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { readCitation } from "./citations.ts";
 import type { ItemReader } from "./item_reader.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
-import { indexOf, missingFrom } from "./pieces.ts";
 
 /** One content part: what of it has been given. */
 interface Part {

@@ -14,7 +14,6 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
 import { requirePairs } from "./pairing.ts";
-import { vendorItemWeight } from "./vendor_items.ts";
 
 export interface Conversation {
   system: SystemText[];
@@ -72,7 +71,8 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
       if (typeof item.type !== "string") {
         throw invalidValue(`${path}.type`, "expected the type of an item");
       }
-      into.unsupported.push({ path, value: item, weight: vendorItemWeight(item.type) });
+      const weight = vendorRecords.has(item.type) ? "hint" : "meaning";
+      into.unsupported.push({ path, value: item, weight });
     }
   }
 }
@@ -181,3 +181,19 @@ function texts(list: unknown): string[] {
     return text === undefined ? [] : [text];
   });
 }
+
+/**
+ * Records of the vendor's own work: leaving them out is a hint, since the answer drawn from them
+ * stands beside them. Any other item, one of a newer kind included, is something the caller
+ * contributed or an output refers to, and leaving it out changes the meaning.
+ */
+const vendorRecords: ReadonlySet<string> = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+  "mcp_list_tools",
+  "mcp_call",
+  "tool_search_call",
+  "tool_search_output",
+]);

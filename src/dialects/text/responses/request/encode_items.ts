@@ -13,7 +13,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
+import { innerJson } from "../../../kernel/json.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
