@@ -4,7 +4,7 @@ import type { Principal } from "../keys/api_key.ts";
 import type { ClaimedRun, EvalItem, EvalWork, FinishedItem, ItemOutcome } from "./eval.ts";
 import type { StoredCall } from "../records/analytics_store.ts";
 import { Fault } from "../shared/fault.ts";
-import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
+import { answerText, requestWords } from "../dialects/kernel/prompt_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";

@@ -5,7 +5,7 @@ import { maskSecrets } from "../base/secret.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
-import { optionalField } from "../dialects/kernel/optional_field.ts";
+import { optionalField } from "../dialects/kernel/fields.ts";
 import { characters, speechTokens } from "../dialects/media/operations/speech.ts";
 import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";

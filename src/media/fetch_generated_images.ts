@@ -1,4 +1,4 @@
-import type { DrawnImage } from "../dialects/kernel/image_codec.ts";
+import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
 import { Fault } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
@@ -10,10 +10,10 @@ const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
  * of the vendor's.
  */
 export async function fetchDrawn(
-  images: readonly DrawnImage[],
+  images: readonly GeneratedImage[],
   { fetch, signal, asAddress }: { fetch: PublicFetch; signal: AbortSignal; asAddress: boolean },
-): Promise<DrawnImage[]> {
-  const fetched: DrawnImage[] = [];
+): Promise<GeneratedImage[]> {
+  const fetched: GeneratedImage[] = [];
   // One after the other: together they may be large.
   for (const image of images) {
     if (image.url === undefined) {

@@ -1,7 +1,7 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
-import type { DrawnImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
+import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
@@ -44,7 +44,7 @@ class ImageListener implements OperationListener {
   readonly #drawing: Drawing;
   readonly #reader: ImageStreamReader;
   readonly #splitter = new SseSplitter({ maxEventBytes });
-  readonly #images: DrawnImage[] = [];
+  readonly #images: GeneratedImage[] = [];
   #usage: Usage | undefined;
   #unfinished = 0;
 

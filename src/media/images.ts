@@ -5,8 +5,8 @@ import { type ImageBody, readImageRequest } from "../dialects/media/images/reque
 import { isRecord } from "../dialects/kernel/json.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type {
-  DrawnImage,
   EncodedImages,
+  GeneratedImage,
   ImageAnswer,
   ImageAsk,
   ImageCall,
@@ -183,7 +183,7 @@ async function wholeAnswer(
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
-  const drawn: DrawnImage[] = answers.flatMap((answer) => answer.images);
+  const drawn: GeneratedImage[] = answers.flatMap((answer) => answer.images);
   if (drawn.length === 0) throw nothingDrawn(answers);
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);

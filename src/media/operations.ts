@@ -1,5 +1,5 @@
 import type { ByteGate } from "../base/byte_gate.ts";
-import { optionalField } from "../dialects/kernel/optional_field.ts";
+import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";

@@ -1,8 +1,7 @@
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { mendJson } from "../base/mend_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
-import { innerJson } from "../dialects/kernel/inner_json.ts";
-import { isRecord } from "../dialects/kernel/json.ts";
+import { innerJson, isRecord } from "../dialects/kernel/json.ts";
 
 /** A streamed answer's text for the record. */
 export interface RecordedAnswer {

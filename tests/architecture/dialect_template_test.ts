@@ -26,7 +26,7 @@ Deno.test("a file or an export that others have is missed", () => {
     `${root}/usage.ts: every dialect has this file`,
   ]);
   assert.deepEqual(toy({ "media.ts": "export const mediaFields = [];" }), [
-    `${root}/media.ts: every dialect exports needsInline here`,
+    `${root}/media.ts: every dialect exports mustInline here`,
   ]);
   assert.deepEqual(toy({ "answer_decoder.ts": "export function decodeAnswers() {}" }), [
     `${root}/answer_decoder.ts: every dialect exports decodeAnswer here`,

@@ -101,7 +101,6 @@ export const allowance: Readonly<Record<string, number>> = {
   "src/background": 11,
   "src/base": 31,
   "src/database": 4,
-  "src/dialects": 145,
   "src/http": 15,
   "src/main": 9,
   "src/media": 8,

@@ -351,7 +351,7 @@ Deno.test("pitfall 51 (chat → generate): an address has to be fetched, the ven
   const needs = (url: string) => {
     const [part] = image(url).turns[0]!.parts;
     if (part?.type !== "media") throw new Error("no media");
-    return dialects.generate.needsInline?.(part, url);
+    return dialects.generate.mustInline?.(part, url);
   };
   assert.equal(needs("https://pictures.example/a.png"), true);
   assert.equal(needs("https://generativelanguage.googleapis.com/v1beta/files/x"), false);

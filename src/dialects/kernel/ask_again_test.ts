@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { askAgain } from "./ask_again.ts";
-import { answerText, requestWords } from "./answer_text.ts";
+import { answerText, requestWords } from "./prompt_text.ts";
 import { chat } from "../text/chat/mod.ts";
 import { generate } from "../text/generate/mod.ts";
 import { messages } from "../text/messages/mod.ts";

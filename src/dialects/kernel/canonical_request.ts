@@ -46,6 +46,12 @@ export interface CanonicalRequest {
   paths: Readonly<Partial<Record<SettingName, string>>>;
 }
 
+/** What a request sets beside its conversation and its tools. */
+export type RequestSettings = Omit<
+  CanonicalRequest,
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
+>;
+
 /** Settings that a target may be unable to carry. */
 export type SettingName =
   | "toolChoice"

@@ -53,7 +53,7 @@ export interface RequestCodec {
   /** Where requests and answers hold media in their text. */
   readonly mediaFields: readonly MediaField[];
   /** Whether this media can't be sent by its address: it has to be fetched and sent as data. */
-  readonly needsInline: (part: MediaPart, url: string) => boolean;
+  readonly mustInline: (part: MediaPart, url: string) => boolean;
   readonly asking: Asking;
 }
 
@@ -205,7 +205,7 @@ export interface Conversation {
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
   /** Whether the caller lets the answer be kept. */
-  wantsKept(body: unknown): boolean;
+  wantsStored(body: unknown): boolean;
   /** What the request adds to the conversation; JSON values. */
   inputItems(body: unknown): readonly unknown[];
   /** Id under which the caller knows an answer, given the answer as JSON value. */
@@ -230,7 +230,7 @@ export interface Conversation {
   ): { body: unknown; bodyText: string };
   /** The request with the kept conversation in front, as value and in its own text. */
   continueFrom(
-    kept: {
+    stored: {
       body: unknown;
       bodyText: string;
       /** Of the whole conversation up to the kept answer. */

@@ -113,10 +113,10 @@ export class Fold {
     if (this.#truncated) return;
     const open = this.#parts.get(block);
     const of = open?.part.kind === "media" ? "media" : "text";
-    const kept = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
-    if (kept.length < text.length) this.#truncated = true;
-    this.#room[of] -= kept.length;
-    if (kept !== "") open?.pieces.push(kept);
+    const fitting = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
+    if (fitting.length < text.length) this.#truncated = true;
+    this.#room[of] -= fitting.length;
+    if (fitting !== "") open?.pieces.push(fitting);
   }
 
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {

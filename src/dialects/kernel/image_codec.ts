@@ -74,7 +74,7 @@ export interface EncodedImages {
 }
 
 /** A picture in a vendor's answer. */
-export interface DrawnImage {
+export interface GeneratedImage {
   /** Base64, as standard alphabets have it. */
   readonly data?: string;
   readonly url?: string;
@@ -83,7 +83,7 @@ export interface DrawnImage {
 
 /** What one call brought. */
 export interface ImageAnswer {
-  readonly images: readonly DrawnImage[];
+  readonly images: readonly GeneratedImage[];
   /** The vendor says why it gave fewer pictures than were asked for. */
   readonly refusal?: string;
   /** The answer is a failure: neither pictures nor a refusal. */
@@ -109,7 +109,7 @@ export interface ImageCodec {
 export interface ImageStreamReader {
   read(event: unknown): {
     /** A finished picture. */
-    image?: DrawnImage;
+    image?: GeneratedImage;
     usage?: Usage;
     /** The vendor's error, in the middle of the stream. */
     error?: unknown;

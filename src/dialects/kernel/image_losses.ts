@@ -1,5 +1,6 @@
 import { Fault } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
+import { invalidValue } from "./fields.ts";
 import type { ImageAsk } from "./image_codec.ts";
 
 /** Fields of a request in the caller's words that a vendor may not have. */
@@ -26,8 +27,8 @@ export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[
 
 /** `stream` for a model that has no streams. */
 export function noStream(model: string): Fault {
-  return new Fault("invalid_value", {
-    param: "stream",
-    message: `stream: ${model} doesn't stream pictures; only gpt-image models of vendor-b do.`,
-  });
+  return invalidValue(
+    "stream",
+    `${model} doesn't stream pictures; only gpt-image models of vendor-b do`,
+  );
 }

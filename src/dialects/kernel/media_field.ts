@@ -22,7 +22,8 @@ export interface MediaField {
 /** Whether a string with this key, in an object with this parent, is at the field's place. */
 export function isMediaField(
   field: MediaField,
-  place: { readonly key: string; readonly parent: string },
+  location: { readonly key: string; readonly parent: string },
 ): boolean {
-  return place.key === field.key && (field.parent === undefined || place.parent === field.parent);
+  return location.key === field.key &&
+    (field.parent === undefined || location.parent === field.parent);
 }

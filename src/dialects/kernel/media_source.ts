@@ -32,14 +32,15 @@ export function base64Source(
   data: string,
   mimeType: string | undefined,
 ): { type: "base64"; mimeType: string; data: string } {
-  const said = mimeType === undefined || mimeType === "" ? undefined : plainMime(mimeType);
+  const declared = mimeType === undefined || mimeType === "" ? undefined : plainMime(mimeType);
   const sniffed = sniffMime(data);
-  const vague = said === undefined || said === "application/octet-stream";
+  const vague = declared === undefined || declared === "application/octet-stream";
   // Vendors refuse an image whose bytes contradict its type: the bytes are right.
-  const wrong = sniffed?.startsWith("image/") === true && said?.startsWith("image/") === true;
+  const bothImages = sniffed?.startsWith("image/") === true &&
+    declared?.startsWith("image/") === true;
   return {
     type: "base64",
-    mimeType: vague || wrong ? sniffed ?? said ?? "application/octet-stream" : said,
+    mimeType: vague || bothImages ? sniffed ?? declared ?? "application/octet-stream" : declared,
     data,
   };
 }

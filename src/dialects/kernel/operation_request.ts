@@ -7,9 +7,9 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
-import { Fault } from "../../shared/fault.ts";
 import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
+import { formatPath, invalidValue } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
@@ -52,13 +52,12 @@ type Prompted = Pick<Operation, "promptPath">;
 export function readOperation(sent: SentRequest, { promptPath }: Prompted): OperationRequest {
   const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
   const prompt = promptPath && valueAt(fields, promptPath);
-  const named = promptPath && pathName(promptPath);
+  const named = promptPath && formatPath(promptPath);
   const { tags, length } = typeof prompt === "string"
     ? readTags(prompt, named)
     : { tags: {}, length: 0 };
   if (length > 0 && length === (prompt as string).length) {
-    const message = `${named}: the prompt contains only tag lines.`;
-    throw new Fault("invalid_value", { param: named!, message });
+    throw invalidValue(named!, "the prompt contains only tag lines");
   }
   // What is further in nobody reads again.
   const isField = promptPath?.length === 1 && length > 0;
@@ -114,7 +113,7 @@ export function forVendor(
   if (top === undefined) return text;
   // Of two members of one name we and the vendor might each believe another.
   const twice = top.duplicates[0];
-  if (twice !== undefined) throw twiceFault(twice);
+  if (twice !== undefined) throw invalidValue(twice, "duplicate field");
   const edits = modelEdits({ text, top }, request, model);
   const prompt = promptPath && tagUnits > 0 ? locateIn(text, top, promptPath) : undefined;
   if (prompt) edits.push(cutStringPrefix(text, prompt, tagUnits));
@@ -183,7 +182,7 @@ function gather(
   const lists = Map.groupBy(parts, ({ name }) => name);
   return Object.fromEntries(
     [...lists].map(([name, list]) => {
-      if (list.length > 1 && !repeatable(name)) throw twiceFault(name);
+      if (list.length > 1 && !repeatable(name)) throw invalidValue(name, "duplicate field");
       return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
     }),
   );
@@ -197,10 +196,6 @@ function repeatable(name: string): boolean {
 const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "quality"]
   .concat(["user", "safety_identifier"]);
 
-function twiceFault(name: string): Fault {
-  return new Fault("invalid_value", { param: name, message: `${name}: duplicate field.` });
-}
-
 function valueAt(fields: JsonRecord, path: JsonPath): unknown {
   let value: unknown = fields;
   for (const step of path) {
@@ -208,11 +203,6 @@ function valueAt(fields: JsonRecord, path: JsonPath): unknown {
     else value = isRecord(value) ? value[step] : undefined;
   }
   return value;
-}
-
-/** `instances[0].prompt`. */
-function pathName([first, ...rest]: JsonPath): string {
-  return first + rest.map((step) => typeof step === "number" ? `[${step}]` : `.${step}`).join("");
 }
 
 function isFile({ filename, contentType }: FormPart): boolean {

@@ -1,6 +1,6 @@
 import type { Steps } from "../../base/steps.ts";
 import type { UnsupportedField } from "./canonical_request.ts";
-import { Fault } from "../../shared/fault.ts";
+import { formatPath, invalidValue } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -22,7 +22,7 @@ export type KnownFieldSet =
  */
 export function* otherFields(
   request: JsonRecord,
-  known: Readonly<Record<string, KnownFieldSet>>,
+  knownFields: Readonly<Record<string, KnownFieldSet>>,
   spell: (field: string) => string = (field) => field,
 ): Steps<UnsupportedField[]> {
   const found: UnsupportedField[] = [];
@@ -49,13 +49,18 @@ export function* otherFields(
       if (inside) enter(name, held, inside);
       else if (!saysNothing(held)) {
         const path = `${formatPath(trail)}.${name}`;
-        if (found.length === maxFound) throw tooMany(path);
+        if (found.length === maxFound) {
+          throw invalidValue(
+            path,
+            `the request has more than ${maxFound} fields that can't be carried`,
+          );
+        }
         found.push({ path, value: held, weight: "hint" });
       }
     }
   };
   for (const [name, value] of Object.entries(request)) {
-    const of = knownIn(known, spell(name)) ?? true;
+    const of = knownIn(knownFields, spell(name)) ?? true;
     if (of === true) continue;
     trail.push(name);
     if (!Array.isArray(value)) look(value, of);
@@ -70,22 +75,17 @@ export function* otherFields(
   return found;
 }
 
-/** `["tools", 0, "x"]` as `tools[0].x`. */
-function formatPath(trail: readonly (string | number)[]): string {
-  return trail.map((step, at) =>
-    typeof step === "number" ? `[${step}]` : at === 0 ? step : `.${step}`
-  ).join("");
+/** The fields of an object of this type, out of a table by type. */
+export function fieldsOf(
+  table: Readonly<Record<string, KnownFieldSet>>,
+  type: unknown,
+): KnownFieldSet | undefined {
+  const name = String(type);
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 /** A request with more of them is refused: each is named in the answer and in the record. */
 const maxFound = 10_000;
-
-function tooMany(param: string): Fault {
-  return new Fault("invalid_value", {
-    param,
-    message: `${param}: the request has more than ${maxFound} fields that can't be carried.`,
-  });
-}
 
 function knownIn(
   fields: Readonly<Record<string, KnownFieldSet>>,

@@ -1,4 +1,5 @@
 import { Fault } from "../../shared/fault.ts";
+import { invalidValue } from "./fields.ts";
 
 /** Pixels. */
 export interface PixelSize {
@@ -100,10 +101,7 @@ export function asRatio(
 
 /** `invalid_value` that lists what is allowed. */
 export function notAllowed(field: string, what: string, allowed: readonly string[]): Fault {
-  return new Fault("invalid_value", {
-    param: field,
-    message: `${field}: ${what} ${allowed.join(", ")}.`,
-  });
+  return invalidValue(field, `${what} ${allowed.join(", ")}`);
 }
 
 function quotient({ width, height }: PixelSize): number {

@@ -7,12 +7,12 @@ import { isRecord, type JsonRecord } from "./json.ts";
  * 30 minutes and 12 hours where the other's are five minutes and one hour.
  */
 export function readCacheMark(
-  holder: JsonRecord,
+  record: JsonRecord,
   path: string,
   /** False: what is marked stands elsewhere than the mark. */
   isOwn = true,
 ): { cache?: CacheMark } {
-  const { cache_control: control, prompt_cache_breakpoint: breakpoint } = holder;
+  const { cache_control: control, prompt_cache_breakpoint: breakpoint } = record;
   if (isRecord(control) && control.type === "ephemeral") {
     const ttl = control.ttl === "1h" || control.ttl === "5m" ? control.ttl : undefined;
     return { cache: { ttl, ...(isOwn ? {} : { path: `${path}.cache_control` }) } };

@@ -28,16 +28,16 @@ export function withoutRefused(
   if (!rule) return { request, losses: [] };
   const { whileReasoning = [] } = rule;
   const refused = isReasoningOff(request) ? rule.always : [...rule.always, ...whileReasoning];
-  const kept = { ...request };
+  const stripped = { ...request };
   const losses: Loss[] = [];
   for (const setting of refused) {
     if (request[setting] === undefined) continue;
     if (!changesNothing(request, setting)) {
       losses.push({ path: request.paths[setting] ?? setting, weight: weightOf(setting) });
     }
-    delete kept[setting];
+    delete stripped[setting];
   }
-  return { request: kept, losses };
+  return { request: stripped, losses };
 }
 
 /** How an answer is drawn is a hint; to leave out what the answer was to hold is not. */

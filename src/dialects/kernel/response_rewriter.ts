@@ -6,8 +6,7 @@ import type {
   CanonicalEvent,
   FinishEvent,
 } from "./canonical.ts";
-import { innerJson } from "./inner_json.ts";
-import { isRecord } from "./json.ts";
+import { innerJson, isRecord } from "./json.ts";
 import type { Reversal } from "./dialect.ts";
 
 /** What becomes of the pieces of one block. */

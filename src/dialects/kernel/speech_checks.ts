@@ -1,15 +1,13 @@
 import { Fault } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
+import { invalidValue } from "./fields.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
 /** Throws `invalid_value` for a text of more code points than the model takes. */
 export function checkLength({ text, model }: SpeechAsk, most: number): void {
   if (text.length <= most || [...text].length <= most) return;
-  throw new Fault("invalid_value", {
-    param: "input",
-    message: `input: at most ${most} characters for ${model}; nothing is split silently.`,
-  });
+  throw invalidValue("input", `at most ${most} characters for ${model}; nothing is split silently`);
 }
 
 /** The format that was asked for, else the first. Throws `invalid_value` that lists them. */

@@ -1,4 +1,31 @@
+import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
+import { formatPath, invalidValue } from "./fields.ts";
+
+/** A text of a request, and its path in the body. */
+export interface LocatedText {
+  readonly text: string;
+  readonly path: readonly (string | number)[];
+}
+
+/** The tag lines at the start of these texts (translation.md §15); a tag's first value wins. */
+export function readTagBlocks(
+  texts: readonly (LocatedText | undefined)[],
+): Pick<RequestFacts, "tags" | "tagBlocks"> {
+  const tagBlocks: RequestFacts["tagBlocks"] = [];
+  let tags: PromptTags = {};
+  for (const { text, path } of texts.filter((one) => one !== undefined)) {
+    const param = formatPath(path);
+    const block = readTags(text, param);
+    if (block.length === 0) continue;
+    if (block.length === text.length) {
+      throw invalidValue(param, "the prompt contains only tag lines");
+    }
+    tags = mergeTags(tags, block.tags);
+    tagBlocks.push({ path, units: block.length });
+  }
+  return { tags, tagBlocks };
+}
 
 /** A request's body without its tag lines (translation.md §15); the body itself stays as it is. */
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {

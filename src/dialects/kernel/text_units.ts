@@ -23,16 +23,16 @@ export class TextUnits {
 
   /** The place in characters of a place in units. */
   pointsAt(units: number): number {
-    return units - this.#count((place) => place < units);
+    return units - this.#count((position) => position < units);
   }
 
   /** The place in units of a place in characters. */
   unitsAt(points: number): number {
-    return points + this.#count((place, index) => place - index < points);
+    return points + this.#count((position, index) => position - index < points);
   }
 
   /** How many of the pairs, in their order, are in front of a place. */
-  #count(isBefore: (place: number, index: number) => boolean): number {
+  #count(isBefore: (position: number, index: number) => boolean): number {
     let low = 0;
     let high = this.#pairs.length;
     while (low < high) {

@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -14,10 +14,7 @@ export function withOptions(
   const refused = decided.find((path) => path.split(".").reduce(inner, options) !== undefined);
   if (refused === undefined) return merged(body, options);
   const param = `provider_options.${refused}`;
-  throw new Fault("invalid_value", {
-    param,
-    message: `${param}: the request has a field of its own for this; it can't be set here.`,
-  });
+  throw invalidValue(param, "the request has a field of its own for this; it can't be set here");
 }
 
 function inner(value: unknown, key: string): unknown {

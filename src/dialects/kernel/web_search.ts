@@ -1,4 +1,3 @@
-import { Fault } from "../../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -7,6 +6,7 @@ import type {
   SearchLocation,
   WebSearch,
 } from "./canonical_request.ts";
+import { defined, invalidValue } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
@@ -35,8 +35,8 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
     return value;
   };
   const filters = isRecord(tool.filters) ? tool.filters : {};
-  const domains = (name: SearchField, holder: JsonRecord, field: string, prefix = "") =>
-    note(name, prefix + field, stringsAt(holder[field], `${path}.${prefix}${field}`));
+  const domains = (name: SearchField, record: JsonRecord, field: string, prefix = "") =>
+    note(name, prefix + field, stringsAt(record[field], `${path}.${prefix}${field}`));
   const found = {
     allowedDomains: domains("allowedDomains", filters, "allowed_domains", "filters.") ??
       domains("allowedDomains", tool, "allowed_domains"),
@@ -63,21 +63,21 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
 /** Fields of the location, which stand one deeper in chat. */
 function placeAt(value: unknown): SearchLocation | undefined {
   if (!isRecord(value)) return undefined;
-  const place = isRecord(value.approximate) ? value.approximate : value;
+  const location = isRecord(value.approximate) ? value.approximate : value;
   const found = defined({
-    city: asString(place.city),
-    country: asString(place.country),
-    region: asString(place.region),
-    timezone: asString(place.timezone),
+    city: asString(location.city),
+    country: asString(location.country),
+    region: asString(location.region),
+    timezone: asString(location.timezone),
   });
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
 /** The location as responses and messages have it. */
 export function writeSearchLocation(
-  place: SearchLocation | undefined,
+  location: SearchLocation | undefined,
 ): Record<string, unknown> | undefined {
-  return place && { type: "approximate", ...place };
+  return location && { type: "approximate", ...location };
 }
 
 /**
@@ -124,7 +124,7 @@ const weightOf: Readonly<Record<SearchField, LossWeight>> = {
 function stringsAt(value: unknown, path: string): string[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
-    throw wrong(path, "expected an array of strings");
+    throw invalidValue(path, "expected an array of strings");
   }
   return value.length === 0 ? undefined : value;
 }
@@ -132,7 +132,7 @@ function stringsAt(value: unknown, path: string): string[] | undefined {
 function countAt(value: unknown, path: string): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
-    throw wrong(path, "expected a whole number from 1");
+    throw invalidValue(path, "expected a whole number from 1");
   }
   return value;
 }
@@ -140,15 +140,5 @@ function countAt(value: unknown, path: string): number | undefined {
 function sizeAt(value: unknown, path: string): WebSearch["contextSize"] {
   if (value === undefined || value === null) return undefined;
   if (value === "low" || value === "medium" || value === "high") return value;
-  throw wrong(path, "expected 'low', 'medium' or 'high'");
-}
-
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, one]) => one !== undefined),
-  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
-}
-
-function wrong(path: string, expected: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
+  throw invalidValue(path, "expected 'low', 'medium' or 'high'");
 }

@@ -155,7 +155,7 @@ export function retainerOf(
   inputItemsText = () => finish(inputItems(dialect, body)),
 ): Retainer | undefined {
   const { conversation } = dialect;
-  if (!conversation?.wantsKept(body)) return undefined;
+  if (!conversation?.wantsStored(body)) return undefined;
   return (answerText) => {
     const answer: unknown = JSON.parse(answerText);
     const responseId = conversation.answerId(answer);
@@ -167,5 +167,5 @@ export function retainerOf(
 
 /** JSON text of what a request adds to its conversation, in steps; empty where nothing is stored. */
 export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
-  return conversation?.wantsKept(body) ? yield* writeJson(conversation.inputItems(body)) : "";
+  return conversation?.wantsStored(body) ? yield* writeJson(conversation.inputItems(body)) : "";
 }

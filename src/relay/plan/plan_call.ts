@@ -133,13 +133,13 @@ async function encodeFor(
   const { caller, target } = request;
   const { step = runAtOnce } = caller;
   const upstream = deps.dialects[name];
-  const { needsInline } = upstream;
-  const inlined = needsInline
+  const { mustInline } = upstream;
+  const inlined = mustInline
     ? await inlineMedia(
       decoded,
       deps.publicFetch,
       caller.signal,
-      (part) => part.source.type === "url" && needsInline(part, part.source.url),
+      (part) => part.source.type === "url" && mustInline(part, part.source.url),
     )
     : decoded;
   const account = caller.principal.account.id;

@@ -1,6 +1,5 @@
-import { Fault } from "../../../shared/fault.ts";
 import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { invalidValue, optionalField } from "../../kernel/fields.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { checkAnySize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -22,10 +21,7 @@ function encode(ask: ImageAsk): EncodedImages {
   if (ask.stream) throw noStream(ask.model);
   checkAnySize(ask.size);
   if (ask.size && ask.resolution) {
-    throw new Fault("invalid_value", {
-      param: "resolution",
-      message: "resolution: this vendor takes either a size or a resolution, not both.",
-    });
+    throw invalidValue("resolution", "this vendor takes either a size or a resolution, not both");
   }
   const body = withOptions(
     {

@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
-import type { DrawnImage, ImageAnswer } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import type { GeneratedImage, ImageAnswer } from "../../kernel/image_codec.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
@@ -28,7 +28,7 @@ export function readImageList(
 }
 
 /** A picture in whichever of the places vendors put it; nothing for an entry without one. */
-export function readImage(entry: JsonRecord): DrawnImage[] {
+export function readImage(entry: JsonRecord): GeneratedImage[] {
   const revisedPrompt = asString(entry.revised_prompt);
   const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
   const nested = isRecord(entry.image_url)

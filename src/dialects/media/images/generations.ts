@@ -1,4 +1,3 @@
-import { Fault } from "../../../shared/fault.ts";
 import type {
   EncodedImages,
   FormPart,
@@ -8,7 +7,7 @@ import type {
   ImageStreamReader,
   VendorBody,
 } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { invalidValue, optionalField } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -104,20 +103,17 @@ export function sizeShares(count: number, most: number): number[] {
 
 function check(ask: ImageAsk, family: Family): void {
   if ([...ask.prompt].length > family.promptChars) {
-    throw new Fault("invalid_value", {
-      param: "prompt",
-      message: `prompt: at most ${family.promptChars} characters for ${ask.model}.`,
-    });
+    throw invalidValue("prompt", `at most ${family.promptChars} characters for ${ask.model}`);
   }
   if (!family.isModern && ask.format !== undefined && ask.format !== "png") {
     throw notAllowed("output_format", "this model has", ["png"]);
   }
   if (!family.isModern && ask.stream) throw noStream(ask.model);
   if (ask.references.length > 0 && !family.hasEdits) {
-    throw new Fault("invalid_value", {
-      param: "images",
-      message: `images: ${ask.model} does not support image editing; gpt-image models do.`,
-    });
+    throw invalidValue(
+      "images",
+      `${ask.model} does not support image editing; gpt-image models do`,
+    );
   }
   if (ask.background === "transparent" && ask.format === "jpeg") {
     throw notAllowed("output_format", "a transparent background needs", ["png", "webp"]);

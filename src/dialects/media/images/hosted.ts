@@ -1,6 +1,5 @@
-import { Fault } from "../../../shared/fault.ts";
 import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { invalidValue, optionalField } from "../../kernel/fields.ts";
 import {
   checkAnySize,
   notAllowed,
@@ -25,10 +24,7 @@ const decided = ["model", "prompt", "n", "response_format", "width", "height"];
 function encode(ask: ImageAsk): EncodedImages {
   if (ask.stream) throw noStream(ask.model);
   if (ask.references.length > 0) {
-    throw new Fault("invalid_value", {
-      param: "images",
-      message: "images: this vendor does not support image editing.",
-    });
+    throw invalidValue("images", "this vendor does not support image editing");
   }
   if (ask.format === "webp") {
     throw notAllowed("output_format", "this vendor has", ["png", "jpeg"]);

@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import type { ImageAsk } from "../../kernel/image_codec.ts";
 import {
   nearest,
@@ -56,7 +56,7 @@ function isPossible({ width, height }: PixelSize): boolean {
 }
 
 /** Sizes that the table of the fields names for the usual shapes. */
-const usual: readonly PixelSize[] = [
+const standardSizes: readonly PixelSize[] = [
   { width: 1024, height: 1024 },
   { width: 1536, height: 1024 },
   { width: 1024, height: 1536 },
@@ -69,8 +69,10 @@ const pixelsOf: Readonly<Record<Resolution, number>> = {
 
 /** The size of exactly this shape that comes nearest to the resolution. */
 function computed(shape: Ratio, resolution: Resolution | undefined): PixelSize {
-  const known = usual.find(({ width, height }) => width * shape.height === height * shape.width);
-  if (known && resolution === undefined) return known;
+  const standard = standardSizes.find(({ width, height }) =>
+    width * shape.height === height * shape.width
+  );
+  if (standard && resolution === undefined) return standard;
   const divisor = common(shape.width, shape.height);
   const unit = { width: step * shape.width / divisor, height: step * shape.height / divisor };
   const ideal = Math.sqrt(pixelsOf[resolution ?? "1K"] / (unit.width * unit.height));
@@ -78,10 +80,7 @@ function computed(shape: Ratio, resolution: Resolution | undefined): PixelSize {
     const size = { width: unit.width * times, height: unit.height * times };
     if (isPossible(size)) return size;
   }
-  throw new Fault("invalid_value", {
-    param: "aspect_ratio",
-    message: `aspect_ratio: ${rules} ${examples.join(", ")}.`,
-  });
+  throw invalidValue("aspect_ratio", `${rules} ${examples.join(", ")}`);
 }
 
 function common(one: number, other: number): number {

@@ -1,5 +1,5 @@
 import type { EncodedImages, ImageAsk, ImageCodec, Reference } from "../../kernel/image_codec.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { asRatio } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../../contracts/media/images.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import type { ImageAsk, Reference } from "../../kernel/image_codec.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource } from "../../kernel/media_source.ts";
@@ -19,10 +19,10 @@ export function readImageRequest(
   const size = body.size == null || body.size === "auto" ? undefined : readAskedSize(body.size);
   const ratio = body.aspect_ratio ?? undefined;
   if (size && size !== noSize && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
-    throw new Fault("invalid_value", {
-      param: "aspect_ratio",
-      message: `aspect_ratio: ${ratio} contradicts the size ${body.size}; give one of them.`,
-    });
+    throw invalidValue(
+      "aspect_ratio",
+      `${ratio} contradicts the size ${body.size}; give one of them`,
+    );
   }
   return {
     ...target,
@@ -31,12 +31,12 @@ export function readImageRequest(
     size,
     ratio,
     resolution: body.resolution ?? undefined,
-    quality: said(body.quality, "auto"),
+    quality: unlessDefault(body.quality, "auto"),
     format: body.output_format ?? undefined,
     compression: body.output_compression ?? undefined,
-    background: said(body.background, "auto"),
+    background: unlessDefault(body.background, "auto"),
     style: body.style ?? undefined,
-    moderation: said(body.moderation, "auto"),
+    moderation: unlessDefault(body.moderation, "auto"),
     seed: body.seed ?? undefined,
     negativePrompt: body.negative_prompt ?? undefined,
     personGeneration: body.person_generation ?? undefined,
@@ -49,11 +49,11 @@ export function readImageRequest(
 }
 
 /** The value unless it is the one that says nothing. */
-function said<Value extends string, Nothing extends Value>(
+function unlessDefault<Value extends string, Nothing extends Value>(
   value: Value | null | undefined,
-  nothing: Nothing,
+  defaultValue: Nothing,
 ): Exclude<Value, Nothing> | undefined {
-  return value == null || value === nothing ? undefined : value as Exclude<Value, Nothing>;
+  return value == null || value === defaultValue ? undefined : value as Exclude<Value, Nothing>;
 }
 
 function readReference(address: string, index: number): Reference {
@@ -64,8 +64,5 @@ function readReference(address: string, index: number): Reference {
   if (picture && picture.mimeType.startsWith("image/")) {
     return { type: "base64", mimeType: picture.mimeType, data: picture.data };
   }
-  throw new Fault("invalid_value", {
-    param,
-    message: `${param}: expected a data: address that holds an image, or an https: address.`,
-  });
+  throw invalidValue(param, "expected a data: address that holds an image, or an https: address");
 }

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../../base/hash.ts";
 import { nanosToUsd } from "../../../base/money.ts";
 import { pictureFacts } from "../../../base/picture_facts.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
-import type { DrawnImage } from "../../kernel/image_codec.ts";
+import { optionalField } from "../../kernel/fields.ts";
+import type { GeneratedImage } from "../../kernel/image_codec.ts";
 import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
@@ -13,7 +13,7 @@ export interface ImageAnswerFacts {
   created: number;
   provider: string;
   model: string;
-  images: readonly DrawnImage[];
+  images: readonly GeneratedImage[];
   /** Asked for and not made. */
   missing: number;
   usage: BillableUsage;
@@ -29,13 +29,15 @@ export interface ImageAnswerFacts {
 export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
   const { addressOf } = facts;
   const described = facts.images.map((image) => ({ image, ...describe(image) }));
-  const write = (place: (image: DrawnImage, mimeType: string) => Record<string, string>) =>
+  const write = (
+    writeSource: (image: GeneratedImage, mimeType: string) => Record<string, string>,
+  ) =>
     JSON.stringify({
       created: facts.created,
       provider: facts.provider,
       model: facts.model,
       data: described.map(({ image, mimeType, ...size }, index) => ({
-        ...place(image, mimeType ?? "application/octet-stream"),
+        ...writeSource(image, mimeType ?? "application/octet-stream"),
         ...optionalField("mime_type", mimeType),
         ...size,
         ...optionalField("revised_prompt", image.revisedPrompt),
@@ -48,7 +50,7 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
         facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos),
       ),
     });
-  const inline = (image: DrawnImage): Record<string, string> =>
+  const inline = (image: GeneratedImage): Record<string, string> =>
     image.data === undefined ? { url: image.url! } : { b64_json: image.data };
   if (!addressOf) {
     const text = write(inline);
@@ -74,7 +76,7 @@ function hashOf(data: string): string {
 const headChars = 256 * 1024;
 
 function describe(
-  { data }: DrawnImage,
+  { data }: GeneratedImage,
 ): { mimeType?: string | undefined; width?: number; height?: number } {
   if (data === undefined) return {};
   return pictureFacts(Buffer.from(data.slice(0, headChars), "base64")) ??

@@ -22,7 +22,7 @@ export const embeddings: Operation = {
 class EmbeddingReader implements AnswerReader {
   readonly #request: OperationRequest;
   #usage: BillableUsage | undefined;
-  #isHeard = false;
+  #sawAnswer = false;
 
   constructor(request: OperationRequest) {
     this.#request = request;
@@ -34,7 +34,7 @@ class EmbeddingReader implements AnswerReader {
     if (!data || text[data.start] !== "[") {
       throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
     }
-    this.#isHeard = true;
+    this.#sawAnswer = true;
     const usage = locate(text, ["usage"]);
     if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
   }
@@ -48,7 +48,7 @@ class EmbeddingReader implements AnswerReader {
   }
 
   outcome(): Outcome | undefined {
-    if (!this.#isHeard) return undefined;
+    if (!this.#sawAnswer) return undefined;
     if (this.#usage) return { usage: this.#usage, basis: "reported" };
     return {
       usage: { input: inputTokens(this.#request.fields.input), output: 0 },

@@ -65,12 +65,12 @@ function numberOf(value: unknown): number | undefined {
 
 /** What the price of a picture depends on, said by the answer or else by the request. */
 function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
-  const said = (name: string) =>
+  const stated = (name: string) =>
     sources.map((one) => asString(one[name])).find((value) =>
       value !== undefined && value !== "auto"
     );
-  const size = said("size");
-  const quality = said("quality");
+  const size = stated("size");
+  const quality = stated("quality");
   return { ...(size === undefined ? {} : { size }), ...(quality === undefined ? {} : { quality }) };
 }
 

@@ -68,7 +68,7 @@ function likelySeconds(text: string, speed: unknown): number {
 }
 
 /** Of one answer, kept for its record. */
-const maxKeptBytes = 32 * 1024 * 1024;
+const maxStoredBytes = 32 * 1024 * 1024;
 
 class SpeechReader implements AnswerReader {
   readonly #request: OperationRequest;
@@ -90,7 +90,7 @@ class SpeechReader implements AnswerReader {
   bytes(piece: Uint8Array, contentType: string): void {
     if (contentType !== "") this.#contentType = contentType;
     this.#length += piece.length;
-    if (this.#length > maxKeptBytes) this.#pieces = [];
+    if (this.#length > maxStoredBytes) this.#pieces = [];
     else this.#pieces.push(piece);
   }
 
@@ -111,32 +111,40 @@ class SpeechReader implements AnswerReader {
     { isComplete, price }: { isComplete: boolean; price: PriceRow | undefined },
   ): Outcome | undefined {
     if (this.#length === 0) return undefined;
-    const isTruncated = this.#length > maxKeptBytes;
+    const isTruncated = this.#length > maxStoredBytes;
     const sound = isTruncated ? undefined : Buffer.concat(this.#pieces);
     const recordText = sound
       ? soundRecord(sound, this.#contentType)
       : unkeptRecord(this.#length, this.#contentType);
-    const kept = { recordText, isTruncated };
-    const said = characters(asString(this.#request.fields.input) ?? "");
+    const recorded = { recordText, isTruncated };
+    const characterCount = characters(asString(this.#request.fields.input) ?? "");
     if (this.#usage && isComplete) {
-      return { ...kept, usage: { ...this.#usage, characters: said }, basis: "reported" };
+      return {
+        ...recorded,
+        usage: { ...this.#usage, characters: characterCount },
+        basis: "reported",
+      };
     }
     // Per character the text costs, however much of it was heard.
     if (price?.rates.perCharacter !== undefined) {
-      return { ...kept, usage: { input: 0, output: 0, characters: said }, basis: "estimated" };
+      return {
+        ...recorded,
+        usage: { input: 0, output: 0, characters: characterCount },
+        basis: "estimated",
+      };
     }
     const output = speechTokens(this.#seconds(sound));
     const { input: text, instructions } = this.#request.fields;
     const input = estimateTokens(`${asString(text) ?? ""}${asString(instructions) ?? ""}`);
-    const usage = { input, output, audioOutput: output, characters: said };
-    return { ...kept, usage, basis: "estimated" };
+    const usage = { input, output, audioOutput: output, characters: characterCount };
+    return { ...recorded, usage, basis: "estimated" };
   }
 
   #seconds(sound: Uint8Array | undefined): number {
     const { input, speed } = this.#request.fields;
     const isRaw = this.#request.fields.response_format === "pcm";
-    const heard = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
-    return heard ?? likelySeconds(asString(input) ?? "", speed);
+    const measured = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
+    return measured ?? likelySeconds(asString(input) ?? "", speed);
   }
 }
 

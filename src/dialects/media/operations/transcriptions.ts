@@ -33,9 +33,9 @@ const tokensPerSecond = 10;
 function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
   let [likely, longest] = [0, 0];
   for (const { content } of files) {
-    const known = audioSeconds(content);
-    likely += known ?? content.length / 4000;
-    longest += known ?? content.length / 1000;
+    const measured = audioSeconds(content);
+    likely += measured ?? content.length / 4000;
+    longest += measured ?? content.length / 1000;
   }
   return { likely, longest };
 }
@@ -46,7 +46,7 @@ class TranscriptReader implements AnswerReader {
   #seconds: number | undefined;
   #text = "";
   #done: JsonRecord | undefined;
-  #isHeard = false;
+  #sawAnswer = false;
   #isJson = true;
   #isStream = false;
 
@@ -55,7 +55,7 @@ class TranscriptReader implements AnswerReader {
   }
 
   whole(text: string, contentType: string): void {
-    this.#isHeard = true;
+    this.#sawAnswer = true;
     this.#isJson = /\bjson\b/i.test(contentType);
     if (!this.#isJson) {
       this.#text = text;
@@ -76,7 +76,7 @@ class TranscriptReader implements AnswerReader {
     const event = parsedRecord(data);
     if (!event) return {};
     if (carriesError(event)) return { error: readVendorError(event, undefined) };
-    this.#isHeard = true;
+    this.#sawAnswer = true;
     this.#text += asString(event.delta) ?? "";
     if (event.type !== "transcript.text.done") return {};
     const { type: _type, ...done } = event;
@@ -90,30 +90,36 @@ class TranscriptReader implements AnswerReader {
   }
 
   outcome({ price }: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined {
-    if (!this.#isHeard) return undefined;
-    const kept = this.#isStream
+    if (!this.#sawAnswer) return undefined;
+    const recorded = this.#isStream
       ? { recordText: JSON.stringify(this.#done ?? { text: this.#text }) }
       : this.#isJson
       ? {}
       : { recordText: JSON.stringify(this.#text) };
-    if (this.#usage) return { ...kept, usage: this.#usage, basis: "reported" };
+    if (this.#usage) return { ...recorded, usage: this.#usage, basis: "reported" };
     if (this.#seconds !== undefined && price?.rates.perMinute !== undefined) {
       const seconds = this.#seconds;
-      return { ...kept, usage: { input: 0, output: 0, seconds }, basis: "reported" };
+      return { ...recorded, usage: { input: 0, output: 0, seconds }, basis: "reported" };
     }
     const seconds = this.#seconds ?? lengthOf(this.#request).likely;
     if (price?.rates.perMinute !== undefined) {
-      return { ...kept, usage: { input: 0, output: 0, seconds }, basis: "estimated" };
+      return { ...recorded, usage: { input: 0, output: 0, seconds }, basis: "estimated" };
     }
     const input = Math.ceil(seconds * tokensPerSecond);
     const output = estimateTokens(this.#text);
-    return { ...kept, usage: { input, audioInput: input, output, seconds }, basis: "estimated" };
+    return {
+      ...recorded,
+      usage: { input, audioInput: input, output, seconds },
+      basis: "estimated",
+    };
   }
 
   #read({ usage, duration }: JsonRecord): void {
     this.#usage = readTranscriptUsage(usage);
-    const said = typeof duration === "string" ? Number(duration) : duration;
-    if (typeof said === "number" && Number.isFinite(said) && said >= 0) this.#seconds = said;
+    const seconds = typeof duration === "string" ? Number(duration) : duration;
+    if (typeof seconds === "number" && Number.isFinite(seconds) && seconds >= 0) {
+      this.#seconds = seconds;
+    }
   }
 }
 

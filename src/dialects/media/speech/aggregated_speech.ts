@@ -1,4 +1,4 @@
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { chooseFormat, refuseSpeakers, speechLosses } from "../../kernel/speech_checks.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_codec.ts";

@@ -1,5 +1,5 @@
 import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import {
   checkLength,
   chooseFormat,

@@ -1,4 +1,4 @@
-import { optionalField } from "../../kernel/optional_field.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { asString, isRecord } from "../../kernel/json.ts";
 import {
   checkLength,

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
 import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
@@ -19,16 +20,10 @@ export function readSpeechRequest(
     throw new Fault("missing_required_field", { param: "input", message: "input: required." });
   }
   if (body.text != null && body.text !== text) {
-    throw new Fault("invalid_value", {
-      param: "text",
-      message: "text: expected the same as input, or only one of them.",
-    });
+    throw invalidValue("text", "expected the same as input, or only one of them");
   }
   if (body.voice != null && body.speakers != null) {
-    throw new Fault("invalid_value", {
-      param: "voice",
-      message: "voice: expected one voice, or speakers with a voice each, not both.",
-    });
+    throw invalidValue("voice", "expected one voice, or speakers with a voice each, not both");
   }
   return {
     ...target,

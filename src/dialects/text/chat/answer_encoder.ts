@@ -64,12 +64,12 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
 
 /** Sources, pictures and sound beside the text. */
 function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
-  const said = new TextUnits();
+  const units = new TextUnits();
   const annotations = parts.flatMap((part) => {
     if (part.kind !== "text") return [];
-    const from = said.length;
-    said.add(part.text);
-    return (part.citations ?? []).map((citation) => writeAnnotation(citation, said, from));
+    const from = units.length;
+    units.add(part.text);
+    return (part.citations ?? []).map((citation) => writeAnnotation(citation, units, from));
   });
   const media = parts.filter((part) => part.kind === "media");
   const images = media.filter((part) => part.media === "image").map((part) => ({

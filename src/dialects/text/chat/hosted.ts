@@ -57,12 +57,12 @@ function namedIn(
   at: string,
   key: string,
   costs: Readonly<Record<string, ToolCost>>,
-  usual: string,
+  defaultName: string,
 ): HostedTool[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((one: unknown, index): HostedTool[] => {
     if (!isRecord(one)) return [];
-    const name = asString(one[key]) ?? usual;
+    const name = asString(one[key]) ?? defaultName;
     const settings = isRecord(one.parameters) ? one.parameters : one;
     const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
     const cost = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;

@@ -2,7 +2,6 @@ import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
-import { isVendorTool } from "./request/unsupported_fields.ts";
 
 const url: KnownFieldSet = { url: true, detail: true };
 
@@ -72,12 +71,12 @@ const ofFunction: KnownFieldSet = {
   ...knownMark,
 };
 
-const place: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
+const location: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
 
 const search: KnownFieldSet = {
   type: true,
   search_context_size: true,
-  user_location: { type: true, approximate: place, ...place },
+  user_location: { type: true, approximate: location, ...location },
   allowed_domains: true,
   blocked_domains: true,
   excluded_domains: true,
@@ -94,8 +93,31 @@ const ofTool: KnownFieldSet = {
 
 const toolName: KnownFieldSet = { type: true, function: named, custom: named, name: true };
 
-/** What the decoder knows within the members of a chat request (chat-completions.md §1 to §3). */
+/** What the decoder reads of a chat request (chat-completions.md §1 to §3). */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
+  model: true,
+  stream: true,
+  max_completion_tokens: true,
+  max_tokens: true,
+  temperature: true,
+  top_p: true,
+  top_k: true,
+  n: true,
+  stop: true,
+  frequency_penalty: true,
+  presence_penalty: true,
+  logit_bias: true,
+  logprobs: true,
+  top_logprobs: true,
+  seed: true,
+  parallel_tool_calls: true,
+  reasoning_effort: true,
+  verbosity: true,
+  service_tier: true,
+  metadata: true,
+  user: true,
+  safety_identifier: true,
+  prompt_cache_key: true,
   messages: ({ role }) => ofRole[String(role)] ?? undefined,
   tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
   web_search_options: search,
@@ -114,3 +136,10 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   reasoning: { effort: true, max_tokens: true, exclude: true },
   stream_options: { include_usage: true },
 };
+
+/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
+export function isVendorTool(tool: unknown): boolean {
+  return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
+}
+
+const callersKinds = ["function", "custom", "allowed_tools"];

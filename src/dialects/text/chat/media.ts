@@ -12,6 +12,6 @@ export const mediaFields: readonly MediaField[] = [
 ];
 
 /** Pictures and videos go by address; documents and sound only as data. */
-export function needsInline({ kind }: MediaPart): boolean {
+export function mustInline({ kind }: MediaPart): boolean {
   return kind === "file" || kind === "audio";
 }

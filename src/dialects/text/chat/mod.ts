@@ -2,7 +2,7 @@ import type { Dialect } from "../../kernel/dialect.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, needsInline } from "./media.ts";
+import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
@@ -24,7 +24,7 @@ export const chat: Dialect = {
   hostedWork,
   upstreamPath,
   mediaFields,
-  needsInline,
+  mustInline,
   asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   answerFields: [
     "functions",

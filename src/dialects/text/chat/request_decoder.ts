@@ -1,21 +1,23 @@
 import { finish, type Steps } from "../../../base/steps.ts";
-import { Fault } from "../../../shared/fault.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   Tool,
   ToolChoice,
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
+import { defined, invalidValue, oneOf } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
+import { effortLevels } from "../../kernel/reasoning.ts";
 import { readSearch } from "./request/decode_search.ts";
-import { isVendorTool, unsupportedFields } from "./request/unsupported_fields.ts";
-import { knownFields } from "./known_fields.ts";
+import { unsupportedFields } from "./request/unsupported_fields.ts";
+import { isVendorTool, knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeRequest(body: unknown): CanonicalRequest {
@@ -46,12 +48,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
@@ -104,7 +101,7 @@ const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   promptCacheKey: ["prompt_cache_key"],
 };
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const paths: Partial<Record<SettingName, string>> = {};
   for (const [name, fields] of Object.entries(fieldNames) as [SettingName, string[]][]) {
     if (!(name in settings)) continue;
@@ -120,10 +117,10 @@ function readTools(request: JsonRecord): Tool[] {
     return request.functions.map((one, index) => readFunction(one, `functions[${index}]`));
   }
   const tools = request.tools ?? [];
-  if (!Array.isArray(tools)) throw wrong("tools", "expected an array");
+  if (!Array.isArray(tools)) throw invalidValue("tools", "expected an array");
   return tools.flatMap((tool: unknown, index) => {
     const path = `tools[${index}]`;
-    if (!isRecord(tool)) throw wrong(path, "expected an object");
+    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
     if (isVendorTool(tool)) return [];
     const mark = readCacheMark(tool, path);
     if (tool.type === "custom") return [{ ...readCustom(tool, path), ...mark }];
@@ -132,9 +129,9 @@ function readTools(request: JsonRecord): Tool[] {
 }
 
 function readFunction(value: unknown, path: string): Tool {
-  if (!isRecord(value)) throw wrong(path, "expected an object");
+  if (!isRecord(value)) throw invalidValue(path, "expected an object");
   const name = asString(value.name);
-  if (name === undefined) throw wrong(`${path}.name`, "expected a name");
+  if (name === undefined) throw invalidValue(`${path}.name`, "expected a name");
   return {
     type: "function",
     name,
@@ -151,7 +148,7 @@ function readFunction(value: unknown, path: string): Tool {
 function readCustom(tool: JsonRecord, path: string): Tool {
   const custom = isRecord(tool.custom) ? tool.custom : {};
   const name = asString(custom.name);
-  if (name === undefined) throw wrong(`${path}.custom.name`, "expected a name");
+  if (name === undefined) throw invalidValue(`${path}.custom.name`, "expected a name");
   return {
     type: "custom",
     name,
@@ -176,7 +173,10 @@ function readToolChoice(request: JsonRecord): ToolChoice | undefined {
     const name = toolNameOf(choice) ?? asString(choice.name);
     if (name !== undefined) return { mode: "required", names: [name] };
   }
-  throw wrong("tool_choice", "expected 'none', 'auto', 'required' or an object that names a tool");
+  throw invalidValue(
+    "tool_choice",
+    "expected 'none', 'auto', 'required' or an object that names a tool",
+  );
 }
 
 function toolNameOf(tool: unknown): string | undefined {
@@ -189,7 +189,7 @@ function readStop(stop: unknown): string[] | undefined {
   if (stop === undefined || stop === null) return undefined;
   const list = typeof stop === "string" ? [stop] : stop;
   if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) {
-    throw wrong("stop", "expected a string or an array of strings");
+    throw invalidValue("stop", "expected a string or an array of strings");
   }
   return list;
 }
@@ -201,18 +201,20 @@ function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
 
 function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
-  if (!isRecord(format)) throw wrong("response_format", "expected an object");
+  if (!isRecord(format)) throw invalidValue("response_format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
-    if (typeof format.type !== "string") throw wrong("response_format.type", "expected a type");
+    if (typeof format.type !== "string") {
+      throw invalidValue("response_format.type", "expected a type");
+    }
     unsupported.push({ path: "response_format", value: format, weight: "meaning" });
     return undefined;
   }
   const named = format.json_schema;
-  if (!isRecord(named)) throw wrong("response_format.json_schema", "expected an object");
+  if (!isRecord(named)) throw invalidValue("response_format.json_schema", "expected an object");
   const name = asString(named.name);
-  if (name === undefined) throw wrong("response_format.json_schema.name", "expected a name");
+  if (name === undefined) throw invalidValue("response_format.json_schema.name", "expected a name");
   return {
     type: "json-schema",
     name,
@@ -221,16 +223,14 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   };
 }
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-
 /** `reasoning_effort`, or the aggregator's `reasoning` object. */
 function readReasoning(request: JsonRecord): Reasoning | undefined {
   const extended = isRecord(request.reasoning) ? request.reasoning : {};
-  const said = asString(request.reasoning_effort) ?? asString(extended.effort);
-  const effort = efforts.find((one) => one === said);
-  if (said !== undefined && effort === undefined) {
-    throw wrong("reasoning_effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    asString(request.reasoning_effort) ?? asString(extended.effort),
+    effortLevels,
+    "reasoning_effort",
+  );
   const budgetTokens = number(extended.max_tokens);
   if (effort === undefined && budgetTokens === undefined) return undefined;
   // Reasoning text is an extension that chat clients ignore or show: it is always asked for.
@@ -243,15 +243,4 @@ function number(value: unknown): number | undefined {
 
 function flag(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
-}
-
-/** Without the members that are undefined: an absent field was not set. */
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, one]) => one !== undefined),
-  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
-}
-
-function wrong(path: string, expected: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
 }

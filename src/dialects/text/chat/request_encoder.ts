@@ -3,12 +3,13 @@ import type {
   CanonicalRequest,
   Loss,
   OutputFormat,
-  Reasoning,
   SettingName,
   Tool,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
+import { defined } from "../../kernel/fields.ts";
+import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
@@ -47,7 +48,7 @@ export function* encodeRequestSteps(
   const body: Record<string, unknown> = {
     model: target.model,
     messages: yield* writeMessages(request, { aliasOf, marks, losses }),
-    ...present({
+    ...defined({
       [limit]: request.maxOutputTokens,
       temperature: request.temperature,
       top_p: request.topP,
@@ -60,7 +61,7 @@ export function* encodeRequestSteps(
       top_logprobs: request.logprobs?.top || undefined,
       logit_bias: request.logitBias,
       response_format: writeFormat(request.format),
-      reasoning_effort: writeEffort(request.reasoning),
+      reasoning_effort: request.reasoning && effortOf(request.reasoning),
       verbosity: request.verbosity,
       user: request.user,
       service_tier: request.serviceTier,
@@ -90,7 +91,7 @@ export function* encodeRequestSteps(
 /** The dialect's own form, of models that search before each answer. */
 function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, unknown> {
   loseSearchFields(search, ["allowedDomains", "blockedDomains", "maxUses"], losses);
-  return present({
+  return defined({
     search_context_size: search.contextSize,
     user_location: search.location && { type: "approximate", approximate: search.location },
   });
@@ -100,7 +101,7 @@ function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, u
 function writeSearchTool(search: WebSearch): Record<string, unknown> {
   return {
     type: "web_search",
-    ...present({
+    ...defined({
       allowed_domains: search.allowedDomains,
       excluded_domains: search.blockedDomains,
       max_uses: search.maxUses,
@@ -124,7 +125,7 @@ function writeTools(
   }
   return {
     tools: search ? [...tools, writeSearchTool(search)] : tools,
-    ...present({
+    ...defined({
       tool_choice: search?.demanded ? "required" : writeToolChoice(request, aliasOf),
       parallel_tool_calls: request.parallelToolCalls,
     }),
@@ -132,13 +133,13 @@ function writeTools(
 }
 
 function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
-  const named = { name: aliasOf(tool.name), ...present({ description: tool.description }) };
+  const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
   if (tool.type === "custom") {
-    return { type: "custom", custom: { ...named, ...present({ format: tool.format }) } };
+    return { type: "custom", custom: { ...named, ...defined({ format: tool.format }) } };
   }
   return {
     type: "function",
-    function: { ...named, ...present({ parameters: tool.parameters, strict: tool.strict }) },
+    function: { ...named, ...defined({ parameters: tool.parameters, strict: tool.strict }) },
   };
 }
 
@@ -167,20 +168,7 @@ function writeFormat(format: OutputFormat | undefined): unknown {
     json_schema: {
       name: format.name,
       schema: format.schema,
-      ...present({ description: format.description, strict: format.strict }),
+      ...defined({ description: format.description, strict: format.strict }),
     },
   };
-}
-
-/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
-function writeEffort(reasoning: Reasoning | undefined): string | undefined {
-  if (reasoning?.effort !== undefined) return reasoning.effort;
-  const budget = reasoning?.budgetTokens;
-  if (budget === undefined || budget < 0) return undefined;
-  if (budget === 0) return "none";
-  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
-}
-
-function present(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

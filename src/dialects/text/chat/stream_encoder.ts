@@ -32,7 +32,7 @@ interface OpenBlock {
 
 interface Choice {
   tools: number;
-  said: TextUnits;
+  units: TextUnits;
 }
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
@@ -105,9 +105,9 @@ class ChatStreamEncoder implements StreamEncoder {
 
   #cite({ choice, block, citation }: CitationEvent): string {
     const role = this.#role(choice);
-    const { said } = this.#choices.get(choice)!;
+    const { units } = this.#choices.get(choice)!;
     const from = this.#blocks.get(block)?.from ?? 0;
-    return role + this.#chunk(choice, { annotations: [writeAnnotation(citation, said, from)] });
+    return role + this.#chunk(choice, { annotations: [writeAnnotation(citation, units, from)] });
   }
 
   #startBlock({ choice, block, content }: BlockStartEvent): string {
@@ -115,7 +115,7 @@ class ChatStreamEncoder implements StreamEncoder {
     const state = this.#choices.get(choice)!;
     const isTool = content.kind === "tool-call";
     const toolIndex = isTool ? state.tools++ : -1;
-    const from = state.said.length;
+    const from = state.units.length;
     this.#blocks.set(block, { content, toolIndex, empty: true, pieces: [], from });
     if (!isTool) return role;
     const opener = content.custom
@@ -137,7 +137,7 @@ class ChatStreamEncoder implements StreamEncoder {
     open.empty = false;
     switch (open.content.kind) {
       case "text":
-        this.#choices.get(choice)?.said.add(text);
+        this.#choices.get(choice)?.units.add(text);
         return this.#chunk(choice, { content: text }, logprobs && { logprobs });
       case "reasoning":
         return this.#chunk(choice, { reasoning_content: text });
@@ -183,7 +183,7 @@ class ChatStreamEncoder implements StreamEncoder {
   /** Each choice begins with a chunk that names the role. */
   #role(choice: number): string {
     if (this.#choices.has(choice)) return "";
-    this.#choices.set(choice, { tools: 0, said: new TextUnits() });
+    this.#choices.set(choice, { tools: 0, units: new TextUnits() });
     return this.#chunk(choice, { role: "assistant", content: "", refusal: null });
   }
 

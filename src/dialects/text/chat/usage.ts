@@ -44,8 +44,8 @@ export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefine
 
 /** Searches that the aggregator's tool made; no other chat vendor counts them. */
 function webSearches(raw: JsonRecord): number | undefined {
-  const told = raw.server_tool_use_details ?? raw.server_tool_use;
-  return isRecord(told) ? count(told.web_search_requests) || undefined : undefined;
+  const reported = raw.server_tool_use_details ?? raw.server_tool_use;
+  return isRecord(reported) ? count(reported.web_search_requests) || undefined : undefined;
 }
 
 /** A vendor that reports more cached tokens than prompt counts them beside the prompt. */
@@ -55,7 +55,7 @@ function wholeInput(prompt: number, cacheRead: number | undefined): number {
 
 /** Reasoning counts beside the completion only where the reported total says so. */
 function wholeOutput(
-  told: {
+  reported: {
     prompt: number;
     completion: number;
     reasoning: number;
@@ -63,8 +63,10 @@ function wholeOutput(
     additive: boolean;
   },
 ): number {
-  if (!told.additive || told.total === told.prompt + told.completion) return told.completion;
-  return told.completion + told.reasoning;
+  if (!reported.additive || reported.total === reported.prompt + reported.completion) {
+    return reported.completion;
+  }
+  return reported.completion + reported.reasoning;
 }
 
 function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {

@@ -6,8 +6,7 @@ import type {
   Citation,
 } from "../../kernel/canonical.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
-import { innerJson } from "../../kernel/inner_json.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { innerJson, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { answerPart, isInvalidCall } from "./answer/encode_parts.ts";
 import { writeFinishReason } from "./finish_reason.ts";

@@ -1,7 +1,8 @@
 import type { Counting } from "../../kernel/dialect.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
-import { Fields, wrong } from "./request/fields.ts";
+import { Fields } from "./request/fields.ts";
 
 /** `:countTokens`, which takes a whole request or its contents alone. */
 export const counting: Counting = {
@@ -20,12 +21,15 @@ function countedRequest(body: unknown): JsonRecord {
   const fields = new Fields(isRecord(body) ? body : {}, "");
   const whole = fields.object("generateContentRequest");
   if (whole && fields.has("contents")) {
-    throw wrong(fields.at("generateContentRequest"), "either contents or this field, not both");
+    throw invalidValue(
+      fields.at("generateContentRequest"),
+      "expected either contents or this field, not both",
+    );
   }
   if (whole) return whole.record;
   return { contents: fields.list("contents") ?? missingContents() };
 }
 
 function missingContents(): never {
-  throw wrong("contents", "an array of contents, or generateContentRequest");
+  throw invalidValue("contents", "expected an array of contents, or generateContentRequest");
 }

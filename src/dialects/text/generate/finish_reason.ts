@@ -22,7 +22,9 @@ export function isBlocked(blockReason: unknown): blockReason is string {
 
 /** The vendor's word for a unified reason; its own word where `raw` is one that means the same. */
 export function writeFinishReason(reason: FinishReason, raw: string): string {
-  if (words.has(raw) && agrees(readFinishReason(raw, reason === "tool_calls"), reason)) return raw;
+  if (knownReasons.has(raw) && agrees(readFinishReason(raw, reason === "tool_calls"), reason)) {
+    return raw;
+  }
   switch (reason) {
     case "length":
       return "MAX_TOKENS";
@@ -60,7 +62,7 @@ const filterReasons: ReadonlySet<string> = new Set([
   "JAILBREAK",
 ]);
 
-const words: ReadonlySet<string> = new Set([
+const knownReasons: ReadonlySet<string> = new Set([
   ...lengthReasons,
   ...filterReasons,
   "FINISH_REASON_UNSPECIFIED",

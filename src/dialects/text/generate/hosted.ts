@@ -74,7 +74,7 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
     if (data !== undefined) {
       const file = part[data];
       const uri = isRecord(file) ? keyOf(file, "fileUri") : undefined;
-      if (isRecord(file) && uri !== undefined && isKept(file[uri])) {
+      if (isRecord(file) && uri !== undefined && isVendorFile(file[uri])) {
         state.push({ path: `${at}.${data}.${uri}` });
       }
     }
@@ -84,7 +84,7 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
 }
 
 /** By the vendor's own address, by its bare name, or in a bucket that its account may read. */
-function isKept(uri: unknown): boolean {
+function isVendorFile(uri: unknown): boolean {
   if (typeof uri !== "string") return false;
   const trimmed = uri.trim();
   return isOwnFile(trimmed) || !/^https?:\/\//i.test(trimmed) || hasFilesPath(trimmed);

@@ -29,11 +29,34 @@ const part: KnownFieldSet = {
   cacheControl,
 };
 
+/** What it reads of `generationConfig`. */
+export const knownConfig = {
+  maxOutputTokens: true,
+  temperature: true,
+  topP: true,
+  topK: true,
+  stopSequences: true,
+  candidateCount: true,
+  seed: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  responseLogprobs: true,
+  logprobs: true,
+  responseMimeType: true,
+  responseSchema: true,
+  responseJsonSchema: true,
+  thinkingConfig: { includeThoughts: true, thinkingBudget: true, thinkingLevel: true },
+  mediaResolution: true,
+} as const satisfies Readonly<Record<string, KnownFieldSet>>;
+
 /**
- * What the decoder knows within the members of a generate request (generate-content.md §2, §3), in
- * the first spelling. Other members of `tools` and `generationConfig` have weights of their own.
+ * What the decoder reads of a generate request (generate-content.md §2, §3), in the first spelling.
+ * Other members of `tools` and `generationConfig` have weights of their own.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
+  model: true,
+  stream: true,
+  serviceTier: true,
   contents: { role: true, parts: part },
   systemInstruction: { role: true, parts: { text: true, cacheControl } },
   tools: {
@@ -51,8 +74,5 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
     // Set where it is needed, whatever the caller says.
     includeServerSideToolInvocations: true,
   },
-  generationConfig: {
-    thinkingConfig: { includeThoughts: true, thinkingBudget: true, thinkingLevel: true },
-    "*": true,
-  },
+  generationConfig: { ...knownConfig, "*": true },
 };

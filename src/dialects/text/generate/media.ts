@@ -8,7 +8,7 @@ export const mediaFields: readonly MediaField[] = [
 ];
 
 /** Only files in the vendor's own keeping, and videos that it fetches itself, go by address. */
-export function needsInline(_part: MediaPart, url: string): boolean {
+export function mustInline(_part: MediaPart, url: string): boolean {
   return !staysAddress(url);
 }
 

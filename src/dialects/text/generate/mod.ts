@@ -4,7 +4,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, needsInline } from "./media.ts";
+import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
@@ -30,7 +30,7 @@ export const generate: Dialect = {
   hostedWork,
   upstreamPath,
   mediaFields,
-  needsInline,
+  mustInline,
   asking: { modelInPath: true, streaming: [], drop: [], set: [] },
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",

@@ -54,22 +54,11 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-const known: ReadonlySet<string> = new Set([
-  "model",
-  "stream",
-  "contents",
-  "systemInstruction",
-  "tools",
-  "toolConfig",
-  "generationConfig",
-  "serviceTier",
-]);
-
 /** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
 function unsupportedFields(request: Fields): UnsupportedField[] {
-  return request.others(known).flatMap(({ name, path, value }): UnsupportedField[] => {
+  return request.others(knownFields).flatMap(({ name, path, value }): UnsupportedField[] => {
     const isEmpty = value === "" || value === false ||
       (typeof value === "object" && value !== null &&
         (Array.isArray(value) ? value : Object.keys(value)).length === 0);

@@ -1,17 +1,17 @@
 import { pushAll } from "../../../base/lists.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
-import type { CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
-import { cacheLosses } from "../../kernel/cache_losses.ts";
+import type { CacheMark, CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeConfig } from "./request/encode_config.ts";
 import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
+import { markPath } from "../../kernel/read_cache_mark.ts";
 
 /**
  * Writes a request for a generate vendor. Model and streaming stand in the path
- * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
+ * (`upstreamPath`), not in the body. Media must be base64 by now (`mustInline`).
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));
@@ -67,4 +67,27 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
   if (["standard", "flex", "priority"].includes(name)) return { serviceTier: name };
   losses.push({ path: request.paths.serviceTier ?? "serviceTier", weight: "hint" });
   return {};
+}
+
+/**
+ * Every cache mark of a request, for a dialect that has no place for them: on tools, system texts,
+ * parts of turns, and parts of tools' results.
+ */
+export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
+  const losses: Loss[] = [];
+  const look = (one: { path: string; cache?: CacheMark }) => {
+    if (one.cache === undefined) return;
+    losses.push({ path: markPath(one.cache, one.path), weight: "hint" });
+  };
+  request.tools.forEach(look);
+  if (request.webSearch) look(request.webSearch);
+  request.system.forEach(look);
+  for (const { parts } of request.turns) {
+    yield;
+    for (const part of parts) {
+      look(part);
+      if (part.type === "tool-result") part.parts.forEach(look);
+    }
+  }
+  return losses;
 }

@@ -36,8 +36,8 @@ interface OpenBlock {
 interface ChoiceState {
   parts: BlockKind[];
   /** Texts that have ended, and their sources, with places in all of them. */
-  said: string[];
-  saidLength: number;
+  endedTexts: string[];
+  endedLength: number;
   citations: Citation[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
@@ -126,7 +126,11 @@ class GenerateStreamEncoder implements StreamEncoder {
       return {
         ...candidateOf(index, choice, choice.last.take()),
         ...(finishReason === undefined ? {} : { finishReason }),
-        ...writeGrounding(choice.citations, choice.said.join(""), searchQueries(choice.parts)),
+        ...writeGrounding(
+          choice.citations,
+          choice.endedTexts.join(""),
+          searchQueries(choice.parts),
+        ),
       };
     });
     const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
@@ -178,10 +182,10 @@ class GenerateStreamEncoder implements StreamEncoder {
   #keepSources(open: OpenBlock, text: string): void {
     const choice = this.#choice(open.choice);
     for (const citation of open.citations) {
-      choice.citations.push(moveCitation(citation, choice.saidLength));
+      choice.citations.push(moveCitation(citation, choice.endedLength));
     }
-    choice.said.push(text);
-    choice.saidLength += text.length;
+    choice.endedTexts.push(text);
+    choice.endedLength += text.length;
   }
 
   #goesOutAtOnce(content: BlockKind): boolean {
@@ -204,8 +208,8 @@ class GenerateStreamEncoder implements StreamEncoder {
     if (!choice) {
       choice = {
         parts: [],
-        said: [],
-        saidLength: 0,
+        endedTexts: [],
+        endedLength: 0,
         citations: [],
         sawInvalidCall: false,
         finish: undefined,

@@ -3,8 +3,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
-import { innerJson } from "../../kernel/inner_json.ts";
-import { isRecord } from "../../kernel/json.ts";
+import { innerJson, isRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { writeCitation } from "./answer/citation.ts";
 import { writeFinishReason } from "./finish_reason.ts";
@@ -95,7 +94,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
     case "tool-call":
       return [{
         type: "tool_use",
-        id: part.id || mintedCallId(part.name, index),
+        id: part.id || derivedCallId(part.name, index),
         name: part.name,
         // Cut short by the output limit: what there is, in the object that the dialect wants.
         input: readInput(part) ?? { _raw: part.text },
@@ -125,8 +124,8 @@ export function mediaNote(media: string, mimeType: string): string {
 }
 
 /** An id for a call whose vendor gave none; the same for the same place in the answer. */
-export function mintedCallId(name: string, place: number): string {
-  return `toolu_${sha256Hex(`${place} ${name}`).slice(0, 24)}`;
+export function derivedCallId(name: string, position: number): string {
+  return `toolu_${sha256Hex(`${position} ${name}`).slice(0, 24)}`;
 }
 
 function readInput(part: AnswerPart): Json | undefined {

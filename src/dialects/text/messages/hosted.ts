@@ -87,8 +87,8 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
     };
     return { ...shown, cost, ...limit };
   }
-  const known = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
-  const cost = name === "code_execution" && includesCode ? noCost : known;
+  const listed = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+  const cost = name === "code_execution" && includesCode ? noCost : listed;
   if (name !== "web_fetch") return { ...shown, cost, ...limit };
   const tokensPerUse = limitOf(tool.max_content_tokens).maxUses ?? pageTokens;
   return { ...shown, cost, ...limit, tokensPerUse };

@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import type { KnownFieldSet } from "../../kernel/other_fields.ts";
+import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchTool } from "./request/decode_tools.ts";
 
@@ -13,7 +13,7 @@ const ofSource: Readonly<Record<string, KnownFieldSet>> = {
   content: { type: true, content: (block) => block.type === "image" ? image : text },
 };
 
-const source = (record: JsonRecord): KnownFieldSet | undefined => kind(ofSource, record.type);
+const source = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofSource, record.type);
 
 const text: KnownFieldSet = { type: true, text: true, cache_control };
 const image: KnownFieldSet = { type: true, source, cache_control };
@@ -36,16 +36,25 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   compaction: { type: true, content: true },
 };
 
-const block = (record: JsonRecord): KnownFieldSet | undefined => kind(ofBlock, record.type);
+const block = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofBlock, record.type);
 
 /** Sources that an answer's text had and is given back with were never the caller's to send. */
 const answered: KnownFieldSet = { type: true, text: true, cache_control, citations: true };
 
 /**
- * What the decoder knows within the members of a messages request (messages.md §2). Blocks and
- * tools of other kinds are named whole.
+ * What the decoder reads of a messages request (messages.md §2). Blocks and tools of other kinds
+ * are named whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
+  model: true,
+  max_tokens: true,
+  stop_sequences: true,
+  stream: true,
+  temperature: true,
+  top_p: true,
+  top_k: true,
+  service_tier: true,
+  cache_control: true,
   system: text,
   messages: ({ role }) => ({
     role: true,
@@ -83,11 +92,3 @@ const tool: KnownFieldSet = {
   strict: true,
   cache_control,
 };
-
-function kind(
-  of: Readonly<Record<string, KnownFieldSet>>,
-  type: unknown,
-): KnownFieldSet | undefined {
-  const name = String(type);
-  return Object.hasOwn(of, name) ? of[name] : undefined;
-}

@@ -6,6 +6,6 @@ export const mediaFields: readonly MediaField[] = [
 ];
 
 /** Every kind of media can be named by its address. */
-export function needsInline(): boolean {
+export function mustInline(): boolean {
   return false;
 }

@@ -3,7 +3,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, needsInline } from "./media.ts";
+import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
 import { naming } from "./naming.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
@@ -26,7 +26,7 @@ export const messages: Dialect = {
   hostedWork,
   upstreamPath,
   mediaFields,
-  needsInline,
+  mustInline,
   asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   usageMember: "usage",

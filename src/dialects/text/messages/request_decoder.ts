@@ -4,6 +4,7 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   Tool,
   ToolChoice,
@@ -11,14 +12,13 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
+import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { otherFields } from "../../kernel/other_fields.ts";
+import { otherFields, saysNothing } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
-import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
-import { asStringAt, defined, numberAt, objectAt, wrong } from "./request/fields.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
 export function decodeRequest(body: unknown): CanonicalRequest {
@@ -49,10 +49,23 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
+/** Fields that change what is done or where, not only how well (translation.md §12). */
+const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
+
+/** What a messages request says that other dialects have no word for. */
+function unsupportedFields(request: JsonRecord): UnsupportedField[] {
+  return Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
+    const isKnown = Object.hasOwn(knownFields, path);
+    if (isKnown || value === null || value === undefined || isNoOp(path, value)) return [];
+    return [{ path, value, weight: meaningful.has(path) ? "meaning" : "hint" }];
+  });
+}
+
+function isNoOp(path: string, value: unknown): boolean {
+  if (path === "speed") return value === "standard";
+  if (path === "inference_geo") return value === "global" || value === "not_available";
+  return path === "mcp_servers" && saysNothing(value);
+}
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
 function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }): Turn[] {
@@ -67,7 +80,7 @@ function readSettings(
   tools: readonly Tool[],
   search: WebSearch | undefined,
   unsupported: UnsupportedField[],
-): Settings {
+): RequestSettings {
   return defined({
     ...readToolChoice(request, tools, search, unsupported),
     maxOutputTokens: readMaxTokens(request, unsupported),
@@ -82,7 +95,7 @@ function readSettings(
   });
 }
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const names: Partial<Record<SettingName, string>> = {
     toolChoice: "tool_choice",
     parallelToolCalls: "tool_choice.disable_parallel_tool_use",
@@ -110,7 +123,7 @@ function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): nu
 function readStop(value: unknown): string[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
-    throw wrong("stop_sequences", "expected an array of strings");
+    throw invalidValue("stop_sequences", "expected an array of strings");
   }
   return value.length === 0 ? undefined : value;
 }
@@ -134,8 +147,8 @@ function readToolChoice(
     case "any":
       return { toolChoice: { mode: "required" }, ...parallel };
     case "tool": {
-      const name = asStringAt(choice, "name", "tool_choice.name");
-      if (name === undefined) throw wrong("tool_choice.name", "expected the name of a tool");
+      const name = textAt(choice, "name", "tool_choice.name");
+      if (name === undefined) throw invalidValue("tool_choice.name", "expected the name of a tool");
       if (webSearch && name === "web_search" && !tools.some((tool) => tool.name === name)) {
         const paths = { ...webSearch.paths, demanded: "tool_choice" };
         return { ...parallel, webSearch: { ...webSearch, demanded: true, paths } };
@@ -143,7 +156,9 @@ function readToolChoice(
       return { toolChoice: { mode: "required", names: [name] }, ...parallel };
     }
     default:
-      if (typeof choice.type !== "string") throw wrong("tool_choice.type", "expected a type");
+      if (typeof choice.type !== "string") {
+        throw invalidValue("tool_choice.type", "expected a type");
+      }
       unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return parallel;
   }
@@ -160,11 +175,11 @@ function readFormat(
   const format = older ?? objectAt(config ?? {}, "format", path);
   if (!format) return undefined;
   if (format.type !== "json_schema") {
-    if (typeof format.type !== "string") throw wrong(`${path}.type`, "expected a type");
+    if (typeof format.type !== "string") throw invalidValue(`${path}.type`, "expected a type");
     unsupported.push({ path, value: format, weight: "meaning" });
     return undefined;
   }
-  if (!isRecord(format.schema)) throw wrong(`${path}.schema`, "expected an object");
+  if (!isRecord(format.schema)) throw invalidValue(`${path}.schema`, "expected an object");
   return { type: "json-schema", name: "output", schema: format.schema, strict: true };
 }
 
@@ -176,11 +191,11 @@ function readReasoning(
   unsupported: UnsupportedField[],
 ): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
-  const said = asStringAt(config, "effort", "output_config.effort");
-  const effort = efforts.find((one) => one === said);
-  if (said !== undefined && effort === undefined) {
-    throw wrong("output_config.effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    textAt(config, "effort", "output_config.effort"),
+    efforts,
+    "output_config.effort",
+  );
   const thinking = objectAt(request, "thinking", "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
   const show = thinking.display !== "omitted";
@@ -199,7 +214,7 @@ function readReasoning(
       return { effort: "none" };
     default:
       // Ways of thinking are an open list of the vendor's.
-      if (typeof thinking.type !== "string") throw wrong("thinking.type", "expected a type");
+      if (typeof thinking.type !== "string") throw invalidValue("thinking.type", "expected a type");
       unsupported.push({ path: "thinking", value: thinking, weight: "hint" });
       return effort === undefined ? undefined : { effort };
   }
@@ -207,7 +222,7 @@ function readReasoning(
 
 function readUser(request: JsonRecord): string | undefined {
   const metadata = objectAt(request, "metadata", "metadata") ?? {};
-  return asStringAt(metadata, "user_id", "metadata.user_id");
+  return textAt(metadata, "user_id", "metadata.user_id");
 }
 
 /** The neutral names are the chat dialect's: `default` is what is called `standard_only` here. */

@@ -4,8 +4,7 @@ import type { CanonicalRequest, Loss, SystemText } from "../../kernel/canonical_
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { arrangeTurns } from "./request/arrange_turns.ts";
-import { setMarks } from "./request/auto_marks.ts";
-import { CacheMarks } from "./request/cache_marks.ts";
+import { CacheMarks, setMarks } from "./request/cache_marks.ts";
 import { planFormat } from "./request/encode_format.ts";
 import { writeSettings } from "./request/encode_settings.ts";
 import { planThinking } from "./request/encode_thinking.ts";

@@ -1,15 +1,9 @@
-import {
-  cutStringPrefix,
-  type Edit,
-  locateInSteps,
-  splice,
-  topLevelMembersSteps,
-} from "../../../base/json_text.ts";
+import { splice } from "../../../base/json_text.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import { Fault } from "../../../shared/fault.ts";
-import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
+import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 
 /** What the gateway must know of a messages request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
@@ -23,7 +17,10 @@ export function readRequest(body: unknown): RequestFacts {
     maxOutputTokens: typeof request.max_tokens === "number" ? request.max_tokens : undefined,
     choices: 1,
     serviceTier: asString(request.speed) ?? asString(request.service_tier),
-    ...readTagBlocks(request),
+    ...readTagBlocks([
+      firstText(request.system, ["system"]) ?? firstOf("system", request.messages),
+      firstOf("user", request.messages),
+    ]),
   };
 }
 
@@ -42,56 +39,13 @@ export function* spliceRequestSteps(
   facts: RequestFacts,
   changes: RequestChanges,
 ): Steps<string> {
-  // Of two members of one name we and the vendor might each believe another.
-  const members = yield* topLevelMembersSteps(bodyText);
-  const twice = members?.duplicates[0];
-  if (twice !== undefined) {
-    throw new Fault("invalid_value", {
-      param: twice,
-      message: `${twice}: duplicate field.`,
-    });
-  }
-  const edits: Edit[] = [];
-  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
-  if (model && changes.model !== facts.model) {
-    edits.push({ ...model, text: JSON.stringify(changes.model) });
-  }
-  for (const { path, units } of facts.tagBlocks) {
-    const range = members && (yield* locateInSteps(bodyText, members, path));
-    if (range) edits.push(cutStringPrefix(bodyText, range, units));
-  }
-  return edits.length === 0 ? bodyText : splice(bodyText, edits);
-}
-
-interface FoundText {
-  text: string;
-  path: (string | number)[];
-}
-
-/** Tag lines of the first system text and of the first user text (translation.md §15). */
-function readTagBlocks(request: JsonRecord): Pick<RequestFacts, "tags" | "tagBlocks"> {
-  const tagBlocks: RequestFacts["tagBlocks"] = [];
-  let tags: PromptTags = {};
-  const system = firstText(request.system, ["system"]) ?? firstOf("system", request.messages);
-  for (const found of [system, firstOf("user", request.messages)]) {
-    if (!found) continue;
-    const path = formatPath(found.path);
-    const block = readTags(found.text, path);
-    if (block.length === 0) continue;
-    if (block.length === found.text.length) {
-      throw new Fault("invalid_value", {
-        param: path,
-        message: `${path}: the prompt contains only tag lines.`,
-      });
-    }
-    tags = mergeTags(tags, block.tags);
-    tagBlocks.push({ path: found.path, units: block.length });
-  }
-  return { tags, tagBlocks };
+  const members = yield* requestMembers(bodyText);
+  if (!members) return bodyText;
+  return splice(bodyText, yield* modelAndTagEdits(bodyText, members, facts, changes));
 }
 
 /** The first text of the first message of that role which has one. */
-function firstOf(role: "system" | "user", messages: unknown): FoundText | undefined {
+function firstOf(role: "system" | "user", messages: unknown): LocatedText | undefined {
   if (!Array.isArray(messages)) return undefined;
   for (const [index, message] of messages.entries()) {
     if (!isRecord(message) || message.role !== role) continue;
@@ -101,7 +55,7 @@ function firstOf(role: "system" | "user", messages: unknown): FoundText | undefi
   return undefined;
 }
 
-function firstText(content: unknown, path: (string | number)[]): FoundText | undefined {
+function firstText(content: unknown, path: (string | number)[]): LocatedText | undefined {
   if (typeof content === "string") return { text: content, path };
   if (!Array.isArray(content)) return undefined;
   for (const [index, block] of content.entries()) {
@@ -110,11 +64,4 @@ function firstText(content: unknown, path: (string | number)[]): FoundText | und
     }
   }
   return undefined;
-}
-
-/** `["messages", 0, "content"]` as `messages[0].content`. */
-function formatPath(path: readonly (string | number)[]): string {
-  return path.map((step, index) =>
-    typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
-  ).join("");
 }

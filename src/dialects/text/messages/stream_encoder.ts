@@ -15,7 +15,7 @@ import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { BlockQueue } from "./answer/block_queue.ts";
 import { stopDetails } from "./answer_encoder.ts";
 import { writeFinishReason } from "./finish_reason.ts";
-import { sseEvent } from "./answer/sse_event.ts";
+import { sseEvent } from "./answer/block_writer.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
 import { type ErrorCode, errors } from "../../../../contracts/kernel/errors.ts";
 

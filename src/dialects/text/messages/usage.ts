@@ -1,7 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
+import { defined } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
-import { defined } from "./request/fields.ts";
 
 /**
  * Reads a messages `usage` object (messages.md §3) into the neutral form of translation.md §9;
@@ -45,11 +45,11 @@ function regionOf(geo: unknown): string | undefined {
 }
 
 /** A later report over an earlier one: totals so far, in which null means "as before" (§5). */
-export function laterUsage(earlier: unknown, later: unknown): JsonRecord {
+export function laterUsage(earlier: unknown, update: unknown): JsonRecord {
   const before = isRecord(earlier) ? earlier : {};
-  const told = Object.entries(isRecord(later) ? later : {})
+  const reported = Object.entries(isRecord(update) ? update : {})
     .filter(([name, value]) => value !== null || !(name in before));
-  return { ...before, ...Object.fromEntries(told) };
+  return { ...before, ...Object.fromEntries(reported) };
 }
 
 /** Writes usage with every key of the published type. */

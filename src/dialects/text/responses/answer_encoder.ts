@@ -13,12 +13,12 @@ import { writeFinishReason } from "./finish_reason.ts";
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (context) return writeAnswer(answer, context);
-  let minted = 0;
+  let issued = 0;
   return writeAnswer(answer, {
     id: (prefix) =>
       prefix === "resp_" && answer.id !== undefined
         ? answer.id
-        : prefix + sha256Hex(`${answer.id ?? ""}:${minted++}`).slice(0, 48),
+        : prefix + sha256Hex(`${answer.id ?? ""}:${issued++}`).slice(0, 48),
     created: answer.created ?? 0,
     model: "",
     body: {},

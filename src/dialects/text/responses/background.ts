@@ -1,9 +1,9 @@
 import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
-import { wrong } from "./request/fields.ts";
 import { responseObject } from "./answer/response_object.ts";
 
 /** Calls with `background: true` (responses.md §8). */
@@ -13,7 +13,7 @@ export const background: BackgroundForm = {
     const members = topLevelMembers(bodyText);
     if (!members) throw new Fault("invalid_json");
     const twice = members.duplicates[0];
-    if (twice !== undefined) throw wrong(twice, "duplicate field");
+    if (twice !== undefined) throw invalidValue(twice, "duplicate field");
     const text = splice(
       bodyText,
       changeMembers(bodyText, members.range, {
@@ -33,10 +33,10 @@ export const background: BackgroundForm = {
   },
   moved(queuedText, to) {
     const queued = JSON.parse(queuedText) as JsonRecord;
-    const place = typeof to === "string"
+    const state = typeof to === "string"
       ? { status: to }
       : { status: "failed", error: writeFailure(to.failed) };
-    return JSON.stringify({ ...queued, ...place });
+    return JSON.stringify({ ...queued, ...state });
   },
   answered(answer, queuedText) {
     if (!isRecord(answer)) return answer;

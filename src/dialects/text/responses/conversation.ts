@@ -26,7 +26,7 @@ export const conversation: Conversation = {
 
   previousId: (body) => isRecord(body) ? asString(body.previous_response_id) : undefined,
 
-  wantsKept: (body) => isRecord(body) && body.store !== false,
+  wantsStored: (body) => isRecord(body) && body.store !== false,
 
   inputItems,
 
@@ -48,9 +48,9 @@ export const conversation: Conversation = {
   },
 
   sealInput({ body, bodyText }, find) {
-    const given = isRecord(body) && Array.isArray(body.input) ? body.input : [];
-    if (!given.some(isUnsealed)) return { body, bodyText };
-    const input = withoutUnsealedReasoning(sealItems(given, find).filter(isRecord));
+    const items = isRecord(body) && Array.isArray(body.input) ? body.input : [];
+    if (!items.some(isUnsealed)) return { body, bodyText };
+    const input = withoutUnsealedReasoning(sealItems(items, find).filter(isRecord));
     const range = locate(bodyText, ["input"]) as TextRange;
     return {
       body: { ...body as JsonRecord, input },
@@ -72,9 +72,9 @@ export const conversation: Conversation = {
     };
   },
 
-  continueFrom({ body, bodyText, inputItems: kept, answer }) {
+  continueFrom({ body, bodyText, inputItems: stored, answer }) {
     const request = body as JsonRecord;
-    const turn = { input: kept.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
+    const turn = { input: stored.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
     const continued = continueFrom([turn], request);
     return {
       // The answer says which response it continues; the vendor is not told.
@@ -109,14 +109,14 @@ function inputText(
   const own = inputItems(request);
   // What the caller adds stands last; items that were left out leave no text to keep.
   const earlier = input.length - own.length;
-  const isKept = own.every((item, index) => input[earlier + index] === item);
-  const given = bodyText.slice(range.start, range.end);
+  const isUnchanged = own.every((item, index) => input[earlier + index] === item);
+  const callersText = bodyText.slice(range.start, range.end);
   const before = input.slice(0, Math.max(0, earlier)).map((item) => JSON.stringify(item));
   if (typeof request.input === "string") {
-    const part = `{"type":"input_text","text":${given}}`;
+    const part = `{"type":"input_text","text":${callersText}}`;
     const message = `{"type":"message","role":"user","content":[${part}]}`;
     return `[${[...before, message].join(",")}]`;
   }
-  if (!isKept || own.length === 0) return JSON.stringify(input);
-  return `[${before.map((one) => `${one},`).join("")}${given.slice(1)}`;
+  if (!isUnchanged || own.length === 0) return JSON.stringify(input);
+  return `[${before.map((one) => `${one},`).join("")}${callersText.slice(1)}`;
 }

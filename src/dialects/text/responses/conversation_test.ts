@@ -76,9 +76,9 @@ Deno.test("the caller's answer can name the response that it continues", () => {
 });
 
 Deno.test("what is kept, and under which id", () => {
-  assert.ok(conversation.wantsKept({}));
-  assert.ok(conversation.wantsKept({ store: null }));
-  assert.ok(!conversation.wantsKept({ store: false }));
+  assert.ok(conversation.wantsStored({}));
+  assert.ok(conversation.wantsStored({ store: null }));
+  assert.ok(!conversation.wantsStored({ store: false }));
   assert.equal(conversation.previousId({ previous_response_id: "r" }), "r");
   assert.equal(conversation.previousId({ previous_response_id: null }), undefined);
   assert.equal(conversation.answerId(answer), "resp_1");

@@ -50,7 +50,7 @@ export function hostedWork(body: unknown): HostedWork {
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
   for (const name of ["conversation", "prompt"]) {
-    if (isGiven(request[name])) state.push({ path: name });
+    if (isSet(request[name])) state.push({ path: name });
   }
   readTools(request.tools, "tools", tools, state);
   readItems(request.input, tools, state);
@@ -75,9 +75,9 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
   const name = asString(tool.type) ?? "function";
   if (name === "image_generation") return imageTool(tool, path);
   if (name === "shell") return { path, name, cost: shellCost(tool) };
-  const known = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+  const listed = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
   // Larger containers cost more than the row's price says.
-  const cost = hasLargeContainer(tool) ? unknownCost : known;
+  const cost = hasLargeContainer(tool) ? unknownCost : listed;
   return { path, name, cost };
 }
 
@@ -85,7 +85,7 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
 function imageTool(tool: JsonRecord, path: string): HostedTool {
   const model = asString(tool.model) ?? defaultImageModel;
   // An SVG's author is one model more, of which usage says nothing.
-  const cost: ToolCost = isGiven(tool.svg) || tool.output_format === "svg"
+  const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg"
     ? unknownCost
     : { type: "model", model, role: "besides", maxOutputTokens: imageToolTokens };
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
@@ -111,24 +111,24 @@ function isSmallest(limit: unknown): boolean {
 /** Stores, files, containers, skills and tunnels of the account that a tool names. */
 function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void {
   for (const name of ["vector_store_ids", "collection_ids", "file_ids", "tunnel_id"]) {
-    if (isGiven(tool[name])) state.push({ path: `${path}.${name}` });
+    if (isSet(tool[name])) state.push({ path: `${path}.${name}` });
   }
   if (typeof tool.container === "string") state.push({ path: `${path}.container` });
-  for (const place of ["container", "environment"]) {
-    const given = tool[place];
-    if (!isRecord(given)) continue;
+  for (const member of ["container", "environment"]) {
+    const settings = tool[member];
+    if (!isRecord(settings)) continue;
     for (const name of ["container_id", "file_ids", "id"]) {
-      if (isGiven(given[name])) state.push({ path: `${path}.${place}.${name}` });
+      if (isSet(settings[name])) state.push({ path: `${path}.${member}.${name}` });
     }
-    const skills = Array.isArray(given.skills) ? given.skills : [];
+    const skills = Array.isArray(settings.skills) ? settings.skills : [];
     for (const [index, skill] of skills.entries()) {
       if (isRecord(skill) && skill.type === "inline") continue;
       // The local ones are names of the caller's own files.
-      if (given.type !== "local") state.push({ path: `${path}.${place}.skills[${index}]` });
+      if (settings.type !== "local") state.push({ path: `${path}.${member}.skills[${index}]` });
     }
   }
   const mask = tool.input_image_mask;
-  if (isRecord(mask) && isGiven(mask.file_id)) {
+  if (isRecord(mask) && isSet(mask.file_id)) {
     state.push({ path: `${path}.input_image_mask.file_id` });
   }
 }
@@ -145,20 +145,20 @@ function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): v
     filesIn(item.content, `${path}.content`, state);
     filesIn(item.output, `${path}.output`, state);
     // A code tool would go on in it.
-    if (isGiven(item.container_id)) state.push({ path: `${path}.container_id` });
+    if (isSet(item.container_id)) state.push({ path: `${path}.container_id` });
   }
 }
 
 /** Parts of messages and of tools' outputs; a citation's file is nothing that is read again. */
 function filesIn(parts: unknown, path: string, state: VendorState[]): void {
-  if (isRecord(parts) && isGiven(parts.file_id)) state.push({ path: `${path}.file_id` });
+  if (isRecord(parts) && isSet(parts.file_id)) state.push({ path: `${path}.file_id` });
   if (!Array.isArray(parts)) return;
   for (const [index, part] of parts.entries()) {
-    if (isRecord(part) && isGiven(part.file_id)) state.push({ path: `${path}[${index}].file_id` });
+    if (isRecord(part) && isSet(part.file_id)) state.push({ path: `${path}[${index}].file_id` });
   }
 }
 
-function isGiven(value: unknown): boolean {
+function isSet(value: unknown): boolean {
   if (value === null || value === undefined || value === "") return false;
   return !Array.isArray(value) || value.length > 0;
 }

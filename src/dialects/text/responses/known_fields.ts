@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import type { KnownFieldSet } from "../../kernel/other_fields.ts";
+import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
@@ -21,29 +21,35 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   input_audio: { type: true, input_audio: { data: true, format: true } },
 };
 
-const part = (record: JsonRecord): KnownFieldSet | undefined => kind(ofPart, record.type);
+const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
 /** Ids and states that an output item had, and is given back with. */
-const given: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
+const itemFields: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
 
 const call: KnownFieldSet = {
-  ...given,
+  ...itemFields,
   call_id: true,
   name: true,
   arguments: true,
   input: true,
   ...knownMark,
 };
-const output: KnownFieldSet = { ...given, call_id: true, name: true, output: part, ...knownMark };
-const words: KnownFieldSet = { type: true, text: true };
+const output: KnownFieldSet = {
+  ...itemFields,
+  call_id: true,
+  name: true,
+  output: part,
+  ...knownMark,
+};
+const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
-  message: { ...given, role: true, content: part, ...knownMark },
+  message: { ...itemFields, role: true, content: part, ...knownMark },
   function_call: call,
   custom_tool_call: call,
   function_call_output: output,
   custom_tool_call_output: output,
-  reasoning: { ...given, summary: words, content: words, encrypted_content: true },
+  reasoning: { ...itemFields, summary: textFields, content: textFields, encrypted_content: true },
 };
 
 const ofTool: Readonly<Record<string, KnownFieldSet>> = {
@@ -77,29 +83,40 @@ const toolName: KnownFieldSet = { type: true, name: true };
 const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   function: toolName,
   custom: toolName,
-  allowed_tools: { type: true, mode: true, tools: (tool) => kind(ofTool, tool.type) && toolName },
+  allowed_tools: {
+    type: true,
+    mode: true,
+    tools: (tool) => fieldsOf(ofTool, tool.type) && toolName,
+  },
 };
 
 /**
- * What the decoder knows within the members of a responses request (responses.md §1 to §3). Items
- * and tools of other kinds are named whole.
+ * What the decoder reads of a responses request (responses.md §1 to §3), or the gateway itself.
+ * Items and tools of other kinds are named whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
-  input: (item) => kind(ofItem, item.type ?? "message"),
+  model: true,
+  instructions: true,
+  stream: true,
+  store: true,
+  previous_response_id: true,
+  max_output_tokens: true,
+  temperature: true,
+  top_p: true,
+  parallel_tool_calls: true,
+  include: true,
+  service_tier: true,
+  metadata: true,
+  user: true,
+  safety_identifier: true,
+  prompt_cache_key: true,
+  input: (item) => fieldsOf(ofItem, item.type ?? "message"),
   text: {
     format: { type: true, name: true, description: true, schema: true, strict: true },
     verbosity: true,
   },
-  tools: (tool) => isSearchType(tool.type) ? search : kind(ofTool, tool.type),
-  tool_choice: (choice) => kind(ofChoice, choice.type),
+  tools: (tool) => isSearchType(tool.type) ? search : fieldsOf(ofTool, tool.type),
+  tool_choice: (choice) => fieldsOf(ofChoice, choice.type),
   reasoning: { effort: true, summary: true, generate_summary: true, mode: true, context: true },
   stream_options: {},
 };
-
-function kind(
-  of: Readonly<Record<string, KnownFieldSet>>,
-  type: unknown,
-): KnownFieldSet | undefined {
-  const name = String(type);
-  return Object.hasOwn(of, name) ? of[name] : undefined;
-}

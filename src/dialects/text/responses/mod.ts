@@ -1,12 +1,12 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { wholeOf } from "./answer/terminal_event.ts";
+import { wholeOf } from "./answer/response_reader.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, needsInline } from "./media.ts";
+import { mediaFields, mustInline } from "./media.ts";
 import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
@@ -28,7 +28,7 @@ export const responses: Dialect = {
   hostedWork,
   upstreamPath,
   mediaFields,
-  needsInline,
+  mustInline,
   asking: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],

@@ -3,15 +3,26 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   SettingName,
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
+import {
+  booleanAt,
+  defined,
+  invalidValue,
+  missingField,
+  numberAt,
+  objectAt,
+  oneOf,
+  textAt,
+} from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
+import { effortLevels } from "../../kernel/reasoning.ts";
 import { readItems } from "./request/decode_items.ts";
 import { readTools } from "./request/decode_tools.ts";
-import { defined, field, missing, wrong } from "./request/fields.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
@@ -28,9 +39,9 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const { system, turns, unsupported } = yield* readItems(
     request.input,
-    field.text(request, "instructions"),
+    textAt(request, "instructions"),
   );
-  const { tools, toolChoice, unsupported: foreignTools, ...searching } = readTools(request);
+  const { tools, toolChoice, unsupported: unsupportedTools, ...searching } = readTools(request);
   const webSearch = limitSearches(searching.webSearch, request);
   const settings = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
   return {
@@ -41,7 +52,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     tools,
     unsupported: [
       ...unsupported,
-      ...foreignTools,
+      ...unsupportedTools,
       ...unsupportedFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
@@ -52,32 +63,27 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
 
 /** Of vendor-side tools the web search alone is carried, so their common limit is its own. */
 function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebSearch | undefined {
-  const maxUses = field.number(request, "max_tool_calls");
+  const maxUses = numberAt(request, "max_tool_calls");
   if (!search || search.maxUses !== undefined || maxUses === undefined || maxUses < 1) {
     return search;
   }
   return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
-type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
   const text = objectAt(request, "text") ?? {};
   return defined({
-    parallelToolCalls: field.boolean(request, "parallel_tool_calls"),
-    maxOutputTokens: field.number(request, "max_output_tokens"),
-    temperature: field.number(request, "temperature"),
-    topP: field.number(request, "top_p"),
+    parallelToolCalls: booleanAt(request, "parallel_tool_calls"),
+    maxOutputTokens: numberAt(request, "max_output_tokens"),
+    temperature: numberAt(request, "temperature"),
+    topP: numberAt(request, "top_p"),
     logprobs: readLogprobs(request),
     format: readFormat(text.format, unsupported),
-    verbosity: field.text(text, "verbosity", "text.verbosity"),
+    verbosity: textAt(text, "verbosity", "text.verbosity"),
     reasoning: readReasoning(objectAt(request, "reasoning")),
-    user: field.text(request, "safety_identifier") ?? field.text(request, "user"),
-    serviceTier: field.text(request, "service_tier"),
-    promptCacheKey: field.text(request, "prompt_cache_key"),
+    user: textAt(request, "safety_identifier") ?? textAt(request, "user"),
+    serviceTier: textAt(request, "service_tier"),
+    promptCacheKey: textAt(request, "prompt_cache_key"),
     metadata: objectAt(request, "metadata") as Readonly<Record<string, string>> | undefined,
   });
 }
@@ -99,7 +105,7 @@ const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   metadata: "metadata",
 };
 
-function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
+function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
   const names = asString(request.safety_identifier) === undefined
     ? fieldNames
     : { ...fieldNames, user: "safety_identifier" };
@@ -110,54 +116,45 @@ function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["pat
 function readLogprobs(request: JsonRecord): { top: number } | undefined {
   const { include } = request;
   if (include === undefined || include === null) return undefined;
-  if (!Array.isArray(include)) throw wrong("include", "expected an array of strings");
+  if (!Array.isArray(include)) throw invalidValue("include", "expected an array of strings");
   if (!include.includes("message.output_text.logprobs")) return undefined;
-  return { top: field.number(request, "top_logprobs") ?? 0 };
+  return { top: numberAt(request, "top_logprobs") ?? 0 };
 }
 
 /** `text.format`: flat, without the inner object that the chat dialect has. */
 function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
-  if (!isRecord(format)) throw wrong("text.format", "expected an object");
+  if (!isRecord(format)) throw invalidValue("text.format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
-    if (typeof format.type !== "string") throw wrong("text.format.type", "expected a type");
+    if (typeof format.type !== "string") throw invalidValue("text.format.type", "expected a type");
     unsupported.push({ path: "text.format", value: format, weight: "meaning" });
     return undefined;
   }
-  const name = field.text(format, "name", "text.format.name");
-  if (name === undefined) throw missing("text.format.name");
-  if (!isRecord(format.schema)) throw missing("text.format.schema");
+  const name = textAt(format, "name", "text.format.name");
+  if (name === undefined) throw missingField("text.format.name");
+  if (!isRecord(format.schema)) throw missingField("text.format.schema");
   return {
     type: "json-schema",
     name,
     schema: format.schema,
     ...defined({
-      description: field.text(format, "description", "text.format.description"),
-      strict: field.boolean(format, "strict", "text.format.strict"),
+      description: textAt(format, "description", "text.format.description"),
+      strict: booleanAt(format, "strict", "text.format.strict"),
     }),
   };
 }
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-
 /** A caller who names a kind of summary can show reasoning and wants it. */
 function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined {
   if (!reasoning) return undefined;
-  const said = field.text(reasoning, "effort", "reasoning.effort");
-  const effort = efforts.find((one) => one === said);
-  if (said !== undefined && effort === undefined) {
-    throw wrong("reasoning.effort", `expected one of ${efforts.join(", ")}`);
-  }
+  const effort = oneOf(
+    textAt(reasoning, "effort", "reasoning.effort"),
+    effortLevels,
+    "reasoning.effort",
+  );
   const show = (asString(reasoning.summary) ?? asString(reasoning.generate_summary)) !== undefined;
   if (effort === undefined && !show) return undefined;
   return { ...defined({ effort }), show };
-}
-
-function objectAt(request: JsonRecord, name: string): JsonRecord | undefined {
-  const value = request[name];
-  if (value === undefined || value === null) return undefined;
-  if (!isRecord(value)) throw wrong(name, "expected an object");
-  return value;
 }

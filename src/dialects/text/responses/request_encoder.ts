@@ -6,6 +6,8 @@ import type {
   Reasoning,
   SettingName,
 } from "../../kernel/canonical_request.ts";
+import { defined } from "../../kernel/fields.ts";
+import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
@@ -13,7 +15,6 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
-import { defined } from "./request/fields.ts";
 
 /** Names that every server of this dialect takes (translation.md §5.1). */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
@@ -109,17 +110,8 @@ function writeFormat(format: OutputFormat | undefined): unknown {
 function writeReasoning(reasoning: Reasoning | undefined): unknown {
   if (!reasoning) return undefined;
   const fields = defined({
-    effort: writeEffort(reasoning),
+    effort: effortOf(reasoning),
     summary: reasoning.show === true ? "auto" : undefined,
   });
   return Object.keys(fields).length === 0 ? undefined : fields;
-}
-
-/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
-function writeEffort(reasoning: Reasoning): string | undefined {
-  if (reasoning.effort !== undefined) return reasoning.effort;
-  const budget = reasoning.budgetTokens;
-  if (budget === undefined || budget < 0) return undefined;
-  if (budget === 0) return "none";
-  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
 }

@@ -1,21 +1,12 @@
+import { type Edit, itemsAt, splice, type TextRange } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
-import {
-  cutStringPrefix,
-  type Edit,
-  itemsAt,
-  locateInSteps,
-  splice,
-  type TextRange,
-  topLevelMembersSteps,
-} from "../../../base/json_text.ts";
 import { finish, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
+import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
-import { wrong } from "./request/fields.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
-import { Fault } from "../../../shared/fault.ts";
-import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 
 /**
  * The request's text for a vendor of this dialect: model and tag lines exchanged, and reasoning
@@ -35,28 +26,18 @@ export function* spliceRequestSteps(
   facts: RequestFacts,
   changes: RequestChanges,
 ): Steps<string> {
-  const members = yield* topLevelMembersSteps(bodyText);
-  // Of two members of one name we and the vendor might each believe another.
-  const twice = members?.duplicates[0];
-  if (twice !== undefined) throw wrong(twice, "duplicate field");
-  const edits: Edit[] = [];
-  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
-  if (model && changes.model !== facts.model) {
-    edits.push({ ...model, text: JSON.stringify(changes.model) });
-  }
-  for (const { path, units } of facts.tagBlocks) {
-    const range = members && (yield* locateInSteps(bodyText, members, path));
-    if (range) edits.push(cutStringPrefix(bodyText, range, units));
-  }
-  if (members && changes.keepNothing) {
+  const members = yield* requestMembers(bodyText);
+  if (!members) return bodyText;
+  const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
+  if (changes.keepNothing) {
     pushAll(edits, statelessEdits(bodyText, members, changes.keepNothing.sealReasoning));
   }
-  const input = members?.members.get("input");
+  const input = members.members.get("input");
   if (input && bodyText.includes(envelopeMark)) {
     const range = { start: input.valueStart, end: input.valueEnd };
     pushAll(edits, yield* removeSealedItems(bodyText, range));
   }
-  return edits.length === 0 ? bodyText : splice(bodyText, edits);
+  return splice(bodyText, edits);
 }
 
 function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
@@ -92,8 +73,6 @@ function isSealed(bodyText: string, { start, end }: TextRange): boolean {
     typeof item.encrypted_content === "string" && isEnvelope(item.encrypted_content);
 }
 
-type Path = (string | number)[];
-
 /** What the gateway must know of a responses request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
@@ -108,69 +87,42 @@ export function readRequest(body: unknown): RequestFacts {
       : undefined,
     choices: 1,
     serviceTier: asString(request.service_tier),
-    ...readTagBlocks(request),
+    ...readTagBlocks([systemText(request), userText(request)]),
   };
 }
 
-/**
- * Tag lines of the first system or developer text, which `instructions` is where there are any,
- * and of the first user text (translation.md §15); the first value of each tag wins.
- */
-function readTagBlocks(request: JsonRecord): Pick<RequestFacts, "tags" | "tagBlocks"> {
-  const tagBlocks: RequestFacts["tagBlocks"] = [];
-  let tags: PromptTags = {};
-  for (const path of [systemPath(request), userPath(request)]) {
-    if (!path) continue;
-    const text = textAt(request, path);
-    const block = readTags(text, formatPath(path));
-    if (block.length === 0) continue;
-    if (block.length === text.length) {
-      throw new Fault("invalid_value", {
-        param: formatPath(path),
-        message: `${formatPath(path)}: the prompt contains only tag lines.`,
-      });
-    }
-    tags = mergeTags(tags, block.tags);
-    tagBlocks.push({ path, units: block.length });
-  }
-  return { tags, tagBlocks };
+/** `instructions` where there are any, else the first system or developer text. */
+function systemText({ instructions, input }: JsonRecord): LocatedText | undefined {
+  const text = asString(instructions);
+  if (text !== undefined) return { text, path: ["instructions"] };
+  return messageText(input, (role) => role === "system" || role === "developer");
 }
 
-function systemPath(request: JsonRecord): Path | undefined {
-  if (asString(request.instructions) !== undefined) return ["instructions"];
-  return messagePath(request.input, (role) => role === "system" || role === "developer");
+function userText({ input }: JsonRecord): LocatedText | undefined {
+  if (typeof input === "string") return { text: input, path: ["input"] };
+  return messageText(input, (role) => role === "user");
 }
 
-function userPath(request: JsonRecord): Path | undefined {
-  if (typeof request.input === "string") return ["input"];
-  return messagePath(request.input, (role) => role === "user");
-}
-
-/** Path of the first text of the first message that a role of this kind speaks. */
-function messagePath(input: unknown, speaks: (role: unknown) => boolean): Path | undefined {
+/** The first text of the first message with such a role. */
+function messageText(
+  input: unknown,
+  matchesRole: (role: unknown) => boolean,
+): LocatedText | undefined {
   if (!Array.isArray(input)) return undefined;
-  const at = input.findIndex((item) => isRecord(item) && isMessage(item) && speaks(item.role));
+  const at = input.findIndex((item) => isRecord(item) && isMessage(item) && matchesRole(item.role));
   const item: unknown = input[at];
   if (!isRecord(item)) return undefined;
-  if (typeof item.content === "string") return ["input", at, "content"];
+  if (typeof item.content === "string") {
+    return { text: item.content, path: ["input", at, "content"] };
+  }
   if (!Array.isArray(item.content)) return undefined;
-  const index = item.content.findIndex((part) => isRecord(part) && typeof part.text === "string");
-  return index < 0 ? undefined : ["input", at, "content", index, "text"];
+  for (const [index, part] of item.content.entries()) {
+    if (!isRecord(part) || typeof part.text !== "string") continue;
+    return { text: part.text, path: ["input", at, "content", index, "text"] };
+  }
+  return undefined;
 }
 
 function isMessage(item: JsonRecord): boolean {
   return item.type === undefined || item.type === null || item.type === "message";
-}
-
-function textAt(request: JsonRecord, path: readonly (string | number)[]): string {
-  let value: unknown = request;
-  for (const step of path) value = (value as Record<string | number, unknown>)[step];
-  return value as string;
-}
-
-/** `["input", 0, "content"]` as `input[0].content`. */
-function formatPath(path: readonly (string | number)[]): string {
-  return path.map((step, index) =>
-    typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
-  ).join("");
 }

@@ -95,9 +95,11 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #complete(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
-    const given = isRecord(json.response) ? json.response : {};
-    // The event's own name holds where the object lags behind it.
-    const response: JsonRecord = { ...given, status: String(json.type).slice("response.".length) };
+    const response: JsonRecord = {
+      ...(isRecord(json.response) ? json.response : {}),
+      // The event's name wins where the object's status lags behind it.
+      status: String(json.type).slice("response.".length),
+    };
     this.#start(response, events);
     this.#output.finishAll(response.output, events);
     pushAll(events, endingEvents(response, this.#output, this.#quirks));

@@ -71,7 +71,7 @@ function wholeInput(input: number, cacheRead: number | undefined): number {
 
 /** Reasoning counts beside the output only where the reported total says so. */
 function wholeOutput(
-  told: {
+  reported: {
     input: number;
     output: number;
     reasoning: number;
@@ -79,8 +79,10 @@ function wholeOutput(
     additive: boolean;
   },
 ): number {
-  if (!told.additive || told.total === told.input + told.output) return told.output;
-  return told.output + told.reasoning;
+  if (!reported.additive || reported.total === reported.input + reported.output) {
+    return reported.output;
+  }
+  return reported.output + reported.reasoning;
 }
 
 /** `cache_write_tokens` is the sum; its details part it by lifetime. */

@@ -11,7 +11,7 @@ export class CallIndexes {
   /** Where the fragments of an index go, if not to the call that had it first. */
   readonly #movedTo = new Map<number, number>();
   /** Calls of a kind that nobody here knows, which the caller can't have offered. */
-  readonly #foreign = new Set<number>();
+  readonly #unsupported = new Set<number>();
   /** The first call of each id. */
   readonly #byId = new Map<string, number>();
   #highest = -1;
@@ -32,8 +32,8 @@ export class CallIndexes {
     // A call keeps the first id that is said of it.
     const id = this.#calls.get(index)?.id ?? asString(call.id);
     if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
-    if (isForeign(call)) this.#foreign.add(index);
-    if (this.#foreign.has(index)) return undefined;
+    if (isUnsupported(call)) this.#unsupported.add(index);
+    if (this.#unsupported.has(index)) return undefined;
     this.#last = index;
     return index;
   }
@@ -41,7 +41,7 @@ export class CallIndexes {
   /** Its index, else a change of id, else its position, else the call before. */
   #indexOf(call: JsonRecord, position: number | undefined, name: string | undefined): number {
     const id = asString(call.id);
-    if (typeof call.index === "number") return this.#told(call.index, id, name);
+    if (typeof call.index === "number") return this.#resolve(call.index, id, name);
     if (id !== undefined) return this.#withId(id) ?? this.#unused();
     const index = position ?? Math.max(0, this.#last);
     // Without index and id, a second name is a second call.
@@ -50,12 +50,14 @@ export class CallIndexes {
   }
 
   /** Some servers give one index to all their calls: a new id with a name is a new call then. */
-  #told(given: number, id: string | undefined, name: string | undefined): number {
-    const index = this.#movedTo.get(given) ?? given;
-    const known = this.#calls.get(index)?.id;
-    if (id === undefined || known === undefined || id === known || name === undefined) return index;
+  #resolve(reported: number, id: string | undefined, name: string | undefined): number {
+    const index = this.#movedTo.get(reported) ?? reported;
+    const currentId = this.#calls.get(index)?.id;
+    if (id === undefined || currentId === undefined || id === currentId || name === undefined) {
+      return index;
+    }
     const other = this.#withId(id) ?? this.#unused();
-    this.#movedTo.set(given, other);
+    this.#movedTo.set(reported, other);
     return other;
   }
 
@@ -69,7 +71,7 @@ export class CallIndexes {
   }
 }
 
-function isForeign(call: JsonRecord): boolean {
+function isUnsupported(call: JsonRecord): boolean {
   const type = asString(call.type);
   const isKnown = type === undefined || type === "function" || type === "custom";
   return !isKnown && !isRecord(call.function) && !isRecord(call.custom);

@@ -22,7 +22,7 @@ export class ChoiceReader {
   readonly #nextBlock: { value: number };
   #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
   /** All that was said, and where in it the open block begins. */
-  readonly #said = new TextUnits();
+  readonly #allText = new TextUnits();
   #from = 0;
   #sound: number | undefined;
   readonly #tools = new Map<number, ToolCall>();
@@ -72,8 +72,8 @@ export class ChoiceReader {
     if (!Array.isArray(delta.annotations)) return this.#pictures(delta, events);
     // Sources may come behind other things than the text that they speak of.
     const isOpen = this.#open?.kind === "text";
-    const from = isOpen ? this.#from : this.#said.length;
-    for (const citation of readCitations(delta, this.#said, from)) {
+    const from = isOpen ? this.#from : this.#allText.length;
+    for (const citation of readCitations(delta, this.#allText, from)) {
       const block = this.#textBlock("text", events);
       events.push({ type: "citation", choice: this.#choice, block, citation });
     }
@@ -138,7 +138,7 @@ export class ChoiceReader {
       text,
       ...(logprobs ? { logprobs } : {}),
     });
-    if (kind === "text") this.#said.add(text);
+    if (kind === "text") this.#allText.add(text);
   }
 
   /** The open block of this kind; another kind's is closed first. */
@@ -146,7 +146,7 @@ export class ChoiceReader {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
       this.#open = { kind, block: this.#start({ kind }, events) };
-      this.#from = this.#said.length;
+      this.#from = this.#allText.length;
     }
     return this.#open.block;
   }

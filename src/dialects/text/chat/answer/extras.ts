@@ -61,8 +61,8 @@ type Media = BlockKind & { kind: "media" };
 export function readImages(delta: JsonRecord): { content: Media; data: string }[] {
   if (!Array.isArray(delta.images)) return [];
   return delta.images.flatMap((image: unknown) => {
-    const holder = isRecord(image) ? image.image_url : undefined;
-    const url = isRecord(holder) ? asString(holder.url) : undefined;
+    const imageUrl = isRecord(image) ? image.image_url : undefined;
+    const url = isRecord(imageUrl) ? asString(imageUrl.url) : undefined;
     const source = url === undefined ? undefined : mediaSource(url);
     if (source?.type !== "base64") return [];
     const { mimeType, data } = source;

@@ -1,5 +1,4 @@
 import type { Steps } from "../../../../base/steps.ts";
-import { Fault } from "../../../../shared/fault.ts";
 import type {
   MediaPart,
   Part,
@@ -9,9 +8,10 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
-import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 /**
@@ -28,7 +28,7 @@ export function* readMessages(
   const calls = new Map<string, string>();
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`;
-    if (!isRecord(message)) throw wrong(path, "expected an object");
+    if (!isRecord(message)) throw invalidValue(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
       const read = readTexts(message.content, `${path}.content`, unsupported);
       const texts = markLast(read, readCacheMark(message, path, false));
@@ -112,14 +112,14 @@ function readAssistant(message: JsonRecord, path: string, unsupported: Unsupport
 }
 
 function readToolCall(call: unknown, path: string): ToolCallPart {
-  if (!isRecord(call)) throw wrong(path, "expected an object");
+  if (!isRecord(call)) throw invalidValue(path, "expected an object");
   const custom = call.type === "custom";
   const body = custom ? call.custom : call.function;
   const id = asString(call.id);
-  if (id === undefined) throw wrong(`${path}.id`, "expected an id");
+  if (id === undefined) throw invalidValue(`${path}.id`, "expected an id");
   const name = isRecord(body) ? asString(body.name) : undefined;
   if (!isRecord(body) || name === undefined) {
-    throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
+    throw invalidValue(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
   }
   const signature = carriedSignature(thoughtSignature(call));
   return {
@@ -148,7 +148,9 @@ function readResult(
   path: string,
   unsupported: UnsupportedField[],
 ): Part {
-  if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
+  if (callId === undefined) {
+    throw invalidValue(`${path}.tool_call_id`, "expected the id of a tool call");
+  }
   const name = asString(message.name);
   return {
     type: "tool-result",
@@ -165,13 +167,13 @@ function readResult(
 function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
   return readContent(content, path, unsupported).map((part) => {
     if (part.type === "text") return part;
-    throw wrong(part.path, "expected a text part");
+    throw invalidValue(part.path, "expected a text part");
   });
 }
 
 function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
+  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of parts");
   return content.flatMap((part: unknown, index) =>
     readPart(part, `${path}[${index}]`, unsupported)
   );
@@ -182,11 +184,11 @@ function readPart(
   path: string,
   unsupported: UnsupportedField[],
 ): Part | readonly [] {
-  if (!isRecord(part)) throw wrong(path, "expected an object");
+  if (!isRecord(part)) throw invalidValue(path, "expected an object");
   const cache = readCacheMark(part, path);
   switch (part.type) {
     case "text":
-      if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
+      if (typeof part.text !== "string") throw invalidValue(`${path}.text`, "expected a string");
       return { type: "text", text: part.text, ...cache, path };
     case "refusal":
       return { type: "refusal", text: asString(part.refusal) ?? "", path };
@@ -199,7 +201,9 @@ function readPart(
     case "file":
       return { ...readFile(part.file, path), ...cache };
     default:
-      if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
+      if (typeof part.type !== "string") {
+        throw invalidValue(`${path}.type`, "expected the type of a part");
+      }
       unsupported.push({ path, value: part, weight: "meaning" });
       return [];
   }
@@ -207,9 +211,11 @@ function readPart(
 
 function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
   const url = typeof value === "string" ? value : isRecord(value) ? asString(value.url) : undefined;
-  if (url === undefined) throw wrong(`${path}.${kind}_url.url`, "expected an address");
+  if (url === undefined) throw invalidValue(`${path}.${kind}_url.url`, "expected an address");
   const source = mediaSource(url);
-  if (!source) throw wrong(`${path}.${kind}_url.url`, "expected an https address or a data URL");
+  if (!source) {
+    throw invalidValue(`${path}.${kind}_url.url`, "expected an https address or a data URL");
+  }
   const detail = isRecord(value) ? asString(value.detail) : undefined;
   const isFile = source.type === "base64" && kind === "image" &&
     !source.mimeType.startsWith("image/");
@@ -227,7 +233,7 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
 
 function readAudio(value: unknown, path: string): MediaPart {
   const data = isRecord(value) ? standardBase64(asString(value.data) ?? "") : undefined;
-  if (!isRecord(value) || !data) throw wrong(`${path}.input_audio.data`, "expected base64");
+  if (!isRecord(value) || !data) throw invalidValue(`${path}.input_audio.data`, "expected base64");
   const format = asString(value.format) ?? "wav";
   return {
     type: "media",
@@ -238,7 +244,7 @@ function readAudio(value: unknown, path: string): MediaPart {
 }
 
 function readFile(value: unknown, path: string): MediaPart {
-  if (!isRecord(value)) throw wrong(`${path}.file`, "expected an object");
+  if (!isRecord(value)) throw invalidValue(`${path}.file`, "expected an object");
   const name = asString(value.filename);
   const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.file.filename` } };
   const id = asString(value.file_id);
@@ -252,7 +258,7 @@ function readFile(value: unknown, path: string): MediaPart {
     };
   }
   const data = asString(value.file_data);
-  if (data === undefined) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  if (data === undefined) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
   const isAddress = /^(data:|https?:)/.test(data);
   const plain = isAddress ? undefined : standardBase64(data);
   const source = isAddress
@@ -260,10 +266,6 @@ function readFile(value: unknown, path: string): MediaPart {
     : plain === undefined
     ? undefined
     : base64Source(plain, undefined);
-  if (!source) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  if (!source) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...named, path };
-}
-
-function wrong(path: string, expected: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
 }

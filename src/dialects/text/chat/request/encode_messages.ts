@@ -1,5 +1,4 @@
 import type { Steps } from "../../../../base/steps.ts";
-import { Fault } from "../../../../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -11,6 +10,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;
@@ -108,16 +108,17 @@ function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Messa
 
 function writeResult(result: ToolResultPart, writing: Writing): Message {
   const { marks } = writing;
-  const words = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
-  const texts = words.map(({ text }) => text);
-  const marked = writeTexts(words, writing, "\n");
+  const texts = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
+  const marked = writeTexts(texts, writing, "\n");
   if (typeof marked !== "string") {
     const shown = result.isError
       ? [{ type: "text", text: "Error:" }, ...marked as Message[]]
       : marked;
     return { role: "tool", tool_call_id: result.callId, content: shown };
   }
-  const text = texts.length > 0 || !result.object ? texts.join("\n") : objectText(result.object);
+  const text = texts.length > 0 || !result.object
+    ? texts.map((part) => part.text).join("\n")
+    : objectText(result.object);
   const hasMedia = result.parts.some((part) => part.type === "media");
   const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
   return {
@@ -213,9 +214,6 @@ function requireResults(turns: readonly Turn[]): void {
     );
     if (missing.length === 0) continue;
     const ids = missing.map((part) => part.type === "tool-call" ? part.id : "").join(", ");
-    throw new Fault("invalid_value", {
-      param: turn.path,
-      message: `${turn.path}: no result follows for the tool calls ${ids}.`,
-    });
+    throw invalidValue(turn.path, `no result follows for the tool calls ${ids}`);
   }
 }

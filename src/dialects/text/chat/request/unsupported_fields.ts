@@ -1,42 +1,8 @@
 import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchType } from "../../../kernel/web_search.ts";
+import { isVendorTool, knownFields } from "../known_fields.ts";
 import { searchToolIndex } from "./decode_search.ts";
-
-/** Fields of a chat request that have a place in the canonical form. */
-const known: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "stream",
-  "stream_options",
-  "max_completion_tokens",
-  "max_tokens",
-  "temperature",
-  "top_p",
-  "top_k",
-  "n",
-  "stop",
-  "frequency_penalty",
-  "presence_penalty",
-  "logit_bias",
-  "logprobs",
-  "top_logprobs",
-  "seed",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "functions",
-  "function_call",
-  "response_format",
-  "reasoning_effort",
-  "reasoning",
-  "verbosity",
-  "service_tier",
-  "metadata",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-]);
 
 /**
  * What a chat request says that other dialects have no word for (translation.md §12). Audio
@@ -45,12 +11,14 @@ const known: ReadonlySet<string> = new Set([
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   const search = searchToolIndex(request);
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
-    // Read as the web search that it is, where no tool is.
-    if (path === "web_search_options" && isRecord(value) && search === -1) return [];
+    // These options are the web search unless a tool is.
+    const isKnown = path === "web_search_options"
+      ? isRecord(value) && search === -1
+      : Object.hasOwn(knownFields, path);
+    if (isKnown || value === null || value === undefined || isNoOp(path, value)) return [];
     return [{ path, value, weight: weightOf(path) }];
   });
-  return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
+  return [...fields, ...storedAudio(request.messages), ...vendorWork(request)];
 }
 
 /** Tools that some chat vendors run themselves, and the choice of one. */
@@ -69,15 +37,8 @@ function vendorWork(request: JsonRecord): UnsupportedField[] {
     : found;
 }
 
-/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
-export function isVendorTool(tool: unknown): boolean {
-  return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
-}
-
-const callersKinds = ["function", "custom", "allowed_tools"];
-
 /** Earlier answers whose sound the vendor keeps: their words are lost with it. */
-function keptSound(messages: unknown): UnsupportedField[] {
+function storedAudio(messages: unknown): UnsupportedField[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): UnsupportedField[] => {
     if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];

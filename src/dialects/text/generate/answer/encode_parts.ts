@@ -1,7 +1,6 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 
 /**
  * A block of an answer as a part. Undefined where this dialect can't say it: another dialect's

@@ -84,11 +84,11 @@ function writeCitations(
 ): Record<string, unknown> {
   const first = new Map<string, Citation>();
   for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
-  const places = new Map([...first.keys()].map((url, index) => [url, index]));
+  const indexes = new Map([...first.keys()].map((url, index) => [url, index]));
   const bytes = byteReader(text);
   // A text may be cited as a whole, again and again: together no more than four times its length.
   let room = 4 * text.length + 65_536;
-  const words = (start: number, end: number) => {
+  const excerpt = (start: number, end: number) => {
     room -= Math.max(0, end - start);
     return room < 0 ? {} : { text: text.slice(start, end) };
   };
@@ -97,7 +97,7 @@ function writeCitations(
   for (const { url, start, end } of citations) {
     if (start === undefined || end === undefined) continue;
     const last = tied.at(-1);
-    const index = places.get(url)!;
+    const index = indexes.get(url)!;
     if (last?.start !== start || last.end !== end) tied.push({ start, end, indices: [index] });
     else if (!last.indices.includes(index)) last.indices.push(index);
   }
@@ -109,7 +109,7 @@ function writeCitations(
       segment: {
         ...(start === 0 ? {} : { startIndex: bytes(start) }),
         endIndex: bytes(end),
-        ...words(start, end),
+        ...excerpt(start, end),
       },
       groundingChunkIndices: indices,
     })),
@@ -118,9 +118,9 @@ function writeCitations(
 
 function source(chunk: JsonRecord): { url: string; title: string | undefined } | undefined {
   for (const kind of ["web", "retrievedContext", "maps"]) {
-    const place = chunk[kind];
-    const url = isRecord(place) ? asString(place.uri) : undefined;
-    if (url !== undefined) return { url, title: asString((place as JsonRecord).title) };
+    const entry = chunk[kind];
+    const url = isRecord(entry) ? asString(entry.uri) : undefined;
+    if (url !== undefined) return { url, title: asString((entry as JsonRecord).title) };
   }
   return undefined;
 }

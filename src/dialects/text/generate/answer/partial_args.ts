@@ -44,8 +44,8 @@ export class PartialArgs {
   }
 
   #entry(entry: JsonRecord): void {
-    const place = typeof entry.jsonPath === "string" ? entry.jsonPath : "";
-    const steps = pathSteps(place);
+    const path = typeof entry.jsonPath === "string" ? entry.jsonPath : "";
+    const steps = pathSteps(path);
     if (steps === undefined || steps.length === 0) return;
     const reached = this.#reach(steps);
     if (!reached) return;
@@ -54,9 +54,9 @@ export class PartialArgs {
     const isText = typeof entry.stringValue === "string" || !("numberValue" in entry ||
       "boolValue" in entry || "nullValue" in entry);
     const piece = typeof entry.stringValue === "string" ? entry.stringValue : "";
-    const goesOn = this.#open === place && typeof before === "string";
+    const goesOn = this.#open === path && typeof before === "string";
     put(container, last, isText ? (goesOn ? before + piece : piece) : plainValue(entry));
-    this.#open = isText && entry.willContinue === true ? place : undefined;
+    this.#open = isText && entry.willContinue === true ? path : undefined;
   }
 
   /** The container of the last step, made where it isn't there yet. */

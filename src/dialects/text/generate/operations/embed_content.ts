@@ -11,6 +11,7 @@ import { Fault } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type {
   AnswerReader,
@@ -54,13 +55,13 @@ export const batchEmbedContents: Operation = {
   modelEdits({ text, top }, request, model) {
     const requests = Array.isArray(request.fields.requests) ? request.fields.requests : [];
     const list = locateIn(text, top, ["requests"]);
-    const places = list ? finish(itemsAt(text, list)) : [];
+    const ranges = list ? finish(itemsAt(text, list)) : [];
     return requests.flatMap((one: unknown, index) => {
-      const start = places[index]?.start;
+      const start = ranges[index]?.start;
       const member = start === undefined ? undefined : membersAt(text, start)?.members.get("model");
-      const place = member && { start: member.valueStart, end: member.valueEnd };
+      const range = member && { start: member.valueStart, end: member.valueEnd };
       const fields = isRecord(one) ? one : {};
-      return nameModel(request, model, `requests[${index}].model`, fields, place);
+      return nameModel(request, model, `requests[${index}].model`, fields, range);
     });
   },
 };
@@ -74,18 +75,15 @@ function nameModel(
   model: string,
   param: string,
   fields: JsonRecord,
-  place: TextRange | undefined,
+  range: TextRange | undefined,
 ): Edit[] {
   const written = asString(fields.model);
-  if (written === undefined || place === undefined) return [];
+  if (written === undefined || range === undefined) return [];
   if (![request.model, model].includes(bareModel(written))) {
-    throw new Fault("invalid_value", {
-      param,
-      message: `${param}: names another model than the path.`,
-    });
+    throw invalidValue(param, "names another model than the path");
   }
   const wanted = `models/${bareModel(model)}`;
-  return written === wanted ? [] : [{ ...place, text: JSON.stringify(wanted) }];
+  return written === wanted ? [] : [{ ...range, text: JSON.stringify(wanted) }];
 }
 
 /** Only the newer models of the vendor count tokens; of the others the text is counted. */
@@ -93,7 +91,7 @@ class VectorReader implements AnswerReader {
   readonly #request: OperationRequest;
   readonly #member: "embedding" | "embeddings";
   #usage: BillableUsage | undefined;
-  #isHeard = false;
+  #sawAnswer = false;
 
   constructor(request: OperationRequest, member: "embedding" | "embeddings") {
     this.#request = request;
@@ -106,7 +104,7 @@ class VectorReader implements AnswerReader {
     if (this.#member === "embedding" ? !isRecord(made) : !Array.isArray(made)) {
       throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
     }
-    this.#isHeard = true;
+    this.#sawAnswer = true;
     this.#usage = readUsage(answer?.usageMetadata);
   }
 
@@ -119,7 +117,7 @@ class VectorReader implements AnswerReader {
   }
 
   outcome(): Outcome | undefined {
-    if (!this.#isHeard) return undefined;
+    if (!this.#sawAnswer) return undefined;
     if (this.#usage) return { usage: this.#usage, basis: "reported" };
     const { fields } = this.#request;
     const contents = this.#member === "embedding" ? [fields] : listed(fields.requests);

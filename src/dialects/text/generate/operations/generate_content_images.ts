@@ -1,5 +1,5 @@
 import { Fault } from "../../../../shared/fault.ts";
-import { optionalField } from "../../../kernel/optional_field.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
@@ -86,7 +86,7 @@ function whyNone(
 ): { refusal: string } | { failure: string } {
   const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
   const finish = asString(candidate?.finishReason) ?? "";
-  const said = asString(candidate?.finishMessage);
+  const message = asString(candidate?.finishMessage);
   const text = partsOf(candidate)
     .flatMap((part) => part.thought === true ? [] : asString(part.text) ?? []).join("").slice(
       0,
@@ -95,7 +95,7 @@ function whyNone(
   if (isBlocked(feedback.blockReason)) {
     return { refusal: asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}` };
   }
-  if (withheld.test(finish)) return { refusal: said ?? finish };
+  if (withheld.test(finish)) return { refusal: message ?? finish };
   return { failure: `no image, finish ${finish || "none"}${text === "" ? "" : ", but text"}` };
 }
 

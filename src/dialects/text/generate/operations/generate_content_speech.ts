@@ -1,5 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
-import { optionalField } from "../../../kernel/optional_field.ts";
+import { invalidValue, optionalField } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {
@@ -70,10 +69,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
 function textOf({ text, instructions, speakers }: SpeechAsk): string {
   if (instructions === undefined) return text;
   if (speakers.length === 0) return `${instructions}: ${text}`;
-  throw new Fault("invalid_value", {
-    param: "instructions",
-    message: "instructions: not with speakers; say in the text how each of them speaks.",
-  });
+  throw invalidValue("instructions", "not with speakers; say in the text how each of them speaks");
 }
 
 function voicesOf({ voice, speakers }: SpeechAsk): JsonRecord {

@@ -1,5 +1,5 @@
 import { Fault } from "../../../../shared/fault.ts";
-import { optionalField } from "../../../kernel/optional_field.ts";
+import { invalidValue, optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
@@ -19,10 +19,10 @@ export function encodePredict(
   lossesOf: (carried: readonly Carried[]) => EncodedImages["losses"],
 ): EncodedImages {
   if (ask.references.length > 0) {
-    throw new Fault("invalid_value", {
-      param: "images",
-      message: `images: ${ask.model} does not support image editing; gemini image models do.`,
-    });
+    throw invalidValue(
+      "images",
+      `${ask.model} does not support image editing; gemini image models do`,
+    );
   }
   if (ask.format === "webp") {
     throw notAllowed("output_format", "this model has", ["png", "jpeg"]);

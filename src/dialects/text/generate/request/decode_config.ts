@@ -2,30 +2,28 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
+  RequestSettings,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
-import { Fields, wrong } from "./fields.ts";
+import { knownConfig } from "../known_fields.ts";
+import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-export type Settings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
->;
-
 export interface ReadConfig {
-  settings: Settings;
+  settings: RequestSettings;
   paths: CanonicalRequest["paths"];
 }
 
 /** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
 export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
-  const settings: { -readonly [K in keyof Settings]: Settings[K] } = {};
+  const settings: { -readonly [K in keyof RequestSettings]: RequestSettings[K] } = {};
   const paths: Record<string, string> = {};
-  const set = <K extends keyof Settings & keyof CanonicalRequest["paths"]>(
+  const set = <K extends keyof RequestSettings & keyof CanonicalRequest["paths"]>(
     name: K,
     field: string,
-    value: Settings[K] | undefined,
+    value: RequestSettings[K] | undefined,
   ) => {
     if (value === undefined) return;
     settings[name] = value;
@@ -72,7 +70,10 @@ function readFormat(config: Fields): OutputFormat | undefined {
   if (schema) return jsonFormat(schema);
   if (mimeType === undefined || mimeType === "text/plain") return undefined;
   if (mimeType === "application/json") return { type: "json" };
-  throw wrong(config.at("responseMimeType"), "text/plain, application/json or text/x.enum");
+  throw invalidValue(
+    config.at("responseMimeType"),
+    "expected text/plain, application/json or text/x.enum",
+  );
 }
 
 function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
@@ -88,7 +89,7 @@ function readThinking(
   const show = thinking.boolean("includeThoughts");
   const effort = level === undefined ? undefined : efforts[level];
   if (level !== undefined && level !== "THINKING_LEVEL_UNSPECIFIED" && effort === undefined) {
-    throw wrong(thinking.at("thinkingLevel"), "MINIMAL, LOW, MEDIUM or HIGH");
+    throw invalidValue(thinking.at("thinkingLevel"), "expected MINIMAL, LOW, MEDIUM or HIGH");
   }
   const reasoning: Reasoning = {
     ...(effort === undefined ? {} : { effort }),
@@ -106,25 +107,6 @@ const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> =
   HIGH: "high",
 };
 
-const known: ReadonlySet<string> = new Set([
-  "maxOutputTokens",
-  "temperature",
-  "topP",
-  "topK",
-  "stopSequences",
-  "candidateCount",
-  "seed",
-  "frequencyPenalty",
-  "presencePenalty",
-  "responseLogprobs",
-  "logprobs",
-  "responseMimeType",
-  "responseSchema",
-  "responseJsonSchema",
-  "thinkingConfig",
-  "mediaResolution",
-]);
-
 /** Fields that ask for less than another kind of answer. */
 const hints: ReadonlySet<string> = new Set([
   "enableEnhancedCivicAnswers",
@@ -135,7 +117,7 @@ const hints: ReadonlySet<string> = new Set([
 ]);
 
 function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
-  for (const { name, path, value } of config.others(known)) {
+  for (const { name, path, value } of config.others(knownConfig)) {
     if (isNoOp(name, value)) continue;
     unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
   }

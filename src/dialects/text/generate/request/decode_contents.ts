@@ -9,6 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue, missingField } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import {
@@ -20,31 +21,33 @@ import {
   readPart,
   readSignature,
 } from "./decode_parts.ts";
-import { Fields, missing, wrong } from "./fields.ts";
+import { Fields } from "./fields.ts";
 
 /** `contents` as turns. Calls without an id get one made of their place and name. */
 export function* readContents(request: Fields, context: PartContext): Steps<Turn[]> {
-  if (!request.has("contents")) throw missing("contents");
+  if (!request.has("contents")) throw missingField("contents");
   const contents = request.objects("contents");
-  if (contents.length === 0) throw wrong("contents", "at least one content");
+  if (contents.length === 0) throw invalidValue("contents", "expected at least one content");
   const reader = new ContentReader(context);
   const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
   // What says nothing is left out, unless nobody said anything.
-  const said = turns.filter(({ parts }) => parts.length > 0);
-  return said.length > 0 ? said : turns;
+  const nonEmpty = turns.filter(({ parts }) => parts.length > 0);
+  return nonEmpty.length > 0 ? nonEmpty : turns;
 }
 
 /** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */
 export function readSystem(request: Fields): SystemText[] {
-  const given = request.value("systemInstruction");
-  if (given === undefined) return [];
-  if (typeof given === "string") {
-    return given === "" ? [] : [{ text: given, path: request.at("systemInstruction") }];
+  const value = request.value("systemInstruction");
+  if (value === undefined) return [];
+  if (typeof value === "string") {
+    return value === "" ? [] : [{ text: value, path: request.at("systemInstruction") }];
   }
   const system = request.object("systemInstruction")!;
   return system.objects("parts").flatMap((part) => {
     const text = part.string("text");
-    if (text === undefined && !isEmptyPart(part)) throw wrong(part.path, "a text part");
+    if (text === undefined && !isEmptyPart(part)) {
+      throw invalidValue(part.path, "expected a text part");
+    }
     const mark = readCacheMark(part.record, part.path);
     return text === undefined || text === "" ? [] : [{ text, ...mark, path: part.path }];
   });
@@ -58,8 +61,8 @@ class PendingCalls {
   readonly #bareByName = new Map<string, Waiting>();
 
   add(call: PendingCall): void {
-    if (call.givenId === undefined) waitIn(this.#bareByName, call.name, call);
-    else waitIn(this.#byId, call.givenId, call);
+    if (call.callerId === undefined) waitIn(this.#bareByName, call.name, call);
+    else waitIn(this.#byId, call.callerId, call);
     waitIn(this.#byName, call.name, call);
   }
 
@@ -92,7 +95,7 @@ function firstOpen(line: Waiting | undefined): PendingCall | undefined {
 
 interface PendingCall {
   /** As the caller wrote it; undefined where it gave none. */
-  givenId: string | undefined;
+  callerId: string | undefined;
   id: string;
   name: string;
   isAnswered: boolean;
@@ -111,7 +114,7 @@ class ContentReader {
     this.#index++;
     const role = content.string("role") ?? "user";
     if (!["user", "model", "function", ""].includes(role)) {
-      throw wrong(content.at("role"), "'user' or 'model'");
+      throw invalidValue(content.at("role"), "expected 'user' or 'model'");
     }
     const parts = content.objects("parts").flatMap((part, index): Part[] => {
       const member = dataMember(part);
@@ -130,11 +133,11 @@ class ContentReader {
   #call(part: Fields, index: number): ToolCallPart {
     const call = part.object("functionCall")!;
     const name = call.string("name");
-    if (name === undefined || name === "") throw missing(call.at("name"));
-    const givenId = call.string("id") || undefined;
-    const place = sha256Hex(JSON.stringify([this.#index, index, name]));
-    const id = givenId ?? `call_${place.slice(0, 24)}`;
-    this.#pending.add({ givenId, id, name, isAnswered: false });
+    if (name === undefined || name === "") throw missingField(call.at("name"));
+    const callerId = call.string("id") || undefined;
+    const hash = sha256Hex(JSON.stringify([this.#index, index, name]));
+    const id = callerId ?? `call_${hash.slice(0, 24)}`;
+    this.#pending.add({ callerId, id, name, isAnswered: false });
     return {
       type: "tool-call",
       id,
@@ -151,16 +154,21 @@ class ContentReader {
     const result = part.object("functionResponse")!;
     const name = result.string("name") ?? "";
     const call = this.#pending.take(result.string("id") || undefined, name);
-    if (!call) throw wrong(part.at("functionResponse"), "a function call of this name before it");
+    if (!call) {
+      throw invalidValue(
+        part.at("functionResponse"),
+        "expected a function call of this name before it",
+      );
+    }
     const response = result.object("response")?.record ?? {};
     const media = result.objects("parts").map((one) => this.#media(one));
     const { text, isError } = resultText(response, media.length > 0);
-    const words: TextPart[] = text === undefined ? [] : [{ type: "text", text, path: part.path }];
+    const texts: TextPart[] = text === undefined ? [] : [{ type: "text", text, path: part.path }];
     return {
       type: "tool-result",
       callId: call.id,
       name: call.name,
-      parts: [...words, ...media],
+      parts: [...texts, ...media],
       object: response,
       isError,
       ...readCacheMark(part.record, part.path),
@@ -171,7 +179,7 @@ class ContentReader {
   #media(part: Fields): MediaPart {
     if (part.has("inlineData")) return readBlob(part, this.#context);
     if (part.has("fileData")) return readFile(part, this.#context);
-    throw wrong(part.path, "inlineData or fileData");
+    throw invalidValue(part.path, "expected inlineData or fileData");
   }
 }
 

@@ -6,11 +6,12 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue, missingField } from "../../../kernel/fields.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
-import { carriedSignature } from "../../../kernel/thought_signature.ts";
+import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
-import { type Fields, missing, wrong } from "./fields.ts";
+import { type Fields } from "./fields.ts";
 
 /** What parts are read with: where unsupported fields are listed, and the request's own default. */
 export interface PartContext {
@@ -43,7 +44,7 @@ export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));
   if (found.length === 1) return found[0]!;
   if (found.length === 0) return isEmptyPart(part) ? "text" : undefined;
-  throw wrong(part.path, `exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
+  throw invalidValue(part.path, `expected exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
 }
 
 /** Whether a part has nothing but what may stand beside an empty text. */
@@ -99,10 +100,10 @@ function readText(part: Fields): TextPart | ReasoningPart | undefined {
 /** `inlineData` of a part, or of an item of a function's result. */
 export function readBlob(part: Fields, context: PartContext): MediaPart {
   const blob = part.object("inlineData")!;
-  const given = blob.string("data");
-  if (given === undefined) throw missing(blob.at("data"));
-  const data = standardBase64(given);
-  if (data === undefined) throw wrong(blob.at("data"), "base64");
+  const value = blob.string("data");
+  if (value === undefined) throw missingField(blob.at("data"));
+  const data = standardBase64(value);
+  if (data === undefined) throw invalidValue(blob.at("data"), "expected base64");
   const source = base64Source(data, blob.string("mimeType"));
   return { ...mediaPart(part, source.mimeType, blob, context), source };
 }
@@ -111,9 +112,9 @@ export function readBlob(part: Fields, context: PartContext): MediaPart {
 export function readFile(part: Fields, context: PartContext): MediaPart {
   const file = part.object("fileData")!;
   const uri = file.string("fileUri");
-  if (uri === undefined || uri === "") throw missing(file.at("fileUri"));
-  const said = file.string("mimeType");
-  const mimeType = said === undefined || said === "" ? undefined : plainMime(said);
+  if (uri === undefined || uri === "") throw missingField(file.at("fileUri"));
+  const declared = file.string("mimeType");
+  const mimeType = declared === undefined || declared === "" ? undefined : plainMime(declared);
   const isVideo = mimeType === undefined && isVideoAddress(uri);
   return {
     ...mediaPart(part, isVideo ? "video/" : mimeType ?? "", file, context),
@@ -129,16 +130,16 @@ function mediaPart(
   data: Fields,
   context: PartContext,
 ): Omit<MediaPart, "source"> {
-  const known = /^(image|audio|video)\//.exec(mimeType)?.[1] as MediaPart["kind"] | undefined;
+  const kind = /^(image|audio|video)\//.exec(mimeType)?.[1] as MediaPart["kind"] | undefined;
   const name = data.string("displayName");
   const own = readDetail(part);
-  const detail = known === "image" ? own ?? context.detail : undefined;
+  const detail = kind === "image" ? own ?? context.detail : undefined;
   const detailPath = own === undefined
     ? "generationConfig.mediaResolution"
     : part.at("mediaResolution");
   return {
     type: "media",
-    kind: known ?? "file",
+    kind: kind ?? "file",
     ...(name === undefined ? {} : { name }),
     ...(detail === undefined ? {} : { detail }),
     ...readCacheMark(part.record, part.path),
@@ -154,10 +155,10 @@ function mediaPart(
 
 /** `mediaResolution` of a part; the middle one is what others do by themselves. */
 function readDetail(part: Fields): string | undefined {
-  const given = part.value("mediaResolution");
-  if (given === undefined) return undefined;
+  const value = part.value("mediaResolution");
+  if (value === undefined) return undefined;
   return detailOf(
-    typeof given === "string" ? given : part.object("mediaResolution")!.string("level"),
+    typeof value === "string" ? value : part.object("mediaResolution")!.string("level"),
   );
 }
 

@@ -4,9 +4,10 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue, missingField } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { type Fields, missing, wrong } from "./fields.ts";
+import { type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 /**
@@ -19,7 +20,7 @@ export function readTools(
 ): { tools: Tool[]; webSearch?: WebSearch } {
   let webSearch: WebSearch | undefined;
   const tools = request.objects("tools").flatMap((tool) => {
-    for (const { name, path, value } of tool.others(functionsOnly)) {
+    for (const { name, path, value } of tool.others({ functionDeclarations: true })) {
       const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
       if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, unsupported);
       else unsupported.push({ path, value, weight: "meaning" });
@@ -29,11 +30,9 @@ export function readTools(
   return webSearch ? { tools, webSearch } : { tools };
 }
 
-const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
-
 function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch {
   const blockedDomains = search.strings("excludeDomains");
-  for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
+  for (const { name, path, value } of search.others({ excludeDomains: true })) {
     // Searching the web is what is meant anyway; a span of time narrows what may be found.
     if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
       continue;
@@ -50,7 +49,7 @@ function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch 
 
 function readFunction(declaration: Fields): Tool {
   const name = declaration.string("name");
-  if (name === undefined || name === "") throw missing(declaration.at("name"));
+  if (name === undefined || name === "") throw missingField(declaration.at("name"));
   const description = declaration.string("description");
   const subset = declaration.object("parameters")?.record;
   const jsonSchema = declaration.object("parametersJsonSchema")?.record;
@@ -76,8 +75,8 @@ export function readToolChoice(
 
 function choiceOf(calling: Fields): ToolChoice | undefined {
   const mode = calling.string("mode") ?? "MODE_UNSPECIFIED";
-  const given = calling.strings("allowedFunctionNames") ?? [];
-  const names = given.length > 0 ? { names: given } : {};
+  const allowed = calling.strings("allowedFunctionNames") ?? [];
+  const names = allowed.length > 0 ? { names: allowed } : {};
   switch (mode.toUpperCase()) {
     case "MODE_UNSPECIFIED":
       return undefined;
@@ -89,6 +88,6 @@ function choiceOf(calling: Fields): ToolChoice | undefined {
     case "NONE":
       return { mode: "none" };
     default:
-      throw wrong(calling.at("mode"), "AUTO, ANY, NONE or VALIDATED");
+      throw invalidValue(calling.at("mode"), "expected AUTO, ANY, NONE or VALIDATED");
   }
 }

@@ -7,6 +7,7 @@ import type {
 import type { Target } from "../../../kernel/dialect.ts";
 import { writeThinking } from "./encode_thinking.ts";
 import type { ModelTraits } from "../models.ts";
+import { defined } from "../../../kernel/fields.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 
@@ -32,7 +33,7 @@ export function writeConfig(
   loseUnknown(request, lose);
   const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses, room);
   const thinking = writeThinking(request.reasoning, traits.thinking, pathOf("reasoning"), losses);
-  const config = present({
+  const config = defined({
     maxOutputTokens: request.maxOutputTokens === undefined
       ? undefined
       : Math.min(request.maxOutputTokens, target.maxOutputTokens ?? Infinity),
@@ -127,8 +128,4 @@ function formatInWords(format: Exclude<CanonicalRequest["format"], undefined>): 
 
 function clamp(value: number | undefined, least: number, most: number): number | undefined {
   return value === undefined ? undefined : Math.min(most, Math.max(least, value));
-}
-
-function present(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

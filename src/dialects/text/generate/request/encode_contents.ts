@@ -11,10 +11,10 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
-import { signatureSentinel } from "../../../kernel/thought_signature.ts";
+import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
 import type { ModelTraits } from "../models.ts";
@@ -45,8 +45,8 @@ export function* writeContents(
   context: ContentContext,
 ): Steps<EncodedContents> {
   const hoisted = request.turns.filter(({ role }) => role === "system").flatMap(systemTexts);
-  const said = request.turns.filter(({ role }) => role !== "system");
-  const turns = yield* mergeTurns(said, context.losses);
+  const conversation = request.turns.filter(({ role }) => role !== "system");
+  const turns = yield* mergeTurns(conversation, context.losses);
   if (!request.turns.some(({ role }) => role === "user")) throw noUserTurn(request);
   const contents: Content[] = [];
   let calls: ToolCallPart[] = [];
@@ -59,8 +59,8 @@ export function* writeContents(
       : turn.parts.filter((part) => part.type !== "tool-result");
     calls = rest.filter((part) => part.type === "tool-call");
     const parts = turn.role === "user"
-      ? yield* writeUserParts(ordered, rest, context)
-      : yield* writeModelParts(rest, context);
+      ? yield* writeUserTurn(ordered, rest, context)
+      : yield* writeModelTurn(rest, context);
     if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   if (calls.length > 0) throw missingResults(calls);
@@ -82,10 +82,7 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
     const parts = turn.parts.filter(saysSomething);
     if (parts.length === 0) {
       if (turn.role === "assistant") continue;
-      throw new Fault("invalid_value", {
-        param: turn.path,
-        message: `${turn.path}: the message has no content.`,
-      });
+      throw invalidValue(turn.path, "the message has no content");
     }
     const last = merged.at(-1);
     // The list is this function's own: `filter` made it.
@@ -107,10 +104,7 @@ function saysSomething(part: Part): boolean {
 function systemTexts(turn: Turn): SystemText[] {
   return turn.parts.map((part) => {
     if (part.type !== "text") {
-      throw new Fault("invalid_value", {
-        param: part.path,
-        message: `${part.path}: a system text was expected.`,
-      });
+      throw invalidValue(part.path, "a system text was expected");
     }
     return { text: part.text, path: part.path };
   });
@@ -142,10 +136,7 @@ function matchResults(
   });
   const [stray] = left;
   if (stray) {
-    throw new Fault("invalid_value", {
-      param: stray.path,
-      message: `${stray.path}: no call before it has the id '${stray.callId}'.`,
-    });
+    throw invalidValue(stray.path, `no call before it has the id '${stray.callId}'`);
   }
   if (unanswered.length > 0) throw missingResults(unanswered, path);
   return answered;
@@ -153,13 +144,10 @@ function matchResults(
 
 function missingResults(calls: readonly ToolCallPart[], path = calls[0]!.path): Fault {
   const ids = calls.map(({ id }) => `'${id}'`).join(", ");
-  return new Fault("invalid_value", {
-    param: path,
-    message: `${path}: results are missing for the tool calls ${ids}.`,
-  });
+  return invalidValue(path, `results are missing for the tool calls ${ids}`);
 }
 
-function* writeUserParts(
+function* writeUserTurn(
   answered: readonly Answered[],
   rest: readonly Part[],
   context: ContentContext,
@@ -173,8 +161,8 @@ function* writeUserParts(
     };
     return media.length === 0 ? [] : [intro, ...media];
   });
-  const said = yield* flatMapInSteps(rest, (part) => writePart(part, context));
-  return [...responses, ...beside, ...said];
+  const written = yield* flatMapInSteps(rest, (part) => writePart(part, context));
+  return [...responses, ...beside, ...written];
 }
 
 function writeResponse(
@@ -213,7 +201,7 @@ function writeMedium(part: MediaPart, context: ContentContext): Record<string, u
 }
 
 /** The first call of a step carries a signature, where the model insists on one. */
-function* writeModelParts(
+function* writeModelTurn(
   parts: readonly Part[],
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
@@ -257,10 +245,10 @@ function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefine
 function writeCall(part: ToolCallPart, context: ContentContext): Record<string, unknown> {
   const args = part.custom ? { input: part.arguments } : parseArguments(part.arguments);
   if (args === undefined) {
-    throw new Fault("invalid_value", {
-      param: part.path,
-      message: `${part.path}: the arguments of the tool call '${part.id}' are not a JSON object.`,
-    });
+    throw invalidValue(
+      part.path,
+      `the arguments of the tool call '${part.id}' are not a JSON object`,
+    );
   }
   return {
     functionCall: {
@@ -275,8 +263,5 @@ function writeCall(part: ToolCallPart, context: ContentContext): Record<string, 
 function noUserTurn(request: CanonicalRequest): Fault {
   const path = (request.turns[0] ?? request.system[0])?.path ?? "messages";
   const field = path.split(/[.[]/)[0]!;
-  return new Fault("invalid_value", {
-    param: field,
-    message: `${field}: at least one user message is required.`,
-  });
+  return invalidValue(field, "at least one user message is required");
 }

@@ -11,7 +11,7 @@ import {
 } from "../../../../../tests/support/canonical_request.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import type { CanonicalRequest, Part } from "../../../kernel/canonical_request.ts";
-import { signatureSentinel } from "../../../kernel/thought_signature.ts";
+import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { encodeRequest } from "../request_encoder.ts";
 
 Deno.test("results of parallel calls are one user turn in the order of the calls (32)", () => {

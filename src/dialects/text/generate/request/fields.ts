@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
@@ -51,7 +51,7 @@ export class Fields {
   string(name: string): string | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === "string") return value;
-    throw wrong(this.at(name), "a string");
+    throw invalidValue(this.at(name), "expected a string");
   }
 
   /** A number; one in digits within a string too, as 64-bit integers travel in this format. */
@@ -59,31 +59,33 @@ export class Fields {
     const value = this.value(name);
     if (value === undefined || typeof value === "number") return value;
     if (typeof value === "string" && /^-?\d+$/.test(value)) return Number(value);
-    throw wrong(this.at(name), "a number");
+    throw invalidValue(this.at(name), "expected a number");
   }
 
   boolean(name: string): boolean | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === "boolean") return value;
-    throw wrong(this.at(name), "true or false");
+    throw invalidValue(this.at(name), "expected true or false");
   }
 
   object(name: string): Fields | undefined {
     const value = this.value(name);
     if (value === undefined) return undefined;
-    if (!isRecord(value)) throw wrong(this.at(name), "an object");
+    if (!isRecord(value)) throw invalidValue(this.at(name), "expected an object");
     return new Fields(value, this.at(name));
   }
 
   list(name: string): readonly unknown[] | undefined {
     const value = this.value(name);
     if (value === undefined || Array.isArray(value)) return value;
-    throw wrong(this.at(name), "an array");
+    throw invalidValue(this.at(name), "expected an array");
   }
 
   strings(name: string): string[] | undefined {
     return this.list(name)?.map((one, index) => {
-      if (typeof one !== "string") throw wrong(`${this.at(name)}[${index}]`, "a string");
+      if (typeof one !== "string") {
+        throw invalidValue(`${this.at(name)}[${index}]`, "expected a string");
+      }
       return one;
     });
   }
@@ -91,28 +93,19 @@ export class Fields {
   objects(name: string): Fields[] {
     return (this.list(name) ?? []).map((one, index) => {
       const path = `${this.at(name)}[${index}]`;
-      if (!isRecord(one)) throw wrong(path, "an object");
+      if (!isRecord(one)) throw invalidValue(path, "expected an object");
       return new Fields(one, path);
     });
   }
 
-  /** Fields that are set and not among `known` (first spelling): name in first spelling, value. */
-  others(known: ReadonlySet<string>): { name: string; path: string; value: unknown }[] {
+  /** The other fields that are set, by their name in the first spelling. */
+  others(
+    knownFields: Readonly<Record<string, unknown>>,
+  ): { name: string; path: string; value: unknown }[] {
     return Object.entries(this.record)
-      .filter(([key, value]) => value !== null && !known.has(camelCase(key)))
+      .filter(([key, value]) => value !== null && !Object.hasOwn(knownFields, camelCase(key)))
       .map(([key, value]) => ({ name: camelCase(key), path: this.at(key), value }));
   }
-}
-
-export function wrong(path: string, expected: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: expected ${expected}.` });
-}
-
-export function missing(path: string): Fault {
-  return new Fault("missing_required_field", {
-    param: path,
-    message: `${path}: the field is required.`,
-  });
 }
 
 export function camelCase(name: string): string {

@@ -1,9 +1,9 @@
 import { Fault } from "../../../../shared/fault.ts";
 import type { Loss } from "../../../kernel/canonical_request.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
-import { below } from "./schema_pointer.ts";
-import { schemaSubset } from "./schema_subset.ts";
+import { below, schemaSubset } from "./schema_subset.ts";
 
 /** A schema in one of the wire's two fields; neither when it can't be said or says nothing. */
 export interface LoweredSchema {
@@ -30,7 +30,7 @@ export function lowerSchema(
     const why = inlined.problem === "unresolved"
       ? "a $ref of the schema names nothing in it"
       : "the schema is too large or too deep";
-    throw new Fault("invalid_value", { param: path, message: `${path}: ${why}.` });
+    throw invalidValue(path, `${why}`);
   }
   if (inlined.schema === undefined && !target.jsonSchema) {
     losses.push({ path, weight: "meaning" });
@@ -43,7 +43,7 @@ export function lowerSchema(
 }
 
 /** Keywords that the wire's JSON Schema takes as they are. */
-const kept: ReadonlySet<string> = new Set([
+const copiedKeywords: ReadonlySet<string> = new Set([
   "$anchor",
   "type",
   "format",
@@ -112,7 +112,7 @@ class Lowering {
     const notes: string[] = [];
     const bounded = integerBounds(merged);
     for (const [key, value] of Object.entries(bounded)) {
-      if (kept.has(key)) out[key] = value;
+      if (copiedKeywords.has(key)) out[key] = value;
       else if (described.has(key) && value !== false) {
         notes.push(`${key}: ${String(value)}`);
         this.lose(below(pointer, key));

@@ -40,18 +40,18 @@ export class AnswerReader {
   }
 
   /** `told` holds `stop_sequence` and `stop_details`. */
-  finish(raw: string, told: JsonRecord, events: CanonicalEvent[]): void {
+  finish(raw: string, stop: JsonRecord, events: CanonicalEvent[]): void {
     if (this.finished) return;
     this.finished = true;
     const reason = readFinishReason(raw, this.blocks.sawToolCall);
     this.blocks.closeAll(events, reason !== "length");
-    const details = isRecord(told.stop_details) ? told.stop_details : {};
+    const details = isRecord(stop.stop_details) ? stop.stop_details : {};
     const explanation = asString(details.explanation);
     // Why it refused is all that such an answer says (translation.md §10).
     if (reason === "content_filter" && explanation !== undefined && !this.blocks.sawText) {
       this.blocks.refusal(explanation, events);
     }
-    const stopSequence = asString(told.stop_sequence);
+    const stopSequence = asString(stop.stop_sequence);
     events.push({
       type: "finish",
       choice: 0,

@@ -1,7 +1,6 @@
 import type { BlockKind, CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 

@@ -7,8 +7,7 @@ import type {
 import { isRecord } from "../../../kernel/json.ts";
 import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
-import { mediaNote, mintedCallId } from "../answer_encoder.ts";
-import { sseEvent } from "./sse_event.ts";
+import { derivedCallId, mediaNote } from "../answer_encoder.ts";
 
 /** How blocks are shown to this caller. */
 export interface BlockStyle {
@@ -40,7 +39,7 @@ export class BlockWriter {
     const { content, block } = this.#event;
     switch (content.kind) {
       case "tool-call": {
-        const id = content.id || mintedCallId(content.name, block);
+        const id = content.id || derivedCallId(content.name, block);
         return this.#open(index, {
           type: "tool_use",
           id,
@@ -109,9 +108,9 @@ export class BlockWriter {
   /** All blocks but the last are closed at once. */
   #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
     this.count = blocks.length;
-    return blocks.map((block, place) => {
-      const at = index + place;
-      const isLast = place === blocks.length - 1;
+    return blocks.map((block, offset) => {
+      const at = index + offset;
+      const isLast = offset === blocks.length - 1;
       return this.#vendor(at, block) +
         (isLast ? "" : sseEvent({ type: "content_block_stop", index: at }));
     }).join("");
@@ -157,4 +156,12 @@ export class BlockWriter {
 
 function delta(index: number, value: Record<string, unknown>): string {
   return sseEvent({ type: "content_block_delta", index, delta: value });
+}
+
+/**
+ * One event with its `event:` line: the vendor's own client ignores events without it
+ * (messages.md §5).
+ */
+export function sseEvent(data: { type: string; [key: string]: unknown }): string {
+  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -6,7 +6,7 @@ import type {
   SystemText,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { wrong } from "./fields.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 
 /** A turn as the dialect wants it: never two of one role in a row, never empty. */
 export interface ArrangedTurn {
@@ -32,7 +32,7 @@ export function* arrangeTurns(
     yield;
   }
   if (!turns.some((turn) => turn.role === "user")) {
-    throw wrong("messages", "at least one user message required");
+    throw invalidValue("messages", "at least one user message required");
   }
   if (turns[0]?.role === "assistant") turns.unshift(opening(turns[0].path));
   for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);
@@ -44,7 +44,7 @@ function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn):
   const parts = turn.parts.filter(isSayable);
   if (parts.every((part) => part.type === "reasoning")) {
     if (role === "assistant") return;
-    throw wrong(turn.path, "expected a message that is not empty");
+    throw invalidValue(turn.path, "expected a message that is not empty");
   }
   const last = turns.at(-1);
   if (last?.role === role) { for (const part of parts) last.parts.push(part); }

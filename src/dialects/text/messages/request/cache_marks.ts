@@ -1,5 +1,8 @@
 import type { CacheMark, Loss } from "../../../kernel/canonical_request.ts";
 import { markPath } from "../../../kernel/read_cache_mark.ts";
+import type { Steps } from "../../../../base/steps.ts";
+import { isRecord } from "../../../kernel/json.ts";
+import { promptTokens } from "../../../kernel/prompt_text.ts";
 
 /** More marks than this are refused (messages.md §2.2). */
 const maxMarks = 4;
@@ -34,4 +37,35 @@ export class CacheMarks {
       losses.push({ path, weight: "hint" });
     }
   }
+}
+
+type Block = Record<string, unknown>;
+
+/**
+ * Sets the marks that a caller of another dialect can't or doesn't set: at the end of the tools, of
+ * the system texts and of the last turn of the user, each where the prompt up to there is long
+ * enough to be kept (`least` tokens, roughly counted). Shorter prefixes are not cached by the
+ * vendor, whatever is marked.
+ */
+export function* setMarks(
+  body: { tools?: unknown; system?: unknown; messages: readonly Block[] },
+  least: number,
+): Steps<void> {
+  const lastTurn = body.messages.findLast(({ role }) => role === "user");
+  let tokens = 0;
+  for (
+    const [prefix, blocks] of [[body.tools], [body.system], [body.messages, lastTurn?.content]]
+  ) {
+    tokens += yield* promptTokens(prefix);
+    const last = lastMarkable(blocks ?? prefix);
+    if (last && tokens >= least) last.cache_control = { type: "ephemeral" };
+  }
+}
+
+/** Thinking can't be marked, nor can empty text, which is never written. */
+function lastMarkable(blocks: unknown): Block | undefined {
+  if (!Array.isArray(blocks)) return undefined;
+  return blocks.findLast((block: unknown) =>
+    isRecord(block) && block.type !== "thinking" && block.type !== "redacted_thinking"
+  );
 }

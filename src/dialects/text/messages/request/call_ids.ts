@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
-import { wrong } from "./fields.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 
 /** The ids under which calls and their results are written. */
 export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
@@ -23,7 +23,7 @@ export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
     }
     for (const part of turn.parts) {
       if (part.type !== "tool-call") continue;
-      if (open.has(part.id)) throw wrong(part.path, `two tool calls have the id ${part.id}`);
+      if (open.has(part.id)) throw invalidValue(part.path, `two tool calls have the id ${part.id}`);
       const id = safeId(part.id, `${index} ${part.path}`, taken);
       taken.add(id);
       ids.set(part, id);
@@ -44,7 +44,7 @@ function pairResults(
     if (part.type !== "tool-result") continue;
     const id = waiting.get(part.callId);
     if (id === undefined) {
-      throw wrong(part.path, `no tool call right before has the id ${part.callId}`);
+      throw invalidValue(part.path, `no tool call right before has the id ${part.callId}`);
     }
     waiting.delete(part.callId);
     ids.set(part, id);
@@ -53,13 +53,13 @@ function pairResults(
 }
 
 function unanswered(turn: ArrangedTurn, ids: readonly string[]) {
-  return wrong(turn.path, `no result follows for the tool calls ${ids.join(", ")}`);
+  return invalidValue(turn.path, `no result follows for the tool calls ${ids.join(", ")}`);
 }
 
-function safeId(id: string, place: string, taken: ReadonlySet<string>): string {
+function safeId(id: string, path: string, taken: ReadonlySet<string>): string {
   const plain = id.replace(/[^a-zA-Z0-9_-]/g, "_");
   const isFree = plain !== "" && !taken.has(plain);
   // Two ids may differ only in what was replaced.
   const isOwn = plain === id && isFree;
-  return isOwn ? id : `${plain || "toolu"}_${sha256Hex(`${id} ${place}`).slice(0, 12)}`;
+  return isOwn ? id : `${plain || "toolu"}_${sha256Hex(`${id} ${path}`).slice(0, 12)}`;
 }

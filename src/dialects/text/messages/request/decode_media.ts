@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { MediaPart, TextPart } from "../../../kernel/canonical_request.ts";
+import { invalidValue, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { asStringAt, objectAt, stringAt, wrong } from "./fields.ts";
 
 /** An `image` block (messages.md §2.2). */
 export function readImage(block: JsonRecord, path: string): MediaPart {
@@ -21,7 +21,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
 /** A `document` block: a file; one given as content blocks becomes what it holds. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
-  const name = asStringAt(block, "title", `${path}.title`);
+  const name = textAt(block, "title", `${path}.title`);
   const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.title` } };
   const file = (found: MediaPart["source"]): MediaPart => ({
     type: "media",
@@ -63,8 +63,8 @@ function readSource(
   switch (source.type) {
     case "base64": {
       const data = standardBase64(stringAt(source, "data", `${path}.data`));
-      if (!data) throw wrong(`${path}.data`, "expected base64");
-      return base64Source(data, asStringAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
+      if (!data) throw invalidValue(`${path}.data`, "expected base64");
+      return base64Source(data, textAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
     }
     case "url":
       return { type: "url", url: stringAt(source, "url", `${path}.url`), mimeType: mimeHint };
@@ -86,11 +86,11 @@ function readContentSource(
 ): (TextPart | MediaPart)[] {
   if (typeof content === "string") return [file(plainText(content))];
   if (!Array.isArray(content)) {
-    throw wrong(`${path}.source.content`, "expected a string or an array of blocks");
+    throw invalidValue(`${path}.source.content`, "expected a string or an array of blocks");
   }
   return content.map((block: unknown, index): TextPart | MediaPart => {
     const at = `${path}.source.content[${index}]`;
-    if (!isRecord(block)) throw wrong(at, "expected an object");
+    if (!isRecord(block)) throw invalidValue(at, "expected an object");
     if (block.type === "image") return readImage(block, at);
     return { type: "text", text: stringAt(block, "text", `${at}.text`), path: at };
   });
@@ -98,7 +98,7 @@ function readContentSource(
 
 function sourceOf(block: JsonRecord, path: string): JsonRecord {
   const source = objectAt(block, "source", `${path}.source`);
-  if (!source) throw wrong(`${path}.source`, "expected an object");
+  if (!source) throw invalidValue(`${path}.source`, "expected an object");
   return source;
 }
 
@@ -107,5 +107,5 @@ function plainText(text: string): MediaPart["source"] {
 }
 
 function unknownSource(path: string): never {
-  throw wrong(path, "expected 'base64', 'url' or 'file'");
+  throw invalidValue(path, "expected 'base64', 'url' or 'file'");
 }

@@ -1,8 +1,8 @@
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
+import { defined, invalidValue, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
-import { asStringAt, defined, objectAt, stringAt, wrong } from "./fields.ts";
 
 /** The type of the vendor's web search, whatever its date. */
 const searchType = /^web_search_\d{8}$/;
@@ -20,11 +20,11 @@ export function readTools(
   unsupported: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   if (value === undefined || value === null) return { tools: [] };
-  if (!Array.isArray(value)) throw wrong("tools", "expected an array");
+  if (!Array.isArray(value)) throw invalidValue("tools", "expected an array");
   let webSearch: WebSearch | undefined;
   const tools = value.flatMap((tool: unknown, index) => {
     const path = `tools[${index}]`;
-    if (!isRecord(tool)) throw wrong(path, "expected an object");
+    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
     if (isSearchTool(tool) && !webSearch) {
       webSearch = readSearchTool(tool, path);
       return [];
@@ -43,7 +43,7 @@ function readTool(tool: JsonRecord, path: string): Tool {
     type: "function",
     name: stringAt(tool, "name", `${path}.name`),
     ...defined({
-      description: asStringAt(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", `${path}.description`),
       parameters: objectAt(tool, "input_schema", `${path}.input_schema`),
       strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
     }),

@@ -8,10 +8,10 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { invalidValue, missingField, stringAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { missing, stringAt, wrong } from "./fields.ts";
 
 /** The top-level `system`: one text per block. */
 export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
@@ -21,12 +21,12 @@ export function readSystem(value: unknown, unsupported: UnsupportedField[]): Sys
 
 /** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
 export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
-  if (!Array.isArray(value)) throw wrong("messages", "expected an array");
+  if (!Array.isArray(value)) throw invalidValue("messages", "expected an array");
   return yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
-    if (!isRecord(message)) throw wrong(path, "expected an object");
+    if (!isRecord(message)) throw invalidValue(path, "expected an object");
     const { role, content } = message;
-    if (content === undefined || content === null) throw missing(`${path}.content`);
+    if (content === undefined || content === null) throw missingField(`${path}.content`);
     switch (role) {
       case "user":
       case "assistant":
@@ -34,7 +34,7 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
       case "system":
         return { role, parts: readTexts(content, `${path}.content`, unsupported), path };
       default:
-        throw wrong(`${path}.role`, "expected 'user', 'assistant' or 'system'");
+        throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
   }, 1);
 }
@@ -48,16 +48,16 @@ function readMessage(message: JsonRecord, path: string, unsupported: Unsupported
 function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
   return readContent(content, path, unsupported).map((part) => {
     if (part.type === "text") return part;
-    throw wrong(part.path, "expected a text block");
+    throw invalidValue(part.path, "expected a text block");
   });
 }
 
 function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
+  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of blocks");
   return content.flatMap((block: unknown, index) => {
     const at = `${path}[${index}]`;
-    if (!isRecord(block)) throw wrong(at, "expected an object");
+    if (!isRecord(block)) throw invalidValue(at, "expected an object");
     return readBlock(block, at, unsupported);
   });
 }
@@ -126,7 +126,7 @@ function readPlain(
 }
 
 function readInput(input: unknown, path: string): string {
-  if (!isRecord(input)) throw wrong(path, "expected an object");
+  if (!isRecord(input)) throw invalidValue(path, "expected an object");
   return JSON.stringify(input);
 }
 
@@ -152,10 +152,10 @@ function readResultContent(
 ): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return [];
   if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
+  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of blocks");
   return content.flatMap((block: unknown, index) => {
     const at = `${path}[${index}]`;
-    if (!isRecord(block)) throw wrong(at, "expected an object");
+    if (!isRecord(block)) throw invalidValue(at, "expected an object");
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }
@@ -168,7 +168,9 @@ function readResultContent(
  * known here may mean anything.
  */
 function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
-  if (typeof block.type !== "string") throw wrong(`${path}.type`, "expected the type of a block");
+  if (typeof block.type !== "string") {
+    throw invalidValue(`${path}.type`, "expected the type of a block");
+  }
   const isVendorWork = /^(server_tool_use|mcp_tool_use|fallback|tool_reference)$|._tool_result$/
     .test(block.type);
   unsupported.push({ path, value: block, weight: isVendorWork ? "hint" : "meaning" });

@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canonical_request.ts";
 import type { ModelFacts } from "../models.ts";
-import { defined } from "./fields.ts";
+import { defined } from "../../../kernel/fields.ts";
 
 /** Sampling, stop sequences, user and tier (translation.md §12); what has no field is a loss. */
 export function writeSettings(
@@ -67,9 +67,9 @@ function writeSampling(
 
 /** Sequences of nothing but white space are refused. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
-  const kept = stop?.filter((one) => one.trim() !== "");
+  const accepted = stop?.filter((one) => one.trim() !== "");
   if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop", "hint");
-  return kept?.length ? kept : undefined;
+  return accepted?.length ? accepted : undefined;
 }
 
 function writeServiceTier(tier: string | undefined, lose: Lose): string | undefined {

@@ -1,4 +1,5 @@
 import { pushAll } from "../../../../base/lists.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
@@ -7,7 +8,6 @@ import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_searc
 import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "../models.ts";
-import { wrong } from "./fields.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { inputSchema, toolSchema } from "./tool_schema.ts";
 
@@ -48,8 +48,8 @@ export function planTools(
   const names = [...new Set([...request.tools.map((tool) => tool.name), ...used])];
   const { aliasOf, toolNames } = aliasToolNames(names, acceptedName, search && searchName);
   const jsonTool = format.tool ? freeName(names.map(aliasOf)) : undefined;
-  const kept = keptTools(request, used);
-  const tools: unknown[] = kept.map((tool) =>
+  const sent = toolsToSend(request, used);
+  const tools: unknown[] = sent.map((tool) =>
     writeTool(tool, { facts, aliasOf, marks, losses, room })
   );
   if (format.tool && jsonTool !== undefined) {
@@ -112,18 +112,18 @@ function usedNames(request: CanonicalRequest): string[] {
 }
 
 /** Of a choice among named tools only these are sent, and those that were called before. */
-function keptTools(request: CanonicalRequest, used: readonly string[]): Tool[] {
+function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[] {
   const names = request.toolChoice?.names;
   if (!names) return request.tools;
-  const known = new Set(request.tools.map((tool) => tool.name));
+  const defined = new Set(request.tools.map((tool) => tool.name));
   for (const name of names) {
-    if (known.has(name)) continue;
-    throw wrong(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
+    if (defined.has(name)) continue;
+    throw invalidValue(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
   }
   // One forced tool is named by the choice itself; the others stay for the prompt cache's sake.
   if (request.toolChoice?.mode === "required" && names.length === 1) return request.tools;
-  const kept = new Set([...names, ...used]);
-  return request.tools.filter((tool) => kept.has(tool.name));
+  const sent = new Set([...names, ...used]);
+  return request.tools.filter((tool) => sent.has(tool.name));
 }
 
 function freeName(names: readonly string[]): string {

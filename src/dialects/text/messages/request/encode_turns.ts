@@ -8,13 +8,12 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
 import { leaveOut, writeMedia } from "./encode_media.ts";
-import { wrong } from "./fields.ts";
 
 type Block = Record<string, unknown>;
 
@@ -82,7 +81,7 @@ function writeInput(call: ToolCallPart): Block {
   if (call.arguments.trim() === "") return {};
   const input = innerJson(call.arguments);
   if (isRecord(input)) return input;
-  throw wrong(call.path, `the arguments of the tool call ${call.id} must be a JSON object`);
+  throw invalidValue(call.path, `the arguments of the tool call ${call.id} must be a JSON object`);
 }
 
 function writeResult(

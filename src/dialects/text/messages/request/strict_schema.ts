@@ -37,7 +37,7 @@ function lowered(root: JsonRecord, lowering: Lowering): JsonRecord | undefined {
   }
 }
 
-const kept: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
+const copiedKeywords: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
 const schemaMaps: ReadonlySet<string> = new Set(["$defs", "definitions", "properties"]);
 /** Say nothing to a model. */
 const ignored: ReadonlySet<string> = new Set([
@@ -77,20 +77,20 @@ class Lowering {
     this.#room = room;
   }
 
-  schema(given: JsonRecord): JsonRecord {
-    if (typeof given.$ref === "string") return this.#reference(given);
-    const node = this.#merged(given);
+  schema(source: JsonRecord): JsonRecord {
+    if (typeof source.$ref === "string") return this.#reference(source);
+    const node = this.#merged(source);
     const lowered: Record<string, unknown> = {};
-    const said: string[] = typeof node.description === "string" ? [node.description] : [];
+    const notes: string[] = typeof node.description === "string" ? [node.description] : [];
     for (const [key, value] of Object.entries(node)) {
-      if (!ignored.has(key)) this.#member(lowered, said, key, value);
+      if (!ignored.has(key)) this.#member(lowered, notes, key, value);
     }
     if (isObject(node)) this.#close(node, lowered);
-    return said.length > 0 ? { ...lowered, description: said.join("\n") } : lowered;
+    return notes.length > 0 ? { ...lowered, description: notes.join("\n") } : lowered;
   }
 
-  #member(lowered: Record<string, unknown>, said: string[], key: string, value: unknown): void {
-    if (kept.has(key)) {
+  #member(lowered: Record<string, unknown>, notes: string[], key: string, value: unknown): void {
+    if (copiedKeywords.has(key)) {
       lowered[key] = value;
     } else if (schemaMaps.has(key) && isRecord(value)) {
       lowered[key] = Object.fromEntries(
@@ -106,7 +106,7 @@ class Lowering {
       lowered.minItems = value;
     } else {
       if (key === "patternProperties" || key === "propertyNames") this.isOpen = true;
-      said.push(`${key}: ${typeof value === "string" ? value : JSON.stringify(value)}.`);
+      notes.push(`${key}: ${typeof value === "string" ? value : JSON.stringify(value)}.`);
     }
   }
 

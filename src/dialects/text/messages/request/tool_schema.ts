@@ -1,6 +1,6 @@
+import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
-import { wrong } from "./fields.ts";
 
 /**
  * A tool's `input_schema` (messages.md §4): always an object, without `oneOf`, `anyOf`, `allOf` or
@@ -31,7 +31,7 @@ export function toolSchema(
     return inputSchema(parameters, { room });
   } catch (thrown) {
     if (!(thrown instanceof SchemaTooLarge)) throw thrown;
-    throw wrong(path, "the schema is too large or too deep");
+    throw invalidValue(path, "the schema is too large or too deep");
   }
 }
 

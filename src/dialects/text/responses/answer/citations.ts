@@ -12,13 +12,13 @@ export function readCitation(annotation: unknown, text: TextUnits): Citation | u
   if (url === undefined) return undefined;
   const end = index(annotation.end_index);
   // The schema wants both numbers, so a range of nothing stands for an unknown one.
-  const known = end !== undefined && end > 0;
-  const start = known ? index(annotation.start_index) : undefined;
+  const hasRange = end !== undefined && end > 0;
+  const start = hasRange ? index(annotation.start_index) : undefined;
   return {
     url,
     title: asString(annotation.title),
     start: start === undefined ? undefined : text.unitsAt(start),
-    end: known ? text.unitsAt(end) : undefined,
+    end: hasRange ? text.unitsAt(end) : undefined,
   };
 }
 

@@ -69,17 +69,17 @@ export function imageToolUsage(
   if (input === 0 && output === 0) return undefined;
   const tools = (Array.isArray(response.tools) ? response.tools : []).filter(isRecord);
   const tool = tools.find(({ type }) => type === "image_generation") ?? {};
-  const given = isRecord(images.input_tokens_details) ? images.input_tokens_details : {};
-  const drawn = isRecord(images.output_tokens_details) ? images.output_tokens_details : {};
+  const inputDetails = isRecord(images.input_tokens_details) ? images.input_tokens_details : {};
+  const outputDetails = isRecord(images.output_tokens_details) ? images.output_tokens_details : {};
   return {
     model: asString(tool.model) ?? defaultImageModel,
     usage: {
       input,
       output,
       ...named("cacheRead", count(images.cached_tokens) ?? 0),
-      ...named("imageInput", count(given.image_tokens) ?? 0),
+      ...named("imageInput", count(inputDetails.image_tokens) ?? 0),
       // Without details all of it is pictures.
-      imageOutput: count(drawn.image_tokens) ?? output,
+      imageOutput: count(outputDetails.image_tokens) ?? output,
     },
   };
 }

@@ -101,9 +101,9 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
       if (piece === "" && !pieceLogprobs) return;
       text += piece;
       units.add(piece);
-      const told = writeLogprobs(pieceLogprobs);
-      for (const one of told) logprobs.push(one);
-      tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
+      const written = writeLogprobs(pieceLogprobs);
+      for (const one of written) logprobs.push(one);
+      tell("response.output_text.delta", { ...at, delta: piece, logprobs: written });
     },
     cite(citation) {
       const annotation = writeCitation(citation, units);
@@ -195,25 +195,25 @@ function sealed(opaque: Opaque): string {
 function callBlock(
   item: Item,
   tell: Tell,
-  words: { name: string; field: "arguments" | "input"; empty: string },
+  form: { name: string; field: "arguments" | "input"; empty: string },
 ): OpenBlock {
   let text = "";
   const delta = (piece: string) => {
     if (piece === "") return;
     text += piece;
-    tell(`response.${words.name}.delta`, { delta: piece });
+    tell(`response.${form.name}.delta`, { delta: piece });
   };
   return {
     delta,
     cite() {},
     end() {
-      if (text === "") delta(words.empty);
-      item[words.field] = text;
-      const name = words.field === "arguments" ? { name: item.name } : {};
-      tell(`response.${words.name}.done`, { [words.field]: text, ...name });
+      if (text === "") delta(form.empty);
+      item[form.field] = text;
+      const name = form.field === "arguments" ? { name: item.name } : {};
+      tell(`response.${form.name}.done`, { [form.field]: text, ...name });
     },
     abandon() {
-      item[words.field] = text;
+      item[form.field] = text;
     },
   };
 }

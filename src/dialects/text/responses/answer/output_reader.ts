@@ -61,17 +61,17 @@ export class OutputReader {
     for (const { reader } of this.#items) reader.close(events);
   }
 
-  #find(type: string, givenId: unknown, event: JsonRecord): ItemReader {
-    const id = asString(givenId);
+  #find(type: string, itemId: unknown, event: JsonRecord): ItemReader {
+    const id = asString(itemId);
     const idKey = id === undefined ? undefined : `${type} ${id}`;
     const index = typeof event.output_index === "number"
       ? `${type} ${event.output_index}`
       : undefined;
-    const known = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
+    const existing = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
       // Some servers give an item another id in each event: its place and type tell it then.
       (index === undefined ? undefined : this.#byIndex.get(index)) ??
       (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
-    if (known) return known.reader;
+    if (existing) return existing.reader;
     const made = { type, reader: itemReader(type, this.#blocks) };
     if (isCall(type)) this.sawToolCall = true;
     this.#items.push(made);

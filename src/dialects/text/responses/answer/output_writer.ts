@@ -9,7 +9,6 @@ import type {
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { writeCitation } from "./citations.ts";
 import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
-import { addSources, newSearch } from "./search_item.ts";
 
 export type Emit = (type: string, fields: Record<string, unknown>) => void;
 
@@ -169,4 +168,20 @@ export class OutputWriter {
     const annotations = part?.item.annotations;
     if (part && Array.isArray(annotations)) annotations.push(writeCitation(citation, part.text));
   }
+}
+
+/** Another vendor's web search as an item, as its `added` event shows it (responses.md §2). */
+export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
+  return {
+    id: mint("ws_"),
+    type: "web_search_call",
+    status: "in_progress",
+    action: { type: "search", query: queries.join(" · "), queries },
+  };
+}
+
+/** What the search found. */
+export function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
+  const sources = results.map(({ url }) => ({ type: "url", url }));
+  item.action = { ...item.action as Item, sources };
 }

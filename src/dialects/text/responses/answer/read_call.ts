@@ -1,8 +1,7 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { Blocks } from "./blocks.ts";
+import { type Blocks, missingFrom } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
-import { missingFrom } from "./pieces.ts";
 
 /** Reads a call of the caller's tool. Its block opens once the name is known. */
 export class CallReader implements ItemReader {

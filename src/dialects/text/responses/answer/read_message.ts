@@ -1,11 +1,10 @@
 import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { Blocks } from "./blocks.ts";
+import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { readCitation } from "./citations.ts";
 import type { ItemReader } from "./item_reader.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
-import { indexOf, missingFrom } from "./pieces.ts";
 
 /** One content part: what of it has been given. */
 interface Part {
@@ -20,7 +19,7 @@ interface Part {
 export class MessageReader implements ItemReader {
   readonly #blocks: Blocks;
   readonly #parts = new Map<number, Part>();
-  #said: Part | undefined;
+  #lastPart: Part | undefined;
 
   constructor(blocks: Blocks) {
     this.#blocks = blocks;
@@ -55,7 +54,7 @@ export class MessageReader implements ItemReader {
 
   close(events: CanonicalEvent[]): void {
     // Only one is open at a time: the one of which something was said last.
-    if (this.#said) this.#end(this.#said, events);
+    if (this.#lastPart) this.#end(this.#lastPart, events);
   }
 
   #part(index: number, kind: Part["kind"]): Part {
@@ -106,7 +105,7 @@ export class MessageReader implements ItemReader {
   ): void {
     if (!this.#blocks.isOpen(part.block)) {
       part.block = this.#blocks.start({ kind: part.kind }, events);
-      this.#said = part;
+      this.#lastPart = part;
     }
     events.push({
       type: "block-delta",

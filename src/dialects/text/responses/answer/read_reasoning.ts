@@ -1,9 +1,8 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { Blocks } from "./blocks.ts";
+import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { reasoningSeparator } from "../request/decode_items.ts";
 import type { ItemReader } from "./item_reader.ts";
-import { indexOf, missingFrom } from "./pieces.ts";
 
 /**
  * Reads a reasoning item: its summaries, or the raw text of open models, are paragraphs of one

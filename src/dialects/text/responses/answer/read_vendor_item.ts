@@ -1,6 +1,5 @@
 import type { CanonicalEvent, SearchWork } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
+import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";

@@ -1,9 +1,10 @@
 import type { CanonicalEvent, StartEvent } from "../../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../../kernel/dialect.ts";
-import { asString, type JsonRecord, unixTime } from "../../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import type { OutputReader } from "./output_reader.ts";
 import { readUsage } from "../usage.ts";
+import type { SseEvent } from "../../../../base/sse.ts";
 
 /** What a response object says of the answer beside its output; the same whole and streamed. */
 export function startEvent(response: JsonRecord): StartEvent {
@@ -36,3 +37,21 @@ export function endingEvents(
 export function isFailed(response: JsonRecord): boolean {
   return response.status === "failed" || response.status === "cancelled";
 }
+
+/** The whole response that the terminal event of a good answer holds (responses.md §5). */
+export function wholeOf(event: SseEvent): JsonRecord | undefined {
+  const { data } = event;
+  // Two kinds of all events are worth parsing once more.
+  if (data === undefined || !/"type"\s*:\s*"response\.(completed|incomplete)"/.test(data)) {
+    return undefined;
+  }
+  try {
+    const json: unknown = JSON.parse(data);
+    const isTerminal = isRecord(json) && terminal.has(json.type);
+    return isTerminal && isRecord(json.response) ? json.response : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const terminal: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);

@@ -1,6 +1,6 @@
+import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isEnvelope } from "./envelope.ts";
-import { wrong } from "../request/fields.ts";
 
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
@@ -32,11 +32,11 @@ export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): Js
   const earlier = withoutUnsealedReasoning(
     turns.flatMap((turn) => [...turn.input, ...turn.output]),
   );
-  const known = new Set(earlier.map((item) => asString(item.id)));
+  const earlierIds = new Set(earlier.map((item) => asString(item.id)));
   // What is named again stands in the conversation already.
   const own = inputItems(body).filter((item) => {
     const id = referenceOf(item);
-    return id === undefined || !known.has(id);
+    return id === undefined || !earlierIds.has(id);
   });
   const { previous_response_id: _, ...rest } = body;
   return { ...rest, input: [...earlier, ...own] };
@@ -52,7 +52,10 @@ export function resolveReferences(
     const id = referenceOf(item);
     // Each is as long as its item: a request would grow to the square of its length.
     if (id !== undefined && seen.has(id)) {
-      throw wrong(`input[${index}].id`, `the item '${id.slice(0, 100)}' is referred to twice`);
+      throw invalidValue(
+        `input[${index}].id`,
+        `the item '${id.slice(0, 100)}' is referred to twice`,
+      );
     }
     if (id !== undefined) seen.add(id);
     return (id === undefined ? undefined : find(id)) ?? item;
@@ -70,7 +73,7 @@ export function referenceOf(item: Item): string | undefined {
  * The items as a vendor of this dialect takes them from a caller without state there: reasoning
  * that it did not seal itself is left out (pitfalls 101).
  */
-export function withoutForeignReasoning(items: readonly Item[]): Item[] {
+export function withoutUnusableReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
 }
 

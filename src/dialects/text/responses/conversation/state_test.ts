@@ -6,7 +6,7 @@ import {
   inputItems,
   resolveReferences,
   storedOutput,
-  withoutForeignReasoning,
+  withoutUnusableReasoning,
 } from "./state.ts";
 
 const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "{}" };
@@ -104,7 +104,7 @@ Deno.test("a vendor of this dialect is not shown what another one sealed", () =>
   const ours = { type: "reasoning", id: "rs_1", summary: [], encrypted_content };
   const theirs = { ...ours, encrypted_content: "gAAA" };
   const { id: _, ...callWithoutId } = call;
-  assert.deepEqual(withoutForeignReasoning([ours, call, output, theirs, call]), [
+  assert.deepEqual(withoutUnusableReasoning([ours, call, output, theirs, call]), [
     callWithoutId,
     output,
     theirs,

@@ -4,10 +4,10 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { defined, field, missing, wrong } from "./fields.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
@@ -21,8 +21,8 @@ export function readContent(
   unsupported: UnsupportedField[],
 ): ContentPart[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (content === undefined || content === null) throw missing(path);
-  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
+  if (content === undefined || content === null) throw missingField(path);
+  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of parts");
   return content.flatMap((part: unknown, index) =>
     readPart(part, `${path}[${index}]`, unsupported)
   );
@@ -33,15 +33,15 @@ function readPart(
   path: string,
   unsupported: UnsupportedField[],
 ): ContentPart | readonly [] {
-  if (!isRecord(part)) throw wrong(path, "expected an object");
+  if (!isRecord(part)) throw invalidValue(path, "expected an object");
   switch (part.type) {
     // Clients give an assistant's text back under either name.
     case "input_text":
     case "output_text":
-      if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
+      if (typeof part.text !== "string") throw invalidValue(`${path}.text`, "expected a string");
       return { type: "text", text: part.text, ...readCacheMark(part, path), path };
     case "refusal":
-      return { type: "refusal", text: field.text(part, "refusal", `${path}.refusal`) ?? "", path };
+      return { type: "refusal", text: textAt(part, "refusal", `${path}.refusal`) ?? "", path };
     case "input_image":
       return readImage(part, path);
     case "input_file":
@@ -49,45 +49,47 @@ function readPart(
     case "input_audio":
       return readAudio(part, path);
     default:
-      if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
+      if (typeof part.type !== "string") {
+        throw invalidValue(`${path}.type`, "expected the type of a part");
+      }
       unsupported.push({ path, value: part, weight: "meaning" });
       return [];
   }
 }
 
 function readImage(part: JsonRecord, path: string): MediaPart {
-  const detail = field.text(part, "detail", `${path}.detail`);
+  const detail = textAt(part, "detail", `${path}.detail`);
   const extra = { ...defined({ detail }), ...readCacheMark(part, path), path };
-  const id = field.text(part, "file_id", `${path}.file_id`);
-  const url = field.text(part, "image_url", `${path}.image_url`);
+  const id = textAt(part, "file_id", `${path}.file_id`);
+  const url = textAt(part, "image_url", `${path}.image_url`);
   if (url === undefined) {
-    if (id === undefined) throw missing(`${path}.image_url`);
+    if (id === undefined) throw missingField(`${path}.image_url`);
     return { type: "media", kind: "image", source: vendorFile(id), ...extra };
   }
   const source = mediaSource(url);
-  if (!source) throw wrong(`${path}.image_url`, "expected an https address or a data URL");
+  if (!source) throw invalidValue(`${path}.image_url`, "expected an https address or a data URL");
   // Some clients put documents where images go; the bytes say what they are.
   const isFile = source.type === "base64" && !source.mimeType.startsWith("image/");
   return { type: "media", kind: isFile ? "file" : "image", source, ...extra };
 }
 
 function readFile(part: JsonRecord, path: string): MediaPart {
-  const name = field.text(part, "filename", `${path}.filename`);
-  const detail = field.text(part, "detail", `${path}.detail`);
+  const name = textAt(part, "filename", `${path}.filename`);
+  const detail = textAt(part, "detail", `${path}.detail`);
   const fieldPaths = name === undefined ? undefined : { name: `${path}.filename` };
   const extra = { ...defined({ name, detail, fieldPaths }), ...readCacheMark(part, path), path };
-  const id = field.text(part, "file_id", `${path}.file_id`);
+  const id = textAt(part, "file_id", `${path}.file_id`);
   if (id !== undefined) return { type: "media", kind: "file", source: vendorFile(id), ...extra };
-  const url = field.text(part, "file_url", `${path}.file_url`);
+  const url = textAt(part, "file_url", `${path}.file_url`);
   if (url !== undefined) {
     const source = mediaSource(url);
-    if (!source) throw wrong(`${path}.file_url`, "expected an https address");
+    if (!source) throw invalidValue(`${path}.file_url`, "expected an https address");
     return { type: "media", kind: "file", source, ...extra };
   }
-  const data = field.text(part, "file_data", `${path}.file_data`);
-  if (data === undefined) throw missing(`${path}.file_data`);
+  const data = textAt(part, "file_data", `${path}.file_data`);
+  if (data === undefined) throw missingField(`${path}.file_data`);
   const source = fileSource(data);
-  if (!source) throw wrong(`${path}.file_data`, "expected a data URL");
+  if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...extra };
 }
 
@@ -100,12 +102,12 @@ function fileSource(data: string): MediaPart["source"] | undefined {
 
 function readAudio(part: JsonRecord, path: string): MediaPart {
   const audio = part.input_audio;
-  if (!isRecord(audio)) throw missing(`${path}.input_audio`);
-  const given = field.text(audio, "data", `${path}.input_audio.data`);
-  if (given === undefined) throw missing(`${path}.input_audio.data`);
-  const data = standardBase64(given);
-  if (data === undefined) throw wrong(`${path}.input_audio.data`, "expected base64");
-  const format = field.text(audio, "format", `${path}.input_audio.format`) ?? "wav";
+  if (!isRecord(audio)) throw missingField(`${path}.input_audio`);
+  const value = textAt(audio, "data", `${path}.input_audio.data`);
+  if (value === undefined) throw missingField(`${path}.input_audio.data`);
+  const data = standardBase64(value);
+  if (data === undefined) throw invalidValue(`${path}.input_audio.data`, "expected base64");
+  const format = textAt(audio, "format", `${path}.input_audio.format`) ?? "wav";
   return {
     type: "media",
     kind: "audio",

@@ -8,13 +8,12 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
-import { defined, field, missing, wrong } from "./fields.ts";
 import { requirePairs } from "./pairing.ts";
-import { vendorItemWeight } from "./vendor_items.ts";
 
 export interface Conversation {
   system: SystemText[];
@@ -41,11 +40,11 @@ export function* readItems(
     });
     return into;
   }
-  if (input === undefined || input === null) throw missing("input");
-  if (!Array.isArray(input)) throw wrong("input", "expected a string or an array of items");
+  if (input === undefined || input === null) throw missingField("input");
+  if (!Array.isArray(input)) throw invalidValue("input", "expected a string or an array of items");
   for (const [index, item] of input.entries()) {
     const path = `input[${index}]`;
-    if (!isRecord(item)) throw wrong(path, "expected an object");
+    if (!isRecord(item)) throw invalidValue(path, "expected an object");
     readItem(item, path, into);
     yield;
   }
@@ -67,12 +66,13 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "item_reference":
       // The gateway has put in the place of a reference what it found in its store.
-      throw wrong(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
+      throw invalidValue(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
     default: {
       if (typeof item.type !== "string") {
-        throw wrong(`${path}.type`, "expected the type of an item");
+        throw invalidValue(`${path}.type`, "expected the type of an item");
       }
-      into.unsupported.push({ path, value: item, weight: vendorItemWeight(item.type) });
+      const weight = vendorRecords.has(item.type) ? "hint" : "meaning";
+      into.unsupported.push({ path, value: item, weight });
     }
   }
 }
@@ -91,14 +91,14 @@ function readMessage(item: JsonRecord, path: string, into: Conversation): void {
       for (const part of parts) addPart(into.turns, "assistant", part, path);
       return;
     default:
-      throw wrong(`${path}.role`, "expected 'user', 'assistant', 'system' or 'developer'");
+      throw invalidValue(`${path}.role`, "expected 'user', 'assistant', 'system' or 'developer'");
   }
 }
 
 function addSystem(parts: readonly ContentPart[], path: string, into: Conversation): void {
   const texts = parts.map((part) => {
     if (part.type === "text") return part;
-    throw wrong(part.path, "expected a text part");
+    throw invalidValue(part.path, "expected a text part");
   });
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
@@ -119,15 +119,15 @@ function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: st
 
 function readCall(item: JsonRecord, path: string): ToolCallPart {
   const custom = item.type === "custom_tool_call";
-  const id = field.text(item, "call_id", `${path}.call_id`);
-  if (id === undefined) throw missing(`${path}.call_id`);
-  const name = field.text(item, "name", `${path}.name`);
-  if (name === undefined) throw missing(`${path}.name`);
-  const given = custom
-    ? field.text(item, "input", `${path}.input`) ?? ""
-    : field.text(item, "arguments", `${path}.arguments`) ?? "{}";
+  const id = textAt(item, "call_id", `${path}.call_id`);
+  if (id === undefined) throw missingField(`${path}.call_id`);
+  const name = textAt(item, "name", `${path}.name`);
+  if (name === undefined) throw missingField(`${path}.name`);
+  const input = custom
+    ? textAt(item, "input", `${path}.input`) ?? ""
+    : textAt(item, "arguments", `${path}.arguments`) ?? "{}";
   const mark = readCacheMark(item, path);
-  return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
+  return { type: "tool-call", id, name, arguments: input, custom, ...mark, path };
 }
 
 function readOutput(
@@ -135,16 +135,16 @@ function readOutput(
   path: string,
   unsupported: UnsupportedField[],
 ): ToolResultPart {
-  const callId = field.text(item, "call_id", `${path}.call_id`);
-  if (callId === undefined) throw missing(`${path}.call_id`);
+  const callId = textAt(item, "call_id", `${path}.call_id`);
+  if (callId === undefined) throw missingField(`${path}.call_id`);
   const parts = readContent(item.output, `${path}.output`, unsupported);
   return {
     type: "tool-result",
     callId,
-    ...defined({ name: field.text(item, "name", `${path}.name`) }),
+    ...defined({ name: textAt(item, "name", `${path}.name`) }),
     parts: parts.map((part) => {
       if (part.type !== "refusal") return part;
-      throw wrong(`${part.path}.type`, "expected a text, image or file part");
+      throw invalidValue(`${part.path}.type`, "expected a text, image or file part");
     }),
     isError: false,
     ...readCacheMark(item, path),
@@ -153,7 +153,7 @@ function readOutput(
 }
 
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {
-  const sealed = field.text(item, "encrypted_content", `${path}.encrypted_content`);
+  const sealed = textAt(item, "encrypted_content", `${path}.encrypted_content`);
   const text = [...texts(item.summary), ...texts(item.content)].join(reasoningSeparator);
   const itemId = asString(item.id);
   return {
@@ -181,3 +181,19 @@ function texts(list: unknown): string[] {
     return text === undefined ? [] : [text];
   });
 }
+
+/**
+ * Records of the vendor's own work: leaving them out is a hint, since the answer drawn from them
+ * stands beside them. Any other item, one of a newer kind included, is something the caller
+ * contributed or an output refers to, and leaving it out changes the meaning.
+ */
+const vendorRecords: ReadonlySet<string> = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+  "mcp_list_tools",
+  "mcp_call",
+  "tool_search_call",
+  "tool_search_output",
+]);

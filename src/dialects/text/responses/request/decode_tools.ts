@@ -5,10 +5,10 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
+import { booleanAt, defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
-import { defined, field, missing, wrong } from "./fields.ts";
 
 export interface Tools {
   tools: Tool[];
@@ -23,12 +23,12 @@ export function readTools(request: JsonRecord): Tools {
   const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;
   const list = request.tools ?? [];
-  if (!Array.isArray(list)) throw wrong("tools", "expected an array");
+  if (!Array.isArray(list)) throw invalidValue("tools", "expected an array");
   const tools = list.flatMap((tool: unknown, index) => {
     const path = `tools[${index}]`;
-    if (!isRecord(tool)) throw wrong(path, "expected an object");
-    const type = field.text(tool, "type", `${path}.type`);
-    if (type === undefined) throw missing(`${path}.type`);
+    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
+    const type = textAt(tool, "type", `${path}.type`);
+    if (type === undefined) throw missingField(`${path}.type`);
     if (type === "function") return [readFunction(tool, path)];
     if (type === "custom") return [readCustom(tool, path)];
     if (isSearchType(type) && !search) {
@@ -49,15 +49,15 @@ export function readTools(request: JsonRecord): Tools {
 function readFunction(tool: JsonRecord, path: string): Tool {
   const { parameters } = tool;
   if (parameters !== undefined && parameters !== null && !isRecord(parameters)) {
-    throw wrong(`${path}.parameters`, "expected a JSON Schema object");
+    throw invalidValue(`${path}.parameters`, "expected a JSON Schema object");
   }
   return {
     type: "function",
     name: nameOf(tool, path),
     ...defined({
-      description: field.text(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", `${path}.description`),
       parameters: parameters ?? undefined,
-      strict: field.boolean(tool, "strict", `${path}.strict`),
+      strict: booleanAt(tool, "strict", `${path}.strict`),
     }),
     ...readCacheMark(tool, path),
     path,
@@ -69,7 +69,7 @@ function readCustom(tool: JsonRecord, path: string): Tool {
     type: "custom",
     name: nameOf(tool, path),
     ...defined({
-      description: field.text(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", `${path}.description`),
       format: readToolFormat(tool.format, `${path}.format`),
     }),
     ...readCacheMark(tool, path),
@@ -80,14 +80,14 @@ function readCustom(tool: JsonRecord, path: string): Tool {
 /** A grammar's fields are flat here; in the canonical form they have an object of their own. */
 function readToolFormat(format: unknown, path: string): unknown {
   if (format === undefined || format === null) return undefined;
-  if (!isRecord(format)) throw wrong(path, "expected an object");
+  if (!isRecord(format)) throw invalidValue(path, "expected an object");
   const { type, ...grammar } = format;
   return type === "grammar" ? { type, grammar } : format;
 }
 
 function nameOf(tool: JsonRecord, path: string): string {
-  const name = field.text(tool, "name", `${path}.name`);
-  if (name === undefined) throw missing(`${path}.name`);
+  const name = textAt(tool, "name", `${path}.name`);
+  if (name === undefined) throw missingField(`${path}.name`);
   return name;
 }
 
@@ -115,10 +115,10 @@ function readToolChoice(
       return offered;
     }
     const name = asString(choice.name);
-    if (name === undefined) throw missing("tool_choice.name");
+    if (name === undefined) throw missingField("tool_choice.name");
     return { ...offered, toolChoice: { mode: "required", names: [name] } };
   }
-  throw wrong("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
+  throw invalidValue("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
 }
 
 function demand(search: WebSearch): WebSearch {
@@ -131,13 +131,13 @@ function readAllowed(
   unsupported: UnsupportedField[],
 ): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
-    throw wrong("tool_choice.mode", "expected 'auto' or 'required'");
+    throw invalidValue("tool_choice.mode", "expected 'auto' or 'required'");
   }
-  if (!Array.isArray(choice.tools)) throw wrong("tool_choice.tools", "expected an array");
+  if (!Array.isArray(choice.tools)) throw invalidValue("tool_choice.tools", "expected an array");
   let isAllowed = false;
   const names = choice.tools.flatMap((tool: unknown, index) => {
     const path = `tool_choice.tools[${index}]`;
-    if (!isRecord(tool)) throw wrong(path, "expected an object");
+    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
     if (tool.type === "function" || tool.type === "custom") return [nameOf(tool, path)];
     if (search && isSearchType(tool.type)) isAllowed = true;
     else unsupported.push({ path, value: tool, weight: "meaning" });

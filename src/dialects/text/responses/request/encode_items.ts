@@ -13,7 +13,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { innerJson } from "../../../kernel/inner_json.ts";
+import { innerJson } from "../../../kernel/json.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
@@ -111,10 +111,10 @@ function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
   const items: Item[] = [];
   let content: Item[] | undefined;
   for (const part of parts) {
-    const said = writeSaid(part);
-    if (said) {
+    const messagePart = writeMessagePart(part);
+    if (messagePart) {
       if (!content) items.push({ type: "message", role: "assistant", content: content = [] });
-      content.push(said);
+      content.push(messagePart);
       continue;
     }
     const item = part.type === "tool-call"
@@ -133,7 +133,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
   return items;
 }
 
-function writeSaid(part: Part): Item | undefined {
+function writeMessagePart(part: Part): Item | undefined {
   if (part.type === "text" && part.text !== "") return { type: "output_text", text: part.text };
   if (part.type === "refusal") return { type: "refusal", refusal: part.text };
   return undefined;
@@ -179,13 +179,13 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   // The dialect has no flag for a failed tool (translation.md §4.8).
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
-  const given = writing.marks.ofResult(result.parts, result);
+  const marked = writing.marks.ofResult(result.parts, result);
   if (!first) return mark + (result.object ? objectText(result.object) : "");
-  const parts = given.flatMap((part): Item[] =>
+  const parts = marked.flatMap((part): Item[] =>
     part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
-  const isMarked = writing.marks.takes && given.some((part) => part.cache);
-  if (given.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
+  const isMarked = writing.marks.takes && marked.some((part) => part.cache);
+  if (marked.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 

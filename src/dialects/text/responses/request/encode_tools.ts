@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import { defined } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
-import { defined } from "./fields.ts";
 
 /** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
 export function writeTools(

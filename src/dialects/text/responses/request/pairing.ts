@@ -1,5 +1,5 @@
 import type { Turn } from "../../../kernel/canonical_request.ts";
-import { wrong } from "./fields.ts";
+import { invalidValue } from "../../../kernel/fields.ts";
 
 /**
  * Every tool call has its output somewhere behind it and every output its call before it
@@ -15,7 +15,10 @@ export function requirePairs(turns: readonly Turn[]): void {
       open.set(part.id, part.path);
     } else if (part.type === "tool-result") {
       if (!called.has(part.callId)) {
-        throw wrong(part.path, `no tool call found for the output with call_id '${part.callId}'`);
+        throw invalidValue(
+          part.path,
+          `no tool call found for the output with call_id '${part.callId}'`,
+        );
       }
       open.delete(part.callId);
     }
@@ -23,5 +26,5 @@ export function requirePairs(turns: readonly Turn[]): void {
   const [first] = open.values();
   if (first === undefined) return;
   const ids = [...open.keys()].map((id) => `'${id}'`).join(", ");
-  throw wrong(first, `no tool output found for the tool calls ${ids}`);
+  throw invalidValue(first, `no tool output found for the tool calls ${ids}`);
 }

@@ -1,30 +1,6 @@
 import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-
-/** Fields that have a place in the canonical form, or that the gateway itself answers for. */
-const known: ReadonlySet<string> = new Set([
-  "model",
-  "input",
-  "instructions",
-  "stream",
-  "stream_options",
-  "store",
-  "previous_response_id",
-  "max_output_tokens",
-  "temperature",
-  "top_p",
-  "text",
-  "reasoning",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "include",
-  "service_tier",
-  "metadata",
-  "user",
-  "safety_identifier",
-  "prompt_cache_key",
-]);
+import { knownFields } from "../known_fields.ts";
 
 /** Fields without which the answer is another one (translation.md §7, §12). */
 const meanings: ReadonlySet<string> = new Set([
@@ -43,11 +19,11 @@ const meanings: ReadonlySet<string> = new Set([
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    if (known.has(path) || isNoOp(path, value)) return [];
+    if (Object.hasOwn(knownFields, path) || isNoOp(path, value)) return [];
     if (path === "max_tool_calls" && limitsSearches) return [];
     return [{ path, value, weight: weightOf(path) }];
   });
-  return [...fields, ...foreignIncludes(request), ...foreignReasoning(request.reasoning)];
+  return [...fields, ...unsupportedIncludes(request), ...unsupportedReasoning(request.reasoning)];
 }
 
 function weightOf(path: string): LossWeight {
@@ -83,14 +59,14 @@ const carried: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Extras of vendor-side tools; sealed reasoning and the sources of searches are always given. */
-function foreignIncludes(request: JsonRecord): UnsupportedField[] {
+function unsupportedIncludes(request: JsonRecord): UnsupportedField[] {
   if (!Array.isArray(request.include)) return [];
   return request.include.flatMap((value: unknown, index): UnsupportedField[] =>
     carried.has(value) ? [] : [{ path: `include[${index}]`, value, weight: "hint" }]
   );
 }
 
-function foreignReasoning(reasoning: unknown): UnsupportedField[] {
+function unsupportedReasoning(reasoning: unknown): UnsupportedField[] {
   if (!isRecord(reasoning)) return [];
   const noOps = { mode: "standard", context: "auto" };
   return Object.entries(noOps).flatMap(([name, noOp]): UnsupportedField[] => {

@@ -1,3 +1,15 @@
+import type { Reasoning } from "./canonical_request.ts";
+
+export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** The effort, or the one that stands for the budget (translation.md §8.1). */
+export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | undefined {
+  if (effort !== undefined) return effort;
+  if (budget === undefined || budget < 0) return undefined;
+  if (budget === 0) return "none";
+  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
+}
+
 /** Stands for a signature that nobody has (generate-content.md §9): the vendor's documented way. */
 export const signatureSentinel = "skip_thought_signature_validator";
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { SseEvent } from "../../../../base/sse.ts";
-import { wholeOf } from "./terminal_event.ts";
+import { wholeOf } from "./response_reader.ts";
 
 const event = (data: string | undefined): SseEvent => ({
   bytes: new Uint8Array(),

@@ -1,0 +1,86 @@
+import { Fault } from "../../shared/fault.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
+
+/*
+ * Reading a caller's fields: null and absent are "not set"; a value of a wrong type is the caller's
+ * error, named by the field's path.
+ */
+
+export function numberAt(record: JsonRecord, name: string, path = name): number | undefined {
+  const value = record[name] ?? undefined;
+  if (value === undefined || typeof value === "number") return value;
+  throw invalidValue(path, "expected a number");
+}
+
+export function booleanAt(record: JsonRecord, name: string, path = name): boolean | undefined {
+  const value = record[name] ?? undefined;
+  if (value === undefined || typeof value === "boolean") return value;
+  throw invalidValue(path, "expected true or false");
+}
+
+/** An empty string is not set. */
+export function textAt(record: JsonRecord, name: string, path = name): string | undefined {
+  const value = record[name] ?? undefined;
+  if (value === undefined || typeof value === "string") return value || undefined;
+  throw invalidValue(path, "expected a string");
+}
+
+export function objectAt(record: JsonRecord, name: string, path = name): JsonRecord | undefined {
+  const value = record[name] ?? undefined;
+  if (value === undefined || isRecord(value)) return value;
+  throw invalidValue(path, "expected an object");
+}
+
+/** A required string, which may be empty. */
+export function stringAt(record: JsonRecord, name: string, path = name): string {
+  const value = record[name] ?? undefined;
+  if (value === undefined) throw missingField(path);
+  if (typeof value !== "string") throw invalidValue(path, "expected a string");
+  return value;
+}
+
+/** The value, which has to be one of those that are allowed. */
+export function oneOf<Value extends string>(
+  value: string | undefined,
+  allowed: readonly Value[],
+  path: string,
+): Value | undefined {
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined || value === undefined) return found;
+  throw invalidValue(path, `expected one of ${allowed.join(", ")}`);
+}
+
+/** The fault of a field with a wrong value; the message begins with the field's path. */
+export function invalidValue(path: string, problem: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
+}
+
+/** The fault of a required field that is absent. */
+export function missingField(path: string): Fault {
+  return new Fault("missing_required_field", {
+    param: path,
+    message: `${path}: the field is required.`,
+  });
+}
+
+/** `["messages", 0, "content"]` as `messages[0].content`. */
+export function formatPath(path: readonly (string | number)[]): string {
+  return path.map((step, index) =>
+    typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
+  ).join("");
+}
+
+/** Without the members that are undefined: an absent field was not set. */
+export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => one !== undefined),
+  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+/** `{key: value}`, or `{}` where the value is undefined. */
+export function optionalField<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { [K in Key]?: Value } {
+  return value === undefined ? {} : { [key]: value } as { [K in Key]?: Value };
+}
