@@ -1,3 +1,4 @@
+import { renewAfterMs } from "../base/lease_queue.ts";
 import { mostNanos } from "../pricing/plausible.ts";
 
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
@@ -217,7 +218,7 @@ export class AccountLease {
 
   #timesFrom(sentMs: number) {
     const { leaseMs } = this.#policy;
-    return { expiresMs: sentMs + leaseMs - marginMs, renewMs: sentMs + leaseMs / 5 };
+    return { expiresMs: sentMs + leaseMs - marginMs, renewMs: sentMs + renewAfterMs(leaseMs) };
   }
 
   #isIdle(nowMs: number): boolean {
