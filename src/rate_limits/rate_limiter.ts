@@ -126,7 +126,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
   #limits: RateLimits | undefined;
   /** The bucket was not asked yet since the tier changed. */
   #isNewTier = false;
-  /** A token was taken since the last report. */
+  /** A request came since the last look at what to ask. */
   #isUsed = false;
   /** A report may be due. */
   #isTended = false;
@@ -178,7 +178,9 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
     if (this.#isNewTier) return () => this.#report({ needed, keepAtMost: 0 });
     if (needed > 0) return () => this.#report({ needed });
     const isTended = this.#isTended;
+    const isUsed = this.#isUsed;
     this.#isTended = false;
+    this.#isUsed = false;
     const idleForMs = nowMs - this.#usedAtMs;
     if (this.isClosing || (isTended && idleForMs >= this.#deps.leaseMs)) {
       return this.lease.isLive(nowMs) ? () => this.#leave() : undefined;
@@ -187,7 +189,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
       const keepAtMost = idleForMs >= leaseIdleMs ? 0 : stockOf(this.#answer);
       return () => this.#report({ needed: 0, keepAtMost });
     }
-    return this.#isLow(nowMs) ? () => this.#report({ needed: 0 }) : undefined;
+    return isUsed && this.#isLow(nowMs) ? () => this.#report({ needed: 0 }) : undefined;
   }
 
   protected get isUnused(): boolean {
@@ -223,7 +225,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
 
   /** Whether to fetch tokens ahead of need. A failure shows when they are gone, or at the next tick. */
   #isLow(nowMs: number): boolean {
-    if (!this.#isUsed || !this.#answer || this.#contact.isDown) return false;
+    if (!this.#answer || this.#contact.isDown) return false;
     return nowMs >= this.#quietUntilMs && this.lease.tokens(nowMs) * 2 < stockOf(this.#answer);
   }
 
@@ -231,8 +233,9 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
   async #report({ needed, keepAtMost }: { needed: number; keepAtMost?: number }): Promise<void> {
     const { leaseMs, newId } = this.#deps;
     const contact = this.#contact;
+    // After a change of tier a second report takes a stock and lets go of the old share.
+    this.#isUsed = this.#isNewTier;
     this.#isNewTier = false;
-    this.#isUsed = false;
     const askedMs = this.#nowMs();
     if (this.#answer && !this.lease.isLive(askedMs)) this.lease = new RateLease(newId());
     const { lease } = this;
@@ -252,7 +255,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
       lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
       this.#answer = answer;
       this.#answeredAtMs = nowMs;
-      this.#quietUntilMs = nowMs + quietMs(answer, needed);
+      this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
       contact.isDown = false;
     } catch (thrown) {
       contact.isDown = true;

@@ -169,3 +169,13 @@ Deno.test("what a dead process held is free again when its lease ends, and not t
   while ((await alive.take(free)).admitted) admitted++;
   assert.equal(admitted, 100);
 });
+
+Deno.test("after a change to a smaller tier one process's old share doesn't keep others out", async () => {
+  const { bucket, process } = setup(operator);
+  const [one, two] = [process("a"), process("b")];
+  for (const limiter of [one, two, one, two]) await limiter.take(operator);
+  bucket.limits = free;
+  bucket.bucket = { ...bucket.bucket!, fill: true };
+  await one.take(free);
+  assert.ok((await two.take(free)).admitted);
+});
