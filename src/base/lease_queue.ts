@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts";
+
 /** Unused amounts go back to the store after this long without a request. */
 export const leaseIdleMs = 5_000;
 
@@ -26,6 +28,8 @@ export abstract class LeaseQueue<Request, Result> {
   /** The process ends: nothing is taken ahead of need, and what is free goes back. */
   protected isClosing = false;
 
+  constructor(readonly clock: Pick<Clock, "monotonicMs">) {}
+
   /** Serves from memory, or refuses, at once; undefined if the store has to be asked. */
   protected abstract serve(request: Request): Result | Promise<Result> | undefined;
 
@@ -41,6 +45,10 @@ export abstract class LeaseQueue<Request, Result> {
   /** Requests that wait for the store. */
   protected get waiting(): readonly Request[] {
     return this.#waiters.map(({ request }) => request);
+  }
+
+  protected get nowMs(): number {
+    return this.clock.monotonicMs();
   }
 
   get isForgettable(): boolean {
@@ -119,38 +127,24 @@ export abstract class LeaseQueue<Request, Result> {
 export class LeaseQueues<
   Key,
   Queue extends Pick<LeaseQueue<never, unknown>, "isForgettable" | "close">,
-> {
-  readonly #queues = new Map<Key, Queue>();
-  readonly #create: (key: Key) => Queue;
+> extends Map<Key, Queue> {
   #isClosing = false;
 
-  constructor(create: (key: Key) => Queue) {
-    this.#create = create;
-  }
-
-  of(key: Key): Queue {
-    const existing = this.#queues.get(key);
+  of(key: Key, create: () => Queue): Queue {
+    const existing = this.get(key);
     if (existing) return existing;
-    const queue = this.#create(key);
-    this.#queues.set(key, queue);
+    const queue = create();
+    this.set(key, queue);
     if (this.#isClosing) void queue.close();
     return queue;
   }
 
-  find(key: Key): Queue | undefined {
-    return this.#queues.get(key);
-  }
-
-  all(): Queue[] {
-    return [...this.#queues.values()];
-  }
-
   forgetUnused(): void {
-    for (const [key, queue] of this.#queues) if (queue.isForgettable) this.#queues.delete(key);
+    for (const [key, queue] of this) if (queue.isForgettable) this.delete(key);
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.all(this.all().map((queue) => queue.close()));
+    await Promise.all([...this.values()].map((queue) => queue.close()));
   }
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { FakeClock } from "./clock.ts";
 import { LeaseQueue, LeaseQueues } from "./lease_queue.ts";
 
 /** A store of units that is asked for as many as wait, and answers when it is told to. */
@@ -39,12 +40,16 @@ class Units extends LeaseQueue<number, number> {
   }
 }
 
+function units(): Units {
+  return new Units(new FakeClock());
+}
+
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
 Deno.test("what the lease covers is served from memory, what comes behind waiting ones waits", async () => {
-  const queue = new Units();
+  const queue = units();
   queue.free = 3;
   assert.equal(await queue.request(2), 2);
   const order: number[] = [];
@@ -57,7 +62,7 @@ Deno.test("what the lease covers is served from memory, what comes behind waitin
 });
 
 Deno.test("one operation at a time; who came meanwhile is in the next", async () => {
-  const queue = new Units();
+  const queue = units();
   const all = [queue.request(1), queue.request(2), queue.request(3)];
   await turns();
   assert.deepEqual(queue.asked, [[1]]);
@@ -69,7 +74,7 @@ Deno.test("one operation at a time; who came meanwhile is in the next", async ()
 });
 
 Deno.test("refused ones leave the queue, the others go on waiting", async () => {
-  const queue = new Units();
+  const queue = units();
   const large = queue.request(11);
   const small = queue.request(1);
   await turns();
@@ -81,7 +86,7 @@ Deno.test("refused ones leave the queue, the others go on waiting", async () => 
 });
 
 Deno.test("after a failure who can be served still is, the others fail, and the next one asks again", async () => {
-  const queue = new Units();
+  const queue = units();
   const all = Promise.allSettled([queue.request(7), queue.request(2)]);
   await turns();
   queue.free = 3;
@@ -98,17 +103,18 @@ Deno.test("after a failure who can be served still is, the others fail, and the 
 });
 
 Deno.test("queues are by key, forgotten when they hold nothing, and given back at the end", async () => {
-  const queues = new LeaseQueues((key: string) => Object.assign(new Units(), { key }));
-  const [one, two] = [queues.of("one"), queues.of("two")];
+  const queues = new LeaseQueues<string, Units>();
+  const [one, two] = [queues.of("one", units), queues.of("two", units)];
+  assert.equal(queues.of("one", units), one);
   one.free = 5;
   const waiting = two.request(1);
   queues.forgetUnused();
-  assert.deepEqual(queues.all(), [one, two]);
+  assert.deepEqual([...queues.values()], [one, two]);
   two.answer.resolve(1);
   assert.equal(await waiting, 1);
   await turns();
   queues.forgetUnused();
-  assert.deepEqual([queues.find("one"), queues.find("two")], [one, undefined]);
+  assert.deepEqual([...queues], [["one", one]]);
   await queues.close();
   assert.equal(one.free, 0);
 });

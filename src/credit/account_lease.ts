@@ -78,9 +78,9 @@ export class AccountLease {
     return this.#live(nowMs)?.id;
   }
 
-  /** Reserves out of the lease in memory; undefined when it has no room. */
-  reserve(boundNanos: bigint, now: () => number): Reservation | undefined {
-    const lease = this.#live(now());
+  /** Reserves out of the lease in memory; undefined when it has no room. `onEnd`: credit is free. */
+  reserve(boundNanos: bigint, nowMs: number, onEnd?: () => void): Reservation | undefined {
+    const lease = this.#live(nowMs);
     if (!lease || lease.freeNanos < boundNanos) return undefined;
     lease.freeNanos -= boundNanos;
     lease.inFlightNanos += boundNanos;
@@ -96,6 +96,7 @@ export class AccountLease {
       lease.freeNanos += boundNanos - chargedNanos;
       // Overruns are charged to the balance; they don't reduce future credit on this lease.
       if (lease.freeNanos + lease.inFlightNanos < 0n) lease.freeNanos = -lease.inFlightNanos;
+      onEnd?.();
     };
     return {
       leaseId: lease.id,

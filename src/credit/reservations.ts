@@ -49,31 +49,31 @@ export function createReservations(deps: ReservationsDeps): Reservations {
 
 class AccountReservations implements Reservations {
   readonly #deps: ReservationsDeps;
-  readonly #accounts: LeaseQueues<number, AccountQueue>;
+  readonly #accounts = new LeaseQueues<number, AccountQueue>();
 
   constructor(deps: ReservationsDeps) {
     this.#deps = deps;
-    this.#accounts = new LeaseQueues((accountId) => new AccountQueue(accountId, deps));
   }
 
   async reserve(accountId: number, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return freeOfCharge;
-    return await this.#accounts.of(accountId).reserve(boundNanos);
+    const account = this.#accounts.of(accountId, () => new AccountQueue(accountId, this.#deps));
+    return await account.reserve(boundNanos);
   }
 
   async show(accountId: number): Promise<Credit> {
     const { ledger, processId } = this.#deps;
     const others = await ledger.show(accountId, processId);
-    const ours = this.#accounts.find(accountId)?.lease.inFlightNanos ?? 0n;
+    const ours = this.#accounts.get(accountId)?.lease.inFlightNanos ?? 0n;
     return { ...others, reservedNanos: others.reservedNanos + ours };
   }
 
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
-    for (const { lease } of this.#accounts.all()) lease.fade(nowMs);
+    for (const { lease } of this.#accounts.values()) lease.fade(nowMs);
     await this.#renew();
     await this.#look();
-    await Promise.all(this.#accounts.all().map((account) => account.work()));
+    await Promise.all([...this.#accounts.values()].map((account) => account.work()));
     this.#accounts.forgetUnused();
   }
 
@@ -90,7 +90,7 @@ class AccountReservations implements Reservations {
   async #renew(): Promise<void> {
     const sentMs = this.#nowMs();
     const { ledger, shared, leaseSeconds } = this.#deps;
-    const due = this.#accounts.all().flatMap((account) => {
+    const due = [...this.#accounts.values()].flatMap((account) => {
       const held = account.lease.held(sentMs);
       const hasChanged = shared && held && held.inFlightNanos !== account.reportedInFlight;
       return held && (held.isDue || hasChanged)
@@ -109,7 +109,9 @@ class AccountReservations implements Reservations {
   /** Where others were refused meanwhile, what lies here unused goes back. */
   async #look(): Promise<void> {
     if (!this.#deps.shared) return;
-    const holding = this.#accounts.all().filter(({ lease }) => lease.freeNanos(this.#nowMs()) > 0n);
+    const holding = [...this.#accounts.values()].filter(({ lease }) =>
+      lease.freeNanos(this.#nowMs()) > 0n
+    );
     if (holding.length === 0) return;
     const left = await this.#deps.ledger.available(holding.map(({ accountId }) => accountId));
     for (const { accountId, lease } of holding) lease.noteOthers(left.get(accountId) ?? 0n);
@@ -140,42 +142,29 @@ class AccountQueue extends LeaseQueue<bigint, Reservation> {
   #giveUp = false;
 
   constructor(readonly accountId: number, deps: ReservationsDeps) {
-    super();
+    super(deps.clock);
     this.#deps = deps;
     const leaseMs = deps.leaseSeconds * 1000;
-    this.lease = new AccountLease({ leaseMs, idleMs: leaseIdleMs, aheadNanos }, this.#nowMs());
+    this.lease = new AccountLease({ leaseMs, idleMs: leaseIdleMs, aheadNanos }, this.nowMs);
   }
 
   reserve(boundNanos: bigint): Promise<Reservation> {
-    this.lease.noteCall(boundNanos, this.#nowMs());
+    this.lease.noteCall(boundNanos, this.nowMs);
     return this.request(boundNanos);
   }
 
   /** Reserves from memory; what comes back may have to go on to others at once. */
   protected serve(boundNanos: bigint): Reservation | undefined {
-    const reservation = this.lease.reserve(boundNanos, () => this.#nowMs());
-    if (!reservation) return undefined;
-    return {
-      ...reservation,
-      settle: (chargedNanos) => {
-        reservation.settle(chargedNanos);
-        void this.work();
-      },
-      void: () => {
-        reservation.void();
-        void this.work();
-      },
-    };
+    return this.lease.reserve(boundNanos, this.nowMs, () => void this.work());
   }
 
   protected next(): (() => Promise<void>) | undefined {
-    const nowMs = this.#nowMs();
+    const { nowMs, waiting } = this;
     const unsure = this.#unsure;
     if (unsure && !this.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
       this.#unsure = undefined;
       return this.next();
     }
-    const { waiting } = this;
     const isPaused = waiting.length === 0 && nowMs < this.#nextPrefetchMs && !this.isClosing;
     if (unsure) return isPaused ? undefined : () => this.#take(unsure);
     if (waiting.length === 0) {
@@ -197,7 +186,7 @@ class AccountQueue extends LeaseQueue<bigint, Reservation> {
     this.#pausePrefetch();
     if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
     // Nobody knows what the store made of it: the lease is left to run out there.
-    const leaseId = this.lease.leaseId(this.#nowMs());
+    const leaseId = this.lease.leaseId(this.nowMs);
     if (leaseId !== undefined) this.lease.lost(leaseId);
     this.#unsure = undefined;
     this.#returns = [];
@@ -208,15 +197,11 @@ class AccountQueue extends LeaseQueue<bigint, Reservation> {
   }
 
   protected get isUnused(): boolean {
-    return !this.#unsure && this.#returns.length === 0 && this.lease.isEmpty(this.#nowMs());
-  }
-
-  #nowMs(): number {
-    return this.#deps.clock.monotonicMs();
+    return !this.#unsure && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
   }
 
   #pausePrefetch(): void {
-    this.#nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
+    this.#nextPrefetchMs = this.nowMs + prefetchPauseMs;
   }
 
   #leaseRequest(demand: Demand, nowMs: number): SentRequest {
@@ -239,7 +224,7 @@ class AccountQueue extends LeaseQueue<bigint, Reservation> {
       const isOfUse = this.lease.taken(
         { ...sent.lease, isNew, grantedNanos },
         sentMs,
-        this.#nowMs(),
+        this.nowMs,
       );
       if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
     }
@@ -251,7 +236,7 @@ class AccountQueue extends LeaseQueue<bigint, Reservation> {
 
   /** Refuses who isn't covered by all that is left together. */
   #refuseUncovered(availableNanos: bigint): void {
-    const leftNanos = availableNanos + this.lease.freeNanos(this.#nowMs());
+    const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
       this.#giveUp = true;

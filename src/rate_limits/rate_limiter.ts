@@ -6,6 +6,7 @@ import {
   graceMs,
   type LeaseAnswer,
   type LeaseRequest,
+  leaving,
   type RateDecision,
   type RateLimits,
   type RateStore,
@@ -54,22 +55,21 @@ interface Contact {
 class LeasingLimiter implements RateLimiter {
   readonly #deps: RateLimiterDeps;
   readonly #contact: Contact;
-  readonly #accounts: LeaseQueues<number, TokenQueue>;
+  readonly #accounts = new LeaseQueues<number, TokenQueue>();
   #lastAnswerMs = -Infinity;
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
-    const contact = { process: deps.newId(), isDown: false };
-    this.#contact = contact;
-    this.#accounts = new LeaseQueues((accountId) => new TokenQueue(accountId, deps, contact));
+    this.#contact = { process: deps.newId(), isDown: false };
   }
 
   async take(account: RateLimits & { id: number }): Promise<RateDecision> {
-    return await this.#accounts.of(account.id).take(account);
+    const create = () => new TokenQueue(account, this.#deps, this.#contact);
+    return await this.#accounts.of(account.id, create).take(account);
   }
 
   async tick(): Promise<void> {
-    const accounts = this.#accounts.all();
+    const accounts = [...this.#accounts.values()];
     if (accounts.length === 0) return;
     try {
       await this.#deps.store.reach();
@@ -101,7 +101,7 @@ class LeasingLimiter implements RateLimiter {
     const startMs = clock.monotonicMs();
     if (startMs - this.#lastAnswerMs >= graceMs) contact.process = newId();
     const current = () =>
-      this.#accounts.all().filter(({ lease }) => lease.process === contact.process);
+      [...this.#accounts.values()].filter(({ lease }) => lease.process === contact.process);
     for (const { lease } of current()) lease.pause(startMs);
     try {
       await store.beat(contact.process);
@@ -114,7 +114,7 @@ class LeasingLimiter implements RateLimiter {
 }
 
 /** One account's requests and the tokens that this process holds for them. */
-class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
+class TokenQueue extends LeaseQueue<void, RateDecision> {
   lease: RateLease;
   readonly #accountId: number;
   readonly #deps: RateLimiterDeps;
@@ -123,7 +123,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
   #answer: LeaseAnswer | undefined;
   #answeredAtMs = 0;
   /** Limits as the last request knew them; others mean a change of tier. */
-  #limits: RateLimits | undefined;
+  #limits: RateLimits;
   /** The bucket was not asked yet since the tier changed. */
   #isNewTier = false;
   /** A request came since the last look at what to ask. */
@@ -135,9 +135,14 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
   /** Requests that wait for a token that this process makes. */
   #paused = 0;
 
-  constructor(accountId: number, deps: RateLimiterDeps, contact: Contact) {
-    super();
-    this.#accountId = accountId;
+  constructor(
+    { id, requestsPerMinute, burst }: RateLimits & { id: number },
+    deps: RateLimiterDeps,
+    contact: Contact,
+  ) {
+    super(deps.clock);
+    this.#accountId = id;
+    this.#limits = { requestsPerMinute, burst };
     this.#deps = deps;
     this.#contact = contact;
     this.lease = new RateLease(deps.newId());
@@ -145,14 +150,14 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
 
   take({ requestsPerMinute, burst }: RateLimits): Promise<RateDecision> {
     const before = this.#limits;
-    this.#limits = { requestsPerMinute, burst };
-    this.#usedAtMs = this.#nowMs();
+    this.#usedAtMs = this.nowMs;
     this.#isUsed = true;
-    if (before && (before.burst !== burst || before.requestsPerMinute !== requestsPerMinute)) {
+    if (before.burst !== burst || before.requestsPerMinute !== requestsPerMinute) {
+      this.#limits = { requestsPerMinute, burst };
       this.#isNewTier = true;
       this.#quietUntilMs = -Infinity;
     }
-    return this.request(this.#limits);
+    return this.request();
   }
 
   /** Reports and gives back what lies idle, if that is due. */
@@ -163,17 +168,17 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
     if (this.failure) throw this.failure;
   }
 
-  protected serve(limits: RateLimits): RateDecision | Promise<RateDecision> | undefined {
+  protected serve(): RateDecision | Promise<RateDecision> | undefined {
     // Without an answer the old limits hold on.
     if (this.#isNewTier) return undefined;
-    const nowMs = this.#nowMs();
-    if (this.lease.spend(nowMs)) return this.#decide(true, limits);
-    if (this.#contact.isDown && this.lease.isLive(nowMs)) return this.#takeAlone(limits);
-    return nowMs < this.#quietUntilMs ? this.#decide(false, limits) : undefined;
+    const { nowMs } = this;
+    if (this.lease.spend(nowMs)) return this.#decide(true);
+    if (this.#contact.isDown && this.lease.isLive(nowMs)) return this.#takeAlone();
+    return nowMs < this.#quietUntilMs ? this.#decide(false) : undefined;
   }
 
   protected next(): (() => Promise<void>) | undefined {
-    const nowMs = this.#nowMs();
+    const { nowMs } = this;
     const needed = this.waiting.length;
     if (this.#isNewTier) return () => this.#report({ needed, keepAtMost: 0 });
     if (needed > 0) return () => this.#report({ needed });
@@ -193,17 +198,17 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
   }
 
   protected get isUnused(): boolean {
-    const nowMs = this.#nowMs();
+    const { nowMs } = this;
     return nowMs - this.#usedAtMs >= this.#deps.leaseMs && !this.lease.isLive(nowMs);
   }
 
-  #nowMs(): number {
-    return this.#deps.clock.monotonicMs();
+  get #knownLimits(): RateLimits {
+    return this.#answer?.limits ?? this.#limits;
   }
 
   /** The store is away: what this process makes itself is all there is. */
-  async #takeAlone(limits: RateLimits): Promise<RateDecision> {
-    const nowMs = this.#nowMs();
+  async #takeAlone(): Promise<RateDecision> {
+    const { nowMs } = this;
     const waitMs = this.lease.nextTokenMs(nowMs);
     if (waitMs === Infinity) throw new Fault("store_unavailable", { retryAfterSeconds: 1 });
     // Just after the store went away nothing is made yet; callers are not refused for that.
@@ -212,7 +217,7 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
       this.#paused++;
       await this.#deps.pause(waitMs).finally(() => this.#paused--);
     }
-    return this.#decide(this.lease.spend(this.#nowMs()), limits);
+    return this.#decide(this.lease.spend(this.nowMs));
   }
 
   #isReportDue(nowMs: number, idleForMs: number): boolean {
@@ -236,22 +241,21 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
     // After a change of tier a second report takes a stock and lets go of the old share.
     this.#isUsed = this.#isNewTier;
     this.#isNewTier = false;
-    const askedMs = this.#nowMs();
+    const askedMs = this.nowMs;
     if (this.#answer && !this.lease.isLive(askedMs)) this.lease = new RateLease(newId());
     const { lease } = this;
     const has = lease.units(askedMs);
     lease.keepOnly(keepAtMost ?? Infinity);
     lease.reportsAs(contact.process, askedMs);
     const { spent } = lease;
-    const limits = this.#answer?.limits ?? this.#limits;
-    const wanted = keepAtMost === undefined && limits ? wantedStock(limits) : 0;
+    const wanted = keepAtMost === undefined ? wantedStock(this.#knownLimits) : 0;
     const withheld = lease.tokens(askedMs);
     try {
       const answer = await this.#lease(lease, {
         ...{ has, withheld, ...lease.selfIssue },
         ...{ needed, wanted, leave: false },
       });
-      const nowMs = this.#nowMs();
+      const { nowMs } = this;
       lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
       this.#answer = answer;
       this.#answeredAtMs = nowMs;
@@ -265,11 +269,10 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
 
   async #leave(): Promise<void> {
     const { lease } = this;
-    const has = lease.units(this.#nowMs());
+    const has = lease.units(this.nowMs);
     this.lease = new RateLease(this.#deps.newId());
     this.#answer = undefined;
-    const nothing = { withheld: 0, share: 0, ceiling: 0, needed: 0, wanted: 0 };
-    await this.#lease(lease, { has, ...nothing, leave: true });
+    await this.#lease(lease, { has, ...leaving });
   }
 
   #lease(
@@ -281,10 +284,10 @@ class TokenQueue extends LeaseQueue<RateLimits, RateDecision> {
     return store.lease(this.#accountId, { process, leaseId, spent, leaseMs, ...request });
   }
 
-  #decide(admitted: boolean, seen: RateLimits): RateDecision {
+  #decide(admitted: boolean): RateDecision {
     const { clock } = this.#deps;
-    const nowMs = this.#nowMs();
-    const limits = this.#answer?.limits ?? seen;
+    const { nowMs } = this;
+    const limits = this.#knownLimits;
     const burst = limits.burst * unitsPerToken;
     const sinceMs = nowMs - this.#answeredAtMs;
     const rest = (this.#answer?.rest ?? 0) + Math.floor(sinceMs * limits.requestsPerMinute);
