@@ -10,15 +10,13 @@ export interface LeasePolicy {
   aheadNanos: bigint;
 }
 
-/** Credit that one call has reserved. Exactly one of `settle` and `void` counts, the first. */
+/** Credit that one call has reserved. Only the first `settle` counts. */
 export interface Reservation {
   /** The lease that the charge comes out of, for the settlement; null for a call that is free. */
   readonly leaseId: string | null;
   readonly reservedNanos: bigint;
-  /** The call has cost this; what is left of the reservation serves other calls. */
+  /** The call has cost this, 0n for nothing; what is left of the reservation serves other calls. */
   settle(chargedNanos: bigint): void;
-  /** The call cost nothing. */
-  void(): void;
 }
 
 /** What to ask the ledger for. */
@@ -102,7 +100,6 @@ export class AccountLease {
       leaseId: lease.id,
       reservedNanos: boundNanos,
       settle: end,
-      void: () => end(0n),
     };
   }
 

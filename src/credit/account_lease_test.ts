@@ -24,7 +24,7 @@ Deno.test("what a call reserves is held until it ends, then its charge is gone",
   assert.equal(lease.reserve(61n, 0), undefined);
   call.settle(15n);
   call.settle(15n);
-  call.void();
+  call.settle(0n);
   assert.equal(lease.freeNanos(0), 85n);
   assert.equal(lease.inFlightNanos, 0n);
 });

@@ -263,7 +263,6 @@ const freeOfCharge: Reservation = {
   leaseId: null,
   reservedNanos: 0n,
   settle: () => {},
-  void: () => {},
 };
 
 function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {
