@@ -1,3 +1,4 @@
+import { renewAfterMs } from "../base/lease_queue.ts";
 import { mostNanos } from "../pricing/plausible.ts";
 
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
@@ -9,15 +10,13 @@ export interface LeasePolicy {
   aheadNanos: bigint;
 }
 
-/** Credit that one call has reserved. Exactly one of `settle` and `void` counts, the first. */
+/** Credit that one call has reserved. Only the first `settle` counts. */
 export interface Reservation {
   /** The lease that the charge comes out of, for the settlement; null for a call that is free. */
   readonly leaseId: string | null;
   readonly reservedNanos: bigint;
-  /** The call has cost this; what is left of the reservation serves other calls. */
+  /** The call has cost this, 0n for nothing; what is left of the reservation serves other calls. */
   settle(chargedNanos: bigint): void;
-  /** The call cost nothing. */
-  void(): void;
 }
 
 /** What to ask the ledger for. */
@@ -77,9 +76,9 @@ export class AccountLease {
     return this.#live(nowMs)?.id;
   }
 
-  /** Reserves out of the lease in memory; undefined when it has no room. */
-  reserve(boundNanos: bigint, now: () => number): Reservation | undefined {
-    const lease = this.#live(now());
+  /** Reserves out of the lease in memory; undefined when it has no room. `onEnd`: credit is free. */
+  reserve(boundNanos: bigint, nowMs: number, onEnd?: () => void): Reservation | undefined {
+    const lease = this.#live(nowMs);
     if (!lease || lease.freeNanos < boundNanos) return undefined;
     lease.freeNanos -= boundNanos;
     lease.inFlightNanos += boundNanos;
@@ -95,12 +94,12 @@ export class AccountLease {
       lease.freeNanos += boundNanos - chargedNanos;
       // Overruns are charged to the balance; they don't reduce future credit on this lease.
       if (lease.freeNanos + lease.inFlightNanos < 0n) lease.freeNanos = -lease.inFlightNanos;
+      onEnd?.();
     };
     return {
       leaseId: lease.id,
       reservedNanos: boundNanos,
       settle: end,
-      void: () => end(0n),
     };
   }
 
@@ -217,7 +216,7 @@ export class AccountLease {
 
   #timesFrom(sentMs: number) {
     const { leaseMs } = this.#policy;
-    return { expiresMs: sentMs + leaseMs - marginMs, renewMs: sentMs + leaseMs / 5 };
+    return { expiresMs: sentMs + leaseMs - marginMs, renewMs: sentMs + renewAfterMs(leaseMs) };
   }
 
   #isIdle(nowMs: number): boolean {

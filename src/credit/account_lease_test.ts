@@ -18,13 +18,13 @@ function take(lease: AccountLease, grantedNanos: bigint, nowMs: number, more = {
 
 Deno.test("what a call reserves is held until it ends, then its charge is gone", () => {
   const lease = filled();
-  const call = lease.reserve(40n, () => 0)!;
+  const call = lease.reserve(40n, 0)!;
   assert.equal(lease.freeNanos(0), 60n);
   assert.equal(lease.inFlightNanos, 40n);
-  assert.equal(lease.reserve(61n, () => 0), undefined);
+  assert.equal(lease.reserve(61n, 0), undefined);
   call.settle(15n);
   call.settle(15n);
-  call.void();
+  call.settle(0n);
   assert.equal(lease.freeNanos(0), 85n);
   assert.equal(lease.inFlightNanos, 0n);
 });
@@ -39,8 +39,8 @@ Deno.test("a lease that the store makes anew holds only what it gave for it", ()
 
 Deno.test("a lease ends a little before it does in the store, however late the answer came", () => {
   const lease = filled();
-  assert.equal(lease.reserve(1n, () => 149_749) !== undefined, true);
-  assert.equal(lease.reserve(1n, () => 149_750), undefined);
+  assert.equal(lease.reserve(1n, 149_749) !== undefined, true);
+  assert.equal(lease.reserve(1n, 149_750), undefined);
   const late = { id: "lease-2", extends: false, isNew: true, grantedNanos: 10n };
   assert.equal(lease.taken(late, 0, 149_750), false, "the answer is as old as a lease");
   assert.equal(lease.taken({ ...late, extends: true, isNew: false }, 149_000, 150_000), false);
@@ -49,7 +49,7 @@ Deno.test("a lease ends a little before it does in the store, however late the a
 
 Deno.test("a charge above its bound comes out of what is free, and never out of later credit", () => {
   const lease = filled();
-  const [first, second] = [lease.reserve(40n, () => 0)!, lease.reserve(40n, () => 0)!];
+  const [first, second] = [lease.reserve(40n, 0)!, lease.reserve(40n, 0)!];
   first.settle(50n);
   assert.equal(lease.freeNanos(0), 10n);
   second.settle(90n);
@@ -69,7 +69,7 @@ Deno.test("near an empty balance what is free goes back, and nothing is taken ah
 
 Deno.test("a lease that holds nothing is not due, one with a call under way is", () => {
   const lease = filled();
-  const call = lease.reserve(100n, () => 0)!;
+  const call = lease.reserve(100n, 0)!;
   assert.equal(lease.held(29_999)?.isDue, false);
   assert.equal(lease.held(30_000)?.isDue, true);
   call.settle(100n);
@@ -79,7 +79,7 @@ Deno.test("a lease that holds nothing is not due, one with a call under way is",
 Deno.test("leases grow with the calls under way and with what is spent, and shrink again", () => {
   const lease = filled();
   assert.equal(lease.demand([10n], 0).aheadNanos, 10n - 100n + 100n);
-  const call = lease.reserve(90n, () => 0)!;
+  const call = lease.reserve(90n, 0)!;
   assert.equal(lease.demand([10n], 0).aheadNanos, 10n - 10n + 180n);
   call.settle(90n);
   // Two minutes at the pace of the first ten seconds.

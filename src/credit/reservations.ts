@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
 import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
@@ -37,8 +38,6 @@ export interface ReservationsDeps {
   shared: boolean;
 }
 
-/** A lease is returned after this long without a call. */
-const idleMs = 5_000;
 /** 0.10 USD. */
 const aheadNanos = 100_000_000n;
 /** No prefetch for this long after a failed, short or returned lease. */
@@ -48,45 +47,9 @@ export function createReservations(deps: ReservationsDeps): Reservations {
   return new AccountReservations(deps);
 }
 
-interface Waiter {
-  boundNanos: bigint;
-  resolve: (reservation: Reservation) => void;
-  reject: (thrown: unknown) => void;
-}
-
-interface SentRequest {
-  request: LeaseRequest;
-  /** `extends`: it enlarges a lease that was held. */
-  lease: { id: string; extends: boolean };
-  /** When it was first sent. */
-  sentMs: number;
-}
-
-/** In-memory credit state of one account. Its store operations are serialized. */
-interface AccountState {
-  readonly accountId: number;
-  readonly lease: AccountLease;
-  waiters: Waiter[];
-  /** Request with unknown outcome (timeout, lost connection); retried under the same id before any other. */
-  unsure: SentRequest | undefined;
-  /** Returns that the store hasn't acknowledged yet. */
-  returns: LeaseReturn[];
-  /** Earliest time (monotonic ms) of the next prefetch. */
-  nextPrefetchMs: number;
-  /** Whether the last operation failed. */
-  failing: boolean;
-  busy: boolean;
-  working: Promise<void>;
-  /** Calls under way, as last reported to the store. */
-  reportedInFlight: bigint;
-  /** A waiter was refused: return the remaining free credit so that other processes can use it. */
-  giveUp: boolean;
-}
-
 class AccountReservations implements Reservations {
   readonly #deps: ReservationsDeps;
-  readonly #accounts = new Map<number, AccountState>();
-  #closing = false;
+  readonly #accounts = new LeaseQueues<number, AccountQueue>();
 
   constructor(deps: ReservationsDeps) {
     this.#deps = deps;
@@ -94,18 +57,8 @@ class AccountReservations implements Reservations {
 
   async reserve(accountId: number, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return freeOfCharge;
-    const account = this.#accountOf(accountId);
-    account.lease.noteCall(boundNanos, this.#nowMs());
-    // Who came before and waits goes first.
-    const reservation = account.waiters.length > 0 ? undefined : this.#admit(account, boundNanos);
-    if (reservation) {
-      void this.#work(account);
-      return reservation;
-    }
-    return await new Promise((resolve, reject) => {
-      account.waiters.push({ boundNanos, resolve, reject });
-      void this.#work(account);
-    });
+    const account = this.#accounts.of(accountId, () => new AccountQueue(accountId, this.#deps));
+    return await account.reserve(boundNanos);
   }
 
   async show(accountId: number): Promise<Credit> {
@@ -117,204 +70,21 @@ class AccountReservations implements Reservations {
 
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
-    for (const account of this.#accounts.values()) account.lease.fade(nowMs);
+    for (const { lease } of this.#accounts.values()) lease.fade(nowMs);
     await this.#renew();
     await this.#look();
-    await Promise.all([...this.#accounts.values()].map((account) => this.#work(account)));
-    for (const account of this.#accounts.values()) {
-      if (account.busy || account.unsure || account.returns.length > 0) continue;
-      if (!account.lease.isEmpty(this.#nowMs())) continue;
-      this.#accounts.delete(account.accountId);
-    }
+    await Promise.all([...this.#accounts.values()].map((account) => account.work()));
+    this.#accounts.forgetUnused();
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
     // So that nothing is shown as under way any more; the next step tells whether the store is away.
     await this.#renew().catch(() => {});
-    await Promise.all([...this.#accounts.values()].map(async (account) => {
-      await account.working;
-      await this.#work(account);
-    }));
+    await this.#accounts.close();
   }
 
   #nowMs(): number {
     return this.#deps.clock.monotonicMs();
-  }
-
-  #accountOf(accountId: number): AccountState {
-    const existing = this.#accounts.get(accountId);
-    if (existing) return existing;
-    const leaseMs = this.#deps.leaseSeconds * 1000;
-    const account: AccountState = {
-      accountId,
-      lease: new AccountLease({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
-      waiters: [],
-      unsure: undefined,
-      returns: [],
-      nextPrefetchMs: 0,
-      failing: false,
-      busy: false,
-      working: Promise.resolve(),
-      reportedInFlight: 0n,
-      giveUp: false,
-    };
-    this.#accounts.set(accountId, account);
-    return account;
-  }
-
-  /** Reserves from memory; what comes back may have to go on to others at once. */
-  #admit(account: AccountState, boundNanos: bigint): Reservation | undefined {
-    const reservation = account.lease.reserve(boundNanos, () => this.#nowMs());
-    if (!reservation) return undefined;
-    return {
-      ...reservation,
-      settle: (chargedNanos) => {
-        reservation.settle(chargedNanos);
-        void this.#work(account);
-      },
-      void: () => {
-        reservation.void();
-        void this.#work(account);
-      },
-    };
-  }
-
-  /**
-   * Drains the queue: serves waiters from memory, then runs the next store operation. No await
-   * between the last check and clearing `busy`, so a waiter can't be missed.
-   */
-  #work(account: AccountState): Promise<void> {
-    if (account.busy) return account.working;
-    this.#serve(account);
-    const step = this.#next(account);
-    if (!step) return Promise.resolve();
-    account.busy = true;
-    return account.working = this.#run(account, step);
-  }
-
-  async #run(account: AccountState, first: () => Promise<void>): Promise<void> {
-    try {
-      for (let step: typeof first | undefined = first; step; step = this.#next(account)) {
-        await step();
-        account.failing = false;
-        this.#serve(account);
-      }
-    } catch (thrown) {
-      this.#failed(account, thrown);
-    } finally {
-      account.busy = false;
-    }
-  }
-
-  #failed(account: AccountState, thrown: unknown): void {
-    account.failing = true;
-    account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
-    for (const waiter of account.waiters.splice(0)) waiter.reject(thrown);
-    if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
-    // Nobody knows what the store made of it: the lease is left to run out there.
-    const leaseId = account.lease.leaseId(this.#nowMs());
-    if (leaseId !== undefined) account.lease.lost(leaseId);
-    account.unsure = undefined;
-    account.returns = [];
-    this.#deps.log.error("credit could not be leased or given back", {
-      account: account.accountId,
-      reason: messageOf(thrown),
-    });
-  }
-
-  #serve(account: AccountState): void {
-    account.waiters = account.waiters.filter((waiter) => {
-      const reservation = this.#admit(account, waiter.boundNanos);
-      if (!reservation) return true;
-      waiter.resolve(reservation);
-      return false;
-    });
-  }
-
-  #next(account: AccountState): (() => Promise<void>) | undefined {
-    const nowMs = this.#nowMs();
-    const { unsure } = account;
-    if (unsure && !account.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
-      account.unsure = undefined;
-      return this.#next(account);
-    }
-    const mayPrefetch = account.waiters.length === 0 && nowMs < account.nextPrefetchMs &&
-      !this.#closing;
-    if (unsure) return mayPrefetch ? undefined : () => this.#take(account, unsure);
-    if (account.waiters.length === 0) {
-      const surplus = account.lease.takeSurplus(nowMs, account.giveUp || this.#closing);
-      account.giveUp = false;
-      if (surplus) this.#returnCredit(account, surplus.leaseId, surplus.nanos);
-    }
-    const [back] = account.returns;
-    if (back) {
-      return account.failing && mayPrefetch ? undefined : () => this.#release(account, back);
-    }
-    if (account.waiters.length > 0) {
-      const demand = account.lease.demand(account.waiters.map((one) => one.boundNanos), nowMs);
-      return () => this.#take(account, this.#request(account, demand, nowMs));
-    }
-    if (this.#closing || mayPrefetch) return undefined;
-    const ahead = account.lease.demandAhead(nowMs);
-    return ahead && (() => this.#take(account, this.#request(account, ahead, nowMs)));
-  }
-
-  #request(account: AccountState, demand: Demand, nowMs: number): SentRequest {
-    const { newId, processId, leaseSeconds } = this.#deps;
-    const held = account.lease.leaseId(nowMs);
-    const request = {
-      operationId: newId(),
-      accountId: account.accountId,
-      processId,
-      leaseId: held ?? newId(),
-      ...demand,
-      leaseSeconds,
-    };
-    const lease = { id: request.leaseId, extends: held !== undefined };
-    return { request, lease, sentMs: nowMs };
-  }
-
-  async #take(account: AccountState, sent: SentRequest): Promise<void> {
-    const isRepeat = account.unsure !== undefined;
-    account.unsure = sent;
-    const { request, sentMs } = sent;
-    const { grantedNanos, availableNanos, isNew } = await this.#deps.ledger.take(request);
-    account.unsure = undefined;
-    account.lease.noteOthers(availableNanos);
-    if (grantedNanos > 0n) {
-      const lease = { ...sent.lease, isNew, grantedNanos };
-      const isOfUse = account.lease.taken(lease, sentMs, this.#nowMs());
-      if (!isOfUse) this.#returnCredit(account, request.leaseId, grantedNanos);
-    }
-    if (grantedNanos < request.aheadNanos) account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
-    this.#serve(account);
-    // A repeat was made for others than those who wait now.
-    if (!isRepeat) this.#refuse(account, availableNanos);
-  }
-
-  /** Refuses who isn't covered by all that is left together. */
-  #refuse(account: AccountState, availableNanos: bigint): void {
-    const leftNanos = availableNanos + account.lease.freeNanos(this.#nowMs());
-    account.waiters = account.waiters.filter(({ boundNanos, reject }) => {
-      if (boundNanos <= leftNanos) return true;
-      reject(insufficient(boundNanos, leftNanos));
-      account.giveUp = true;
-      return false;
-    });
-  }
-
-  #returnCredit(account: AccountState, leaseId: string, amountNanos: bigint): void {
-    const { accountId } = account;
-    account.returns.push({ operationId: this.#deps.newId(), accountId, leaseId, amountNanos });
-  }
-
-  async #release(account: AccountState, back: LeaseReturn): Promise<void> {
-    const availableNanos = await this.#deps.ledger.release(back);
-    account.returns = account.returns.filter((one) => one !== back);
-    // What has just gone back for others is not fetched again at once.
-    account.nextPrefetchMs = this.#nowMs() + prefetchPauseMs;
-    account.lease.noteOthers(availableNanos);
   }
 
   async #renew(): Promise<void> {
@@ -348,12 +118,151 @@ class AccountReservations implements Reservations {
   }
 }
 
+interface SentRequest {
+  request: LeaseRequest;
+  /** `extends`: it enlarges a lease that was held. */
+  lease: { id: string; extends: boolean };
+  /** When it was first sent. */
+  sentMs: number;
+}
+
+/** One account's calls and the lease that they spend. */
+class AccountQueue extends LeaseQueue<bigint, Reservation> {
+  readonly lease: AccountLease;
+  /** Calls under way, as last reported to the store. */
+  reportedInFlight = 0n;
+  readonly #deps: ReservationsDeps;
+  /** Request with unknown outcome (timeout, lost connection); retried under the same id before any other. */
+  #unsure: SentRequest | undefined;
+  /** Returns that the store hasn't acknowledged yet. */
+  #returns: LeaseReturn[] = [];
+  /** Earliest time (monotonic ms) of the next prefetch. */
+  #nextPrefetchMs = 0;
+  /** A waiter was refused: return the remaining free credit so that other processes can use it. */
+  #giveUp = false;
+
+  constructor(readonly accountId: number, deps: ReservationsDeps) {
+    super(deps.clock);
+    this.#deps = deps;
+    const leaseMs = deps.leaseSeconds * 1000;
+    this.lease = new AccountLease({ leaseMs, idleMs: leaseIdleMs, aheadNanos }, this.nowMs);
+  }
+
+  reserve(boundNanos: bigint): Promise<Reservation> {
+    this.lease.noteCall(boundNanos, this.nowMs);
+    return this.request(boundNanos);
+  }
+
+  /** Reserves from memory; what comes back may have to go on to others at once. */
+  protected serve(boundNanos: bigint): Reservation | undefined {
+    return this.lease.reserve(boundNanos, this.nowMs, () => void this.work());
+  }
+
+  protected next(): (() => Promise<void>) | undefined {
+    const { nowMs, waiting } = this;
+    const unsure = this.#unsure;
+    if (unsure && !this.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
+      this.#unsure = undefined;
+      return this.next();
+    }
+    const isPaused = waiting.length === 0 && nowMs < this.#nextPrefetchMs && !this.isClosing;
+    if (unsure) return isPaused ? undefined : () => this.#take(unsure);
+    if (waiting.length === 0) {
+      const surplus = this.lease.takeSurplus(nowMs, this.#giveUp || this.isClosing);
+      this.#giveUp = false;
+      if (surplus) this.#returnCredit(surplus.leaseId, surplus.nanos);
+    }
+    const [back] = this.#returns;
+    if (back) return this.failure && isPaused ? undefined : () => this.#release(back);
+    if (waiting.length > 0) {
+      return () => this.#take(this.#leaseRequest(this.lease.demand(waiting, nowMs), nowMs));
+    }
+    if (this.isClosing || isPaused) return undefined;
+    const ahead = this.lease.demandAhead(nowMs);
+    return ahead && (() => this.#take(this.#leaseRequest(ahead, nowMs)));
+  }
+
+  protected override onFailure(thrown: unknown): void {
+    this.#pausePrefetch();
+    if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
+    // Nobody knows what the store made of it: the lease is left to run out there.
+    const leaseId = this.lease.leaseId(this.nowMs);
+    if (leaseId !== undefined) this.lease.lost(leaseId);
+    this.#unsure = undefined;
+    this.#returns = [];
+    this.#deps.log.error("credit could not be leased or given back", {
+      account: this.accountId,
+      reason: messageOf(thrown),
+    });
+  }
+
+  protected get isUnused(): boolean {
+    return !this.#unsure && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
+  }
+
+  #pausePrefetch(): void {
+    this.#nextPrefetchMs = this.nowMs + prefetchPauseMs;
+  }
+
+  #leaseRequest(demand: Demand, nowMs: number): SentRequest {
+    const { newId, processId, leaseSeconds } = this.#deps;
+    const { accountId } = this;
+    const held = this.lease.leaseId(nowMs);
+    const lease = { id: held ?? newId(), extends: held !== undefined };
+    const ids = { operationId: newId(), accountId, processId, leaseId: lease.id };
+    return { request: { ...ids, ...demand, leaseSeconds }, lease, sentMs: nowMs };
+  }
+
+  async #take(sent: SentRequest): Promise<void> {
+    const isRepeat = this.#unsure !== undefined;
+    this.#unsure = sent;
+    const { request, sentMs } = sent;
+    const { grantedNanos, availableNanos, isNew } = await this.#deps.ledger.take(request);
+    this.#unsure = undefined;
+    this.lease.noteOthers(availableNanos);
+    if (grantedNanos > 0n) {
+      const isOfUse = this.lease.taken(
+        { ...sent.lease, isNew, grantedNanos },
+        sentMs,
+        this.nowMs,
+      );
+      if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
+    }
+    if (grantedNanos < request.aheadNanos) this.#pausePrefetch();
+    this.serveWaiters();
+    // A repeat was made for others than those who wait now.
+    if (!isRepeat) this.#refuseUncovered(availableNanos);
+  }
+
+  /** Refuses who isn't covered by all that is left together. */
+  #refuseUncovered(availableNanos: bigint): void {
+    const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
+    this.refuse((boundNanos) => {
+      if (boundNanos <= leftNanos) return undefined;
+      this.#giveUp = true;
+      return insufficient(boundNanos, leftNanos);
+    });
+  }
+
+  #returnCredit(leaseId: string, amountNanos: bigint): void {
+    const { accountId } = this;
+    this.#returns.push({ operationId: this.#deps.newId(), accountId, leaseId, amountNanos });
+  }
+
+  async #release(back: LeaseReturn): Promise<void> {
+    const availableNanos = await this.#deps.ledger.release(back);
+    this.#returns = this.#returns.filter((one) => one !== back);
+    // What has just gone back for others is not fetched again at once.
+    this.#pausePrefetch();
+    this.lease.noteOthers(availableNanos);
+  }
+}
+
 /** A call whose bound is nothing needs no lease; should it cost something, the balance loses it. */
 const freeOfCharge: Reservation = {
   leaseId: null,
   reservedNanos: 0n,
   settle: () => {},
-  void: () => {},
 };
 
 function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {

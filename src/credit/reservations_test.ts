@@ -121,13 +121,13 @@ Deno.test("what a call did not cost serves the next, once and not more", async (
   await assert.rejects(reservations.reserve(account, cent), isRefused);
   first.settle(4n * cent);
   first.settle(0n);
-  first.void();
+  first.settle(0n);
   assert.equal((await admitted(reservations, 20, cent)).length, 6);
 });
 
 Deno.test("a process that refuses gives back what others may use", async () => {
   const { store, reservations, line } = await stage(usd);
-  (await reservations.reserve(account, cent)).void();
+  (await reservations.reserve(account, cent)).settle(0n);
   await line.quiet();
   assert.notEqual(store.left(account), usd);
   await assert.rejects(reservations.reserve(account, 2n * usd), isRefused);
@@ -139,7 +139,7 @@ Deno.test("what one process holds unused goes back when others have emptied the 
   const clock = new FakeClock();
   const one = await stage(40n * cent, { shared: true, clock });
   const other = await stage(0n, { shared: true, clock, store: one.store, processId: "process-2" });
-  (await one.reservations.reserve(account, cent)).void();
+  (await one.reservations.reserve(account, cent)).settle(0n);
   assert.equal((await admitted(other.reservations, 40, cent)).length, 30);
   await one.pass(1);
   assert.equal((await admitted(other.reservations, 40, cent)).length, 10);
@@ -148,7 +148,7 @@ Deno.test("what one process holds unused goes back when others have emptied the 
 Deno.test("an idle process gives its lease back after five seconds", async () => {
   const { store, reservations, pass } = await stage(10n * usd);
   const call = await reservations.reserve(account, cent);
-  call.void();
+  call.settle(0n);
   await pass(4);
   assert.notEqual(store.left(account), 10n * usd);
   await pass(1);
@@ -193,7 +193,7 @@ Deno.test("a store that is away for a minute stops nobody who holds a lease", as
 
 Deno.test("nothing is spent from a lease that has expired", async () => {
   const { reservations, line, clock, store } = await stage(10n * usd);
-  (await reservations.reserve(account, cent)).void();
+  (await reservations.reserve(account, cent)).settle(0n);
   line.mode = "away";
   clock.advance(149_000);
   const last = await reservations.reserve(account, cent);
@@ -213,7 +213,7 @@ Deno.test("an answer of the store that never came strands nothing and creates no
   await assert.rejects(reservations.reserve(account, cent), isAway);
   line.mode = "fine";
   const call = await reservations.reserve(account, cent);
-  call.void();
+  call.settle(0n);
   line.mode = "mute";
   await pass(8);
   line.mode = "fine";
@@ -297,7 +297,7 @@ Deno.test("closing gives everything back, and what ends later too", async () => 
   assert.equal((await reservations.show(account)).reservedNanos, cent);
   await reservations.close();
   assert.equal(store.left(account), usd - cent);
-  call.void();
+  call.settle(0n);
   await line.quiet();
   assert.equal(store.left(account), usd);
   assert.equal((await reservations.show(account)).reservedNanos, 0n);

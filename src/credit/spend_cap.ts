@@ -96,7 +96,7 @@ class Caps implements SpendCaps {
   async reserve(call: CappedCall): Promise<SpendHold> {
     const { key, transactionId, upperBoundNanos } = call;
     if (key.capDayNanos === null && key.capMonthNanos === null) return noHold;
-    const ledger = this.#bookOf(key.id);
+    const ledger = this.#ledgerOf(key.id);
     if (this.#isStale(ledger)) await this.#readForCall(ledger);
     // From here to the hold nothing is waited for, so that no other call comes in between.
     if (upperBoundNanos > 0n) permit(call, spendOf(ledger));
@@ -126,7 +126,7 @@ class Caps implements SpendCaps {
     return read;
   }
 
-  #bookOf(keyId: string): CapLedger {
+  #ledgerOf(keyId: string): CapLedger {
     const existing = this.#ledgers.get(keyId);
     const usedMs = this.#clock.monotonicMs();
     if (existing) {

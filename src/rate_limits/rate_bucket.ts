@@ -64,8 +64,12 @@ export function leaseFrom(
   const existing = bucket.holders.find(({ leaseId }) => leaseId === request.leaseId);
   const mine = existing ? unspent(existing, request.spent, request.has) : 0;
   const burst = limits.burst * unitsPerToken;
-  // What others hold counts as part of a full bucket, and what they spent before does not.
-  const pool = bucket.fill ? Math.max(mine, burst - sum(others, outstanding)) : bucket.level + mine;
+  // What others hold counts as part of a full bucket, and what they spent before does not. Tokens
+  // that the process made itself and spent may be of after the change: they are not in it any more.
+  const made = existing ? Math.max(0, spentUnits(existing, request.spent) - existing.held) : 0;
+  const pool = bucket.fill
+    ? Math.max(mine, burst - sum(others, outstanding) - made)
+    : bucket.level + mine;
   const room = Math.max(0, burst - sum(others, reserve));
   const usable = Math.floor(Math.min(pool, room) / unitsPerToken);
   const processes = others.length + 1;
@@ -174,16 +178,21 @@ function outstanding(one: LeaseOwner): number {
   return one.selfIssued > 0 ? reserve(one) : one.held;
 }
 
+/** What a holder has spent since its last report. */
+function spentUnits(one: LeaseOwner, spent: number): number {
+  return (spent - one.spent) * unitsPerToken;
+}
+
 /** What a holder has left when it has spent so many tokens. */
 function unspent(one: LeaseOwner, spent: number, has: number): number {
-  const left = Math.max(0, one.held + one.selfIssued - (spent - one.spent) * unitsPerToken);
+  const left = Math.max(0, one.held + one.selfIssued - spentUnits(one, spent));
   // It can't have issued beyond its ceiling; only the owner knows the exact amount.
   return one.selfIssued > 0 ? Math.min(left, reserve(one), has) : left;
 }
 
 /**
  * The database's clock was set back: nobody knows how much time has passed. Nothing is refilled for
- * it, and holders may have made what they can make.
+ * it, and holders may have made what they can make. Only heartbeats say who is not silent.
  */
 function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
   const byMs = nowMs - bucket.settledAtMs;
@@ -195,7 +204,7 @@ function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
     holders: bucket.holders.map((one) => ({
       ...one,
       selfIssued: Math.max(one.selfIssued, reserve(one) - one.held),
-      sinceMs: one.sinceMs + byMs,
+      sinceMs: 0,
       expiresAtMs: one.expiresAtMs + byMs,
     })),
   };

@@ -57,6 +57,12 @@ export interface LeaseRequest {
   leave: boolean;
 }
 
+/** For a request that asks for nothing and gives everything back. */
+export const leaving = {
+  ...{ withheld: 0, share: 0, ceiling: 0, needed: 0, wanted: 0 },
+  leave: true,
+};
+
 /** What the bucket answers. */
 export interface LeaseAnswer {
   limits: RateLimits;

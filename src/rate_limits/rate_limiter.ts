@@ -1,9 +1,12 @@
 import type { Clock } from "../base/clock.ts";
+import { leaseIdleMs, LeaseQueue, LeaseQueues, renewAfterMs } from "../base/lease_queue.ts";
 import { Fault } from "../shared/fault.ts";
 import { RateLease } from "./rate_lease.ts";
 import {
   graceMs,
   type LeaseAnswer,
+  type LeaseRequest,
+  leaving,
   type RateDecision,
   type RateLimits,
   type RateStore,
@@ -31,209 +34,61 @@ interface RateLimiterDeps {
   pause: (ms: number) => Promise<void>;
 }
 
-/** After so long without a request tokens go back. */
-const idleMs = 5_000;
 /** Nobody asks an empty bucket again sooner than its next token, nor waits longer than this to. */
 const maxQuietMs = 1_000;
 /** How long a request waits for a token that the process makes while the store is away. */
 const maxWaitMs = 3_000;
 /** Requests of one account that wait so at most. */
 const maxPaused = 10;
-/** Answers that bring nothing, though the bucket is not empty, before a request is refused. */
-const maxTries = 20;
-
-/** One account as this process knows it. */
-interface Entry {
-  readonly accountId: number;
-  lease: RateLease;
-  /** What the bucket last answered, and when. */
-  answer: LeaseAnswer | undefined;
-  answeredAtMs: number;
-  /** Limits as the last request knew them; others mean a change of tier. */
-  seen: RateLimits;
-  usedAtMs: number;
-  quietUntilMs: number;
-  waiting: number;
-  busy: Promise<void> | undefined;
-}
 
 export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
   return new LeasingLimiter(deps);
 }
 
+/** A process's contact to the database, as all its accounts know it. */
+interface Contact {
+  /** Name under which the database knows this process; another one after each silence. */
+  process: string;
+  isDown: boolean;
+}
+
 class LeasingLimiter implements RateLimiter {
   readonly #deps: RateLimiterDeps;
-  readonly #entries = new Map<number, Entry>();
-  /** Name under which the database knows this process; another one after each silence. */
-  #process: string;
+  readonly #contact: Contact;
+  readonly #accounts = new LeaseQueues<number, TokenQueue>();
   #lastAnswerMs = -Infinity;
-  #isDown = false;
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
-    this.#process = deps.newId();
+    this.#contact = { process: deps.newId(), isDown: false };
   }
 
   async take(account: RateLimits & { id: number }): Promise<RateDecision> {
-    const entry = this.#entryOf(account);
-    entry.usedAtMs = this.#nowMs();
-    const isNewTier = entry.seen.burst !== account.burst ||
-      entry.seen.requestsPerMinute !== account.requestsPerMinute;
-    if (isNewTier) await this.#changeTier(entry, account);
-    if (entry.lease.spend(this.#nowMs())) {
-      this.#stockUp(entry);
-      return this.#decide(entry, true);
-    }
-    entry.waiting++;
-    try {
-      return this.#decide(entry, await this.#takeAsking(entry));
-    } finally {
-      entry.waiting--;
-    }
+    const create = () => new TokenQueue(account, this.#deps, this.#contact);
+    return await this.#accounts.of(account.id, create).take(account);
   }
 
   async tick(): Promise<void> {
-    if (this.#entries.size === 0) return;
+    const accounts = [...this.#accounts.values()];
+    if (accounts.length === 0) return;
     try {
       await this.#deps.store.reach();
     } catch (thrown) {
-      this.#isDown = true;
+      this.#contact.isDown = true;
       throw thrown;
     }
     await this.#beat();
     const failures: unknown[] = [];
-    for (const entry of [...this.#entries.values()]) {
-      await this.#tend(entry).catch((thrown) => failures.push(thrown));
+    for (const account of accounts) {
+      await account.tend().catch((thrown) => failures.push(thrown));
     }
+    this.#accounts.forgetUnused();
     if (failures.length > 0) throw failures[0];
   }
 
+  /** Leases that can't be given back end by themselves. */
   async close(): Promise<void> {
-    for (const entry of [...this.#entries.values()]) {
-      // Leases that can't be given back end by themselves.
-      if (!await this.#leave(entry).then(() => true, () => false)) return;
-    }
-  }
-
-  #nowMs(): number {
-    return this.#deps.clock.monotonicMs();
-  }
-
-  #entryOf(account: RateLimits & { id: number }): Entry {
-    let entry = this.#entries.get(account.id);
-    if (!entry) {
-      const { requestsPerMinute, burst } = account;
-      entry = {
-        accountId: account.id,
-        lease: new RateLease(this.#deps.newId()),
-        answer: undefined,
-        answeredAtMs: 0,
-        seen: { requestsPerMinute, burst },
-        usedAtMs: 0,
-        quietUntilMs: -Infinity,
-        waiting: 0,
-        busy: undefined,
-      };
-      this.#entries.set(account.id, entry);
-    }
-    return entry;
-  }
-
-  /** True when a token was got from the bucket or made here. */
-  async #takeAsking(entry: Entry): Promise<boolean> {
-    for (let tries = 0; tries < maxTries; tries++) {
-      const nowMs = this.#nowMs();
-      if (this.#isDown && entry.lease.isLive(nowMs)) return await this.#takeAlone(entry);
-      if (nowMs < entry.quietUntilMs) return false;
-      try {
-        await (entry.busy ?? this.#ask(entry, entry.waiting));
-      } catch (thrown) {
-        if (!entry.lease.isLive(this.#nowMs())) throw thrown;
-        return await this.#takeAlone(entry);
-      }
-      if (entry.lease.spend(this.#nowMs())) return true;
-    }
-    return false;
-  }
-
-  /** The store is away: what this process makes itself is all there is. */
-  async #takeAlone(entry: Entry): Promise<boolean> {
-    const nowMs = this.#nowMs();
-    const waitMs = entry.lease.nextTokenMs(nowMs);
-    if (waitMs === Infinity) throw new Fault("store_unavailable", { retryAfterSeconds: 1 });
-    // Just after the store went away nothing is made yet; callers are not refused for that.
-    const isFresh = nowMs < entry.lease.makesFromMs;
-    if (isFresh && waitMs <= maxWaitMs && entry.waiting <= maxPaused) {
-      await this.#deps.pause(waitMs);
-    }
-    return entry.lease.spend(this.#nowMs());
-  }
-
-  async #changeTier(entry: Entry, { requestsPerMinute, burst }: RateLimits): Promise<void> {
-    await entry.busy?.catch(() => {});
-    entry.seen = { requestsPerMinute, burst };
-    entry.quietUntilMs = -Infinity;
-    // Without an answer the old limits hold on.
-    await this.#ask(entry, 1, { keepAtMost: 0 }).catch(() => {});
-  }
-
-  /** Fetches tokens ahead of need, in the background. */
-  #stockUp(entry: Entry): void {
-    const { answer, lease } = entry;
-    if (!answer || entry.busy || this.#isDown || this.#nowMs() < entry.quietUntilMs) return;
-    const stock = Math.min(answer.stock, wantedStock(answer.limits));
-    if (lease.tokens(this.#nowMs()) * 2 >= stock) return;
-    // A failure shows when the tokens are gone, or at the next tick.
-    this.#ask(entry, 0).catch(() => {});
-  }
-
-  /** One report and lease; never two at once for an account. */
-  #ask(entry: Entry, needed: number, more: { keepAtMost?: number } = {}): Promise<void> {
-    if (entry.busy) return entry.busy.catch(() => {}).then(() => this.#ask(entry, needed, more));
-    const one = this.#askNow(entry, needed, more.keepAtMost ?? Infinity).finally(() => {
-      entry.busy = undefined;
-    });
-    entry.busy = one;
-    return one;
-  }
-
-  async #askNow(entry: Entry, needed: number, keepAtMost: number): Promise<void> {
-    const { store, leaseMs } = this.#deps;
-    const process = this.#process;
-    const askedMs = this.#nowMs();
-    if (entry.answer && !entry.lease.isLive(askedMs)) {
-      entry.lease = new RateLease(this.#deps.newId());
-    }
-    const { lease } = entry;
-    const has = lease.units(askedMs);
-    lease.keepOnly(keepAtMost);
-    lease.reportsAs(process, askedMs);
-    const spent = lease.spent;
-    try {
-      const answer = await store.lease(entry.accountId, {
-        process,
-        leaseId: lease.id,
-        spent,
-        has,
-        withheld: lease.tokens(askedMs),
-        ...lease.selfIssue,
-        needed,
-        wanted: keepAtMost === Infinity ? wantedStock(entry.answer?.limits ?? entry.seen) : 0,
-        leaseMs,
-        leave: false,
-      });
-      const nowMs = this.#nowMs();
-      lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
-      entry.answer = answer;
-      entry.answeredAtMs = nowMs;
-      entry.quietUntilMs = answer.free < unitsPerToken && answer.tokens === 0
-        ? nowMs + Math.min(maxQuietMs, refillMs(answer.limits, unitsPerToken - answer.free))
-        : -Infinity;
-      this.#isDown = false;
-    } catch (thrown) {
-      this.#isDown = true;
-      throw asUnavailable(thrown);
-    }
+    await this.#accounts.close();
   }
 
   /**
@@ -241,63 +96,202 @@ class LeasingLimiter implements RateLimiter {
    * leased before stays leased to a silent process until it is reported.
    */
   async #beat(): Promise<void> {
-    const { store, newId } = this.#deps;
-    const startMs = this.#nowMs();
-    if (startMs - this.#lastAnswerMs >= graceMs) this.#process = newId();
+    const { store, clock, newId } = this.#deps;
+    const contact = this.#contact;
+    const startMs = clock.monotonicMs();
+    if (startMs - this.#lastAnswerMs >= graceMs) contact.process = newId();
     const current = () =>
-      [...this.#entries.values()].filter(({ lease }) => lease.process === this.#process);
+      [...this.#accounts.values()].filter(({ lease }) => lease.process === contact.process);
     for (const { lease } of current()) lease.pause(startMs);
     try {
-      await store.beat(this.#process);
-      this.#lastAnswerMs = this.#nowMs();
-      this.#isDown = false;
+      await store.beat(contact.process);
+      this.#lastAnswerMs = clock.monotonicMs();
+      contact.isDown = false;
     } finally {
-      for (const { lease } of current()) lease.onHeartbeat(this.#nowMs());
+      for (const { lease } of current()) lease.onHeartbeat(clock.monotonicMs());
+    }
+  }
+}
+
+/** One account's requests and the tokens that this process holds for them. */
+class TokenQueue extends LeaseQueue<void, RateDecision> {
+  lease: RateLease;
+  readonly #accountId: number;
+  readonly #deps: RateLimiterDeps;
+  readonly #contact: Contact;
+  /** What the bucket last answered, and when. */
+  #answer: LeaseAnswer | undefined;
+  #answeredAtMs = 0;
+  /** Limits as the last request knew them; others mean a change of tier. */
+  #limits: RateLimits;
+  /** The bucket was not asked yet since the tier changed. */
+  #isNewTier = false;
+  /** A request came since the last look at what to ask. */
+  #isUsed = false;
+  /** A report may be due. */
+  #isTended = false;
+  #usedAtMs = 0;
+  #quietUntilMs = -Infinity;
+  /** Requests that wait for a token that this process makes. */
+  #paused = 0;
+
+  constructor(
+    { id, requestsPerMinute, burst }: RateLimits & { id: number },
+    deps: RateLimiterDeps,
+    contact: Contact,
+  ) {
+    super(deps.clock);
+    this.#accountId = id;
+    this.#limits = { requestsPerMinute, burst };
+    this.#deps = deps;
+    this.#contact = contact;
+    this.lease = new RateLease(deps.newId());
+  }
+
+  take({ requestsPerMinute, burst }: RateLimits): Promise<RateDecision> {
+    const before = this.#limits;
+    this.#usedAtMs = this.nowMs;
+    this.#isUsed = true;
+    if (before.burst !== burst || before.requestsPerMinute !== requestsPerMinute) {
+      this.#limits = { requestsPerMinute, burst };
+      this.#isNewTier = true;
+      this.#quietUntilMs = -Infinity;
+    }
+    return this.request();
+  }
+
+  /** Reports and gives back what lies idle, if that is due. */
+  async tend(): Promise<void> {
+    this.failure = undefined;
+    this.#isTended = true;
+    await this.work();
+    if (this.failure) throw this.failure;
+  }
+
+  protected serve(): RateDecision | Promise<RateDecision> | undefined {
+    // Without an answer the old limits hold on.
+    if (this.#isNewTier) return undefined;
+    const { nowMs } = this;
+    if (this.lease.spend(nowMs)) return this.#decide(true);
+    if (this.#contact.isDown && this.lease.isLive(nowMs)) return this.#takeAlone();
+    return nowMs < this.#quietUntilMs ? this.#decide(false) : undefined;
+  }
+
+  protected next(): (() => Promise<void>) | undefined {
+    const { nowMs } = this;
+    const needed = this.waiting.length;
+    if (this.#isNewTier) return () => this.#report({ needed, keepAtMost: 0 });
+    if (needed > 0) return () => this.#report({ needed });
+    const isTended = this.#isTended;
+    const isUsed = this.#isUsed;
+    this.#isTended = false;
+    this.#isUsed = false;
+    const idleForMs = nowMs - this.#usedAtMs;
+    if (this.isClosing || (isTended && idleForMs >= this.#deps.leaseMs)) {
+      return this.lease.isLive(nowMs) ? () => this.#leave() : undefined;
+    }
+    if (isTended && this.#isReportDue(nowMs, idleForMs)) {
+      const keepAtMost = idleForMs >= leaseIdleMs ? 0 : stockOf(this.#answer);
+      return () => this.#report({ needed: 0, keepAtMost });
+    }
+    return isUsed && this.#isLow(nowMs) ? () => this.#report({ needed: 0 }) : undefined;
+  }
+
+  protected get isUnused(): boolean {
+    const { nowMs } = this;
+    return nowMs - this.#usedAtMs >= this.#deps.leaseMs && !this.lease.isLive(nowMs);
+  }
+
+  get #knownLimits(): RateLimits {
+    return this.#answer?.limits ?? this.#limits;
+  }
+
+  /** The store is away: what this process makes itself is all there is. */
+  async #takeAlone(): Promise<RateDecision> {
+    const { nowMs } = this;
+    const waitMs = this.lease.nextTokenMs(nowMs);
+    if (waitMs === Infinity) throw new Fault("store_unavailable", { retryAfterSeconds: 1 });
+    // Just after the store went away nothing is made yet; callers are not refused for that.
+    const isFresh = nowMs < this.lease.makesFromMs;
+    if (isFresh && waitMs <= maxWaitMs && this.#paused < maxPaused) {
+      this.#paused++;
+      await this.#deps.pause(waitMs).finally(() => this.#paused--);
+    }
+    return this.#decide(this.lease.spend(this.nowMs));
+  }
+
+  #isReportDue(nowMs: number, idleForMs: number): boolean {
+    const { lease } = this;
+    const isOld = nowMs - this.#answeredAtMs >= renewAfterMs(this.#deps.leaseMs);
+    const liesIdle = idleForMs >= leaseIdleMs && lease.tokens(nowMs) > 0;
+    const isRenamed = lease.process !== this.#contact.process;
+    return lease.spent > lease.reported || isOld || liesIdle || isRenamed;
+  }
+
+  /** Whether to fetch tokens ahead of need. A failure shows when they are gone, or at the next tick. */
+  #isLow(nowMs: number): boolean {
+    if (!this.#answer || this.#contact.isDown) return false;
+    return nowMs >= this.#quietUntilMs && this.lease.tokens(nowMs) * 2 < stockOf(this.#answer);
+  }
+
+  /** Reports and leases; without `keepAtMost` a stock for later requests too. */
+  async #report({ needed, keepAtMost }: { needed: number; keepAtMost?: number }): Promise<void> {
+    const { leaseMs, newId } = this.#deps;
+    const contact = this.#contact;
+    // After a change of tier a second report takes a stock and lets go of the old share.
+    this.#isUsed = this.#isNewTier;
+    this.#isNewTier = false;
+    const askedMs = this.nowMs;
+    if (this.#answer && !this.lease.isLive(askedMs)) this.lease = new RateLease(newId());
+    const { lease } = this;
+    const has = lease.units(askedMs);
+    lease.keepOnly(keepAtMost ?? Infinity);
+    lease.reportsAs(contact.process, askedMs);
+    const { spent } = lease;
+    const wanted = keepAtMost === undefined ? wantedStock(this.#knownLimits) : 0;
+    const withheld = lease.tokens(askedMs);
+    try {
+      const answer = await this.#lease(lease, {
+        ...{ has, withheld, ...lease.selfIssue },
+        ...{ needed, wanted, leave: false },
+      });
+      const { nowMs } = this;
+      lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
+      this.#answer = answer;
+      this.#answeredAtMs = nowMs;
+      this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
+      contact.isDown = false;
+    } catch (thrown) {
+      contact.isDown = true;
+      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
     }
   }
 
-  async #tend(entry: Entry): Promise<void> {
-    const nowMs = this.#nowMs();
-    const { lease } = entry;
-    const idleForMs = nowMs - entry.usedAtMs;
-    if (idleForMs >= this.#deps.leaseMs) return await this.#leave(entry);
-    const isOld = nowMs - entry.answeredAtMs >= this.#deps.leaseMs / 5;
-    if (idleForMs >= idleMs && (isOld || lease.tokens(nowMs) > 0 || lease.spent > lease.reported)) {
-      return await this.#ask(entry, 0, { keepAtMost: 0 });
-    }
-    if (lease.spent > lease.reported || isOld || lease.process !== this.#process) {
-      await this.#ask(entry, 0, { keepAtMost: stockOf(entry) });
-    }
+  async #leave(): Promise<void> {
+    const { lease } = this;
+    const has = lease.units(this.nowMs);
+    this.lease = new RateLease(this.#deps.newId());
+    this.#answer = undefined;
+    await this.#lease(lease, { has, ...leaving });
   }
 
-  async #leave(entry: Entry): Promise<void> {
-    await entry.busy?.catch(() => {});
-    if (this.#entries.get(entry.accountId) !== entry || entry.waiting > 0) return;
-    this.#entries.delete(entry.accountId);
-    if (!entry.lease.isLive(this.#nowMs())) return;
-    await this.#deps.store.lease(entry.accountId, {
-      process: this.#process,
-      leaseId: entry.lease.id,
-      spent: entry.lease.spent,
-      has: entry.lease.units(this.#nowMs()),
-      withheld: 0,
-      share: 0,
-      ceiling: 0,
-      needed: 0,
-      wanted: 0,
-      leaseMs: this.#deps.leaseMs,
-      leave: true,
-    });
+  #lease(
+    { id: leaseId, spent }: RateLease,
+    request: Omit<LeaseRequest, "process" | "leaseId" | "spent" | "leaseMs">,
+  ): Promise<LeaseAnswer> {
+    const { store, leaseMs } = this.#deps;
+    const { process } = this.#contact;
+    return store.lease(this.#accountId, { process, leaseId, spent, leaseMs, ...request });
   }
 
-  #decide(entry: Entry, admitted: boolean): RateDecision {
+  #decide(admitted: boolean): RateDecision {
     const { clock } = this.#deps;
-    const nowMs = this.#nowMs();
-    const limits = entry.answer?.limits ?? entry.seen;
+    const { nowMs } = this;
+    const limits = this.#knownLimits;
     const burst = limits.burst * unitsPerToken;
-    const sinceMs = nowMs - entry.answeredAtMs;
-    const rest = (entry.answer?.rest ?? 0) + Math.floor(sinceMs * limits.requestsPerMinute);
-    const units = Math.min(burst, rest + entry.lease.tokens(nowMs) * unitsPerToken);
+    const sinceMs = nowMs - this.#answeredAtMs;
+    const rest = (this.#answer?.rest ?? 0) + Math.floor(sinceMs * limits.requestsPerMinute);
+    const units = Math.min(burst, rest + this.lease.tokens(nowMs) * unitsPerToken);
     const level = admitted ? units : Math.min(units, unitsPerToken - 1);
     const limit = limits.requestsPerMinute;
     const missing = Math.min(limit, limits.burst) * unitsPerToken - level;
@@ -320,14 +314,17 @@ function wantedStock(limits: RateLimits): number {
 }
 
 /** Tokens that a process keeps at a report, so that few lie idle when the bucket has become empty. */
-function stockOf({ answer }: Entry): number {
+function stockOf(answer: LeaseAnswer | undefined): number {
   return answer ? Math.min(answer.stock, wantedStock(answer.limits)) : 0;
+}
+
+/** How long a bucket need not be asked again for requests, by what it answered to `needed`. */
+function quietMs({ tokens, free, limits }: LeaseAnswer, needed: number): number {
+  if (tokens > 0 || (needed === 0 && free >= unitsPerToken)) return 0;
+  // Never nothing: what others hold may keep free tokens from being given.
+  return Math.min(maxQuietMs, Math.max(1, refillMs(limits, unitsPerToken - free)));
 }
 
 function refillMs(limits: RateLimits, units: number): number {
   return Math.ceil(units / limits.requestsPerMinute);
-}
-
-function asUnavailable(thrown: unknown): unknown {
-  return thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
 }

@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/rate_world.ts";
 import { Fault } from "../shared/fault.ts";
-import { fullBucket, leaseFrom } from "./rate_bucket.ts";
-import type { RateStore } from "./rate_limit.ts";
+import { type Bucket, fullBucket, type Heartbeat, leaseFrom } from "./rate_bucket.ts";
+import { leaving, type RateStore, unitsPerToken } from "./rate_limit.ts";
 
 const free = { id: 1, requestsPerMinute: 60, burst: 100 };
 const operator = { id: 1, requestsPerMinute: 1_000_000, burst: 1_000_000 };
@@ -132,15 +132,42 @@ for (const mood of ["write_lost", "answer_lost"] as const) {
   });
 }
 
+/** Reports of processes to one bucket; each holds a token afterwards. */
+function report(
+  before: Bucket,
+  name: string,
+  nowMs: number,
+  more = {},
+  heartbeats: Heartbeat = {},
+) {
+  const ask = { process: name, leaseId: name, spent: 0, has: 0, leaseMs: 60_000 };
+  const request = { ...ask, ...leaving, needed: 1, leave: false, ...more };
+  return leaseFrom(before, request, { requestsPerMinute: 60, burst: 100 }, nowMs, heartbeats)
+    .bucket;
+}
+
+const full = fullBucket(free, 100_000);
+
 Deno.test("a database's clock that was set back: holders may have made what they can make", () => {
-  const limits = { requestsPerMinute: 60, burst: 100 };
-  const ask = { process: "a", leaseId: "a", spent: 0, has: 0, withheld: 0, share: 0, ceiling: 0 };
-  const request = { ...ask, needed: 1, wanted: 0, leaseMs: 60_000, leave: false };
-  const { bucket } = leaseFrom(fullBucket(limits, 100_000), request, limits, 100_000, {});
+  const bucket = report(full, "a", 100_000);
   const [held] = bucket.holders;
-  const other = { ...request, process: "b", leaseId: "b" };
-  const [afterwards] = leaseFrom(bucket, other, limits, 40_000, {}).bucket.holders;
+  const [afterwards] = report(bucket, "b", 40_000).holders;
   assert.equal(afterwards?.selfIssued, (held?.ceiling ?? 0) - (held?.held ?? 0));
+});
+
+Deno.test("a database's clock that was set back: who was silent before it is still silent", () => {
+  const heartbeats = { a: 40_000 };
+  const bucket = report(report(full, "a", 100_000), "b", 43_000, {}, heartbeats);
+  const later = report(bucket, "b", 44_000, {}, heartbeats);
+  // The whole rate is the share of the silent one, who makes it itself.
+  assert.equal(later.level, bucket.level);
+});
+
+Deno.test("after a change of tier a full bucket lacks what its process made and spent itself", () => {
+  const bucket = { ...report(full, "a", 100_000), level: 0, fill: true };
+  // In ten seconds of silence it has made ten tokens, and spent five of them and the one it held.
+  const after = report(bucket, "a", 111_500, { spent: 6, has: 5 * unitsPerToken });
+  assert.equal(after.level + after.holders[0]!.held, 95 * unitsPerToken);
 });
 
 Deno.test("an account unknown to the process is no business without the store", async () => {
@@ -168,4 +195,14 @@ Deno.test("what a dead process held is free again when its lease ends, and not t
   let admitted = 0;
   while ((await alive.take(free)).admitted) admitted++;
   assert.equal(admitted, 100);
+});
+
+Deno.test("after a change to a smaller tier one process's old share doesn't keep others out", async () => {
+  const { bucket, process } = setup(operator);
+  const [one, two] = [process("a"), process("b")];
+  for (const limiter of [one, two, one, two]) await limiter.take(operator);
+  bucket.limits = free;
+  bucket.bucket = { ...bucket.bucket!, fill: true };
+  await one.take(free);
+  assert.ok((await two.take(free)).admitted);
 });

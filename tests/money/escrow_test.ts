@@ -85,7 +85,7 @@ eachDatabase(
       const refused: unknown = enormous.status === "rejected" ? enormous.reason : undefined;
       assert.equal(refused instanceof Fault && refused.code, "insufficient_credits");
       if (usual.status === "rejected") throw usual.reason;
-      usual.value.void();
+      usual.value.settle(0n);
     }
   },
 );

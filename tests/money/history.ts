@@ -210,8 +210,7 @@ class History {
       [2, 0n],
       [this.#overruns ? 1 : 0, boundNanos + BigInt(this.#random.below(20)) * 1_000_000n],
     ]);
-    if (charged === 0n) reservation.void();
-    else reservation.settle(charged);
+    reservation.settle(charged);
     // Whatever comes later counts for nothing.
     reservation.settle(charged + 1n);
     if (charged > boundNanos) this.#model.get(call.accountId)!.excused += charged - boundNanos;

@@ -46,8 +46,8 @@ export function createLedger(database: Database): Ledger {
     async post(settlements) {
       await database.transaction((tx) => postAll(tx, settlements));
     },
-    sweepExpired: () => refundCharge(database, "expires_at < clock_timestamp()", []),
-    takeBack: (processId) => refundCharge(database, "process_id = $1", [processId]),
+    sweepExpired: () => takeBackLeases(database, "expires_at < clock_timestamp()", []),
+    takeBack: (processId) => takeBackLeases(database, "process_id = $1", [processId]),
     async check() {
       return (await database.query(checkSums, [])).map(readGap);
     },
@@ -185,7 +185,7 @@ async function renew(
   return new Set(rows.map(({ id }) => String(id)));
 }
 
-async function refundCharge(
+async function takeBackLeases(
   database: Database,
   which: string,
   values: readonly string[],

@@ -1,6 +1,6 @@
 import type { Bucket, Heartbeat, LeaseOwner } from "../rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../rate_bucket.ts";
-import { type LeaseAnswer, type LeaseRequest, unitsPerToken } from "../rate_limit.ts";
+import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../rate_limit.ts";
 import type { RateLimits, RateStore } from "../rate_limit.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
@@ -89,19 +89,9 @@ function leaseOf(row: SqlRow, request: LeaseRequest) {
 
 /** Whole tokens of an account's bucket at this moment, those that processes hold included. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
-  const nobody = {
-    process: "",
-    leaseId: "",
-    spent: 0,
-    has: 0,
-    withheld: 0,
-    share: 0,
-    ceiling: 0,
-    needed: 0,
-    wanted: 0,
-  };
   const row = await readRow(database, accountId, null);
-  const { answer } = leaseOf(row, { ...nobody, leaseMs: 0, leave: true });
+  const nobody = { process: "", leaseId: "", spent: 0, has: 0, leaseMs: 0 };
+  const { answer } = leaseOf(row, { ...nobody, ...leaving });
   return Math.floor(answer.rest / unitsPerToken);
 }
 

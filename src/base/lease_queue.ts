@@ -1,0 +1,150 @@
+import type { Clock } from "./clock.ts";
+
+/** Unused amounts go back to the store after this long without a request. */
+export const leaseIdleMs = 5_000;
+
+/** A lease is renewed after this part of it, so that a store may be away for the rest. */
+export function renewAfterMs(leaseMs: number): number {
+  return leaseMs / 5;
+}
+
+interface Waiter<Request, Result> {
+  request: Request;
+  resolve: (result: Result | Promise<Result>) => void;
+  reject: (thrown: unknown) => void;
+}
+
+/**
+ * Requests of one key (an account), served in memory from what this process leases of it. Those
+ * that the lease doesn't cover wait, in order, for the store. One operation of the store runs at a
+ * time. What is leased, how much of it and for how long is up to the subclass.
+ */
+export abstract class LeaseQueue<Request, Result> {
+  #waiters: Waiter<Request, Result>[] = [];
+  #isBusy = false;
+  #working: Promise<void> = Promise.resolve();
+  /** Why the last operation of the store failed; undefined if it succeeded. */
+  protected failure: unknown;
+  /** The process ends: nothing is taken ahead of need, and what is free goes back. */
+  protected isClosing = false;
+
+  constructor(readonly clock: Pick<Clock, "monotonicMs">) {}
+
+  /** Serves from memory, or refuses, at once; undefined if the store has to be asked. */
+  protected abstract serve(request: Request): Result | Promise<Result> | undefined;
+
+  /** The next operation of the store, for requests that wait or ahead of need. */
+  protected abstract next(): (() => Promise<void>) | undefined;
+
+  /** Whether nothing is lost by forgetting this key. */
+  protected abstract get isUnused(): boolean;
+
+  /** After an operation that failed. What `serve` still has no answer for fails with it. */
+  protected onFailure(_thrown: unknown): void {}
+
+  /** Requests that wait for the store. */
+  protected get waiting(): readonly Request[] {
+    return this.#waiters.map(({ request }) => request);
+  }
+
+  protected get nowMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  get isForgettable(): boolean {
+    return !this.#isBusy && this.#waiters.length === 0 && this.isUnused;
+  }
+
+  async request(request: Request): Promise<Result> {
+    // Who came before and waits goes first.
+    const result = this.#waiters.length > 0 ? undefined : this.serve(request);
+    if (result !== undefined) {
+      void this.work();
+      return await result;
+    }
+    return await new Promise((resolve, reject) => {
+      this.#waiters.push({ request, resolve, reject });
+      void this.work();
+    });
+  }
+
+  /** Refuses waiting requests that `reason` has an error for. */
+  protected refuse(reason: (request: Request) => unknown): void {
+    this.#waiters = this.#waiters.filter(({ request, reject }) => {
+      const thrown = reason(request);
+      if (thrown !== undefined) reject(thrown);
+      return thrown === undefined;
+    });
+  }
+
+  /**
+   * Serves who waits from memory, then runs what the store is to be asked, until nothing is left to
+   * do. Nothing is awaited between the last look and the end of being busy, so nobody is missed.
+   */
+  work(): Promise<void> {
+    if (this.#isBusy) return this.#working;
+    this.serveWaiters();
+    const operation = this.next();
+    if (!operation) return Promise.resolve();
+    this.#isBusy = true;
+    return this.#working = this.#run(operation);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.#working;
+    await this.work();
+  }
+
+  async #run(first: () => Promise<void>): Promise<void> {
+    try {
+      for (let operation: typeof first | undefined = first; operation; operation = this.next()) {
+        await operation();
+        this.failure = undefined;
+        this.serveWaiters();
+      }
+    } catch (thrown) {
+      this.failure = thrown;
+      this.onFailure(thrown);
+      this.serveWaiters();
+      this.refuse(() => thrown);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Serves from memory who waits. */
+  protected serveWaiters(): void {
+    this.#waiters = this.#waiters.filter(({ request, resolve }) => {
+      const result = this.serve(request);
+      if (result !== undefined) resolve(result);
+      return result === undefined;
+    });
+  }
+}
+
+/** The queues of a process, by key. */
+export class LeaseQueues<
+  Key,
+  Queue extends Pick<LeaseQueue<never, unknown>, "isForgettable" | "close">,
+> extends Map<Key, Queue> {
+  #isClosing = false;
+
+  of(key: Key, create: () => Queue): Queue {
+    const existing = this.get(key);
+    if (existing) return existing;
+    const queue = create();
+    this.set(key, queue);
+    if (this.#isClosing) void queue.close();
+    return queue;
+  }
+
+  forgetUnused(): void {
+    for (const [key, queue] of this) if (queue.isForgettable) this.delete(key);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([...this.values()].map((queue) => queue.close()));
+  }
+}

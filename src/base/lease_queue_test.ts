@@ -1,0 +1,120 @@
+import assert from "@std/assert";
+import { FakeClock } from "./clock.ts";
+import { LeaseQueue, LeaseQueues } from "./lease_queue.ts";
+
+/** A store of units that is asked for as many as wait, and answers when it is told to. */
+class Units extends LeaseQueue<number, number> {
+  free = 0;
+  asked: number[][] = [];
+  answer = Promise.withResolvers<number>();
+  failures: unknown[] = [];
+
+  protected serve(units: number): number | undefined {
+    if (units > this.free) return undefined;
+    this.free -= units;
+    return units;
+  }
+
+  protected next() {
+    if (this.waiting.length === 0) return this.isClosing ? this.#giveBack() : undefined;
+    return async () => {
+      this.asked.push([...this.waiting]);
+      this.free += await this.answer.promise;
+      this.answer = Promise.withResolvers();
+      this.serveWaiters();
+      if (this.free === 0) this.refuse((units) => units > 10 ? new Error("too many") : undefined);
+    };
+  }
+
+  #giveBack() {
+    if (this.free === 0) return undefined;
+    return () => Promise.resolve(void (this.free = 0));
+  }
+
+  protected get isUnused(): boolean {
+    return this.free === 0;
+  }
+
+  protected override onFailure(thrown: unknown): void {
+    this.failures.push(thrown);
+  }
+}
+
+function units(): Units {
+  return new Units(new FakeClock());
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+Deno.test("what the lease covers is served from memory, what comes behind waiting ones waits", async () => {
+  const queue = units();
+  queue.free = 3;
+  assert.equal(await queue.request(2), 2);
+  const order: number[] = [];
+  const waiting = [5, 1].map((units) => queue.request(units).then((one) => order.push(one)));
+  await turns();
+  assert.deepEqual([queue.asked, order], [[[5]], []]);
+  queue.answer.resolve(9);
+  await Promise.all(waiting);
+  assert.deepEqual([order, queue.asked.length, queue.free], [[5, 1], 1, 4]);
+});
+
+Deno.test("one operation at a time; who came meanwhile is in the next", async () => {
+  const queue = units();
+  const all = [queue.request(1), queue.request(2), queue.request(3)];
+  await turns();
+  assert.deepEqual(queue.asked, [[1]]);
+  queue.answer.resolve(1);
+  await turns();
+  assert.deepEqual(queue.asked, [[1], [2, 3]]);
+  queue.answer.resolve(5);
+  assert.deepEqual(await Promise.all(all), [1, 2, 3]);
+});
+
+Deno.test("refused ones leave the queue, the others go on waiting", async () => {
+  const queue = units();
+  const large = queue.request(11);
+  const small = queue.request(1);
+  await turns();
+  queue.answer.resolve(0);
+  await assert.rejects(large, /too many/);
+  assert.deepEqual(queue.asked, [[11], [1]]);
+  queue.answer.resolve(1);
+  assert.equal(await small, 1);
+});
+
+Deno.test("after a failure who can be served still is, the others fail, and the next one asks again", async () => {
+  const queue = units();
+  const all = Promise.allSettled([queue.request(7), queue.request(2)]);
+  await turns();
+  queue.free = 3;
+  queue.answer.reject(new Error("away"));
+  const [first, second] = await all;
+  assert.equal(first.status === "rejected" && first.reason.message, "away");
+  assert.equal(second.status === "fulfilled" && second.value, 2);
+  assert.equal(queue.failures.length, 1);
+  queue.answer = Promise.withResolvers();
+  const again = queue.request(4);
+  await turns();
+  queue.answer.resolve(3);
+  assert.equal(await again, 4);
+});
+
+Deno.test("queues are by key, forgotten when they hold nothing, and given back at the end", async () => {
+  const queues = new LeaseQueues<string, Units>();
+  const [one, two] = [queues.of("one", units), queues.of("two", units)];
+  assert.equal(queues.of("one", units), one);
+  one.free = 5;
+  const waiting = two.request(1);
+  queues.forgetUnused();
+  assert.deepEqual([...queues.values()], [one, two]);
+  two.answer.resolve(1);
+  assert.equal(await waiting, 1);
+  await turns();
+  queues.forgetUnused();
+  assert.deepEqual([...queues], [["one", one]]);
+  await queues.close();
+  assert.equal(one.free, 0);
+});
