@@ -88,9 +88,9 @@ export class Claims {
   /** Renews claims of which a third has passed; gives the rows that these still hold, with `id`. */
   async renew(held: readonly HeldClaim[], more = ""): Promise<SqlRow[]> {
     if (held.length === 0) return [];
-    const { name, key, id, token, until, isOpen, claimMs } = this.#table;
+    const { name, key, id, token, until, claimMs } = this.#table;
     const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))
-      and ${isOpen}`;
+      and ${until} is not null`;
     // A row that is being written now has just ended: nobody waits for it.
     return await this.#database.query(
       `with renewed as (
