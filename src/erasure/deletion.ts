@@ -79,7 +79,7 @@ export interface Deletion {
   attempts: number;
 }
 
-/** A deletion that this process is at. `selectors` is null for one that is applied again. */
+/** A deletion that this process works on. `selectors` is null for one that is applied again. */
 export interface ClaimedDeletion {
   tombstone: Tombstone;
   selectors: Selectors | null;
@@ -111,29 +111,30 @@ export interface DeletionStore {
   /** How many rows the request means, now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
-   * Stores request and tombstone; from then on no process writes a matching call,
-   * by any process. With `holder` that process is at it at once, else it waits for `claim`; throws
-   * `rate_limit_exceeded` when too many of the account wait.
+   * Stores request and tombstone; from then on no process writes a matching call. `claimed`: this
+   * process works on it; `queued`, the default: it waits for `claim`. Throws `rate_limit_exceeded` when too many
+   * of the account wait.
    */
-  add(request: DeletionRequest, workerId?: string): Promise<Tombstone>;
+  add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
   /** Notes a tombstone that a restored store has lost, to be applied again; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
   /**
-   * Takes a deletion that nobody is at, of none of these accounts: the oldest of whoever had the
-   * fewest of late.
+   * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
+   * of the account that had the fewest of late.
    */
   claim(
-    workerId: string,
-    exceptOf?: readonly number[],
+    except?: { deletions?: readonly string[]; accounts?: readonly number[] },
   ): Promise<ClaimedDeletion | undefined>;
-  /** Gives back one that failed; nobody takes it for a while, longer after each attempt. */
+  /** Renews this process's claims; gives the ids of those that hold. */
+  renew(deletionIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Gives back one that failed; nobody claims it for a while, longer after each attempt. */
   postpone(deletionId: string): Promise<void>;
-  /** Gives back what a process holds, so that another takes it at once. */
-  release(workerId: string): Promise<void>;
+  /** Gives one back, to be claimed at once. */
+  release(deletionId: string): Promise<void>;
   /** Notes how many rows a deletion that begins will erase. */
   expect(deletion: ClaimedDeletion): Promise<void>;
-  /** Erases some rows with all that hangs on them, and counts them; holds the claim. */
-  eraseBatch(deletion: ClaimedDeletion, workerId: string): Promise<ErasedBatch>;
+  /** Erases some rows with all that hangs on them, and counts them. */
+  eraseBatch(deletion: ClaimedDeletion): Promise<ErasedBatch>;
   /** Undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
   /** Turns it into its receipt; forgets the selectors. */

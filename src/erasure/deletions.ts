@@ -14,6 +14,7 @@ import {
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Erasures } from "./erasures.ts";
+import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** What a caller asks to have erased. */
 export interface WantedDeletion {
@@ -40,11 +41,11 @@ export interface Deletions {
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
   /** The latest first; those behind `after`. */
   list: DeletionStore["list"];
-  /** A job: erases what waits, until nothing does. */
-  runWaiting(): Promise<void>;
+  /** Claims what waits; a background job. */
+  tick(): Promise<void>;
   /** How many are not done, and how long the oldest has waited, as the job saw it last. */
   readonly waiting: { count: number; seconds: number };
-  /** Ends after the step under way; what is left waits for the next process. */
+  /** Ends after the step under way; what is left is given back. */
   close(): Promise<void>;
 }
 
@@ -55,8 +56,6 @@ export interface DeletionsDeps {
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
   flushRecords: (options: { timeoutMs: number }) => Promise<void>;
-  /** Names this process in claims, over restarts. */
-  workerId: string;
   clock: Pick<Clock, "now">;
   newId: () => string;
   log: Pick<Log, "info" | "warn">;
@@ -64,7 +63,7 @@ export interface DeletionsDeps {
 
 /** A deletion waits for the records for as long as the store takes them. */
 const noLimit = { timeoutMs: Infinity };
-/** Deletions that the job has under way at once, of as many accounts. */
+/** Queued deletions under way at once, of as many accounts. */
 const jobsAtOnce = 3;
 /** Steps of deletions at once, in all: writers and readers find the database in between. */
 const stepsAtOnce = 2;
@@ -75,20 +74,31 @@ export function createDeletions(deps: DeletionsDeps): Deletions {
   return new Eraser(deps);
 }
 
+interface Erasing extends ClaimedDeletion {
+  /** Its request waits for the receipt, so it takes no place of the queued ones. */
+  isAwaited?: boolean;
+}
+
 class Eraser implements Deletions {
   readonly #deps: DeletionsDeps;
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #queue: WorkQueue<Erasing>;
   readonly #requests = createFairQueue({
     ...{ atOnce: Infinity, atOncePerKey: 1, waitingPerKey: requestsWaiting },
     refuse: manyRequests,
   });
   readonly #steps = createFairQueue({ atOnce: stepsAtOnce, atOncePerKey: 1 });
   #waiting: { count: number; oldest: Date | null } = { count: 0, oldest: null };
-  #isClosing = false;
-  #hasReleased = false;
 
   constructor(deps: DeletionsDeps) {
     this.#deps = deps;
+    const idOf = ({ tombstone }: Erasing) => tombstone.deletionId;
+    this.#queue = new WorkQueue({
+      idOf,
+      room: (working) => jobsAtOnce - queuedOf(working).length,
+      claim: (_most, working) => this.#claim(working),
+      renew: (working) => deps.store.renew(working.map(idOf)),
+      work: (deletion, stop) => this.#run(deletion, stop.signal),
+    });
   }
 
   get waiting(): { count: number; seconds: number } {
@@ -109,12 +119,12 @@ class Eraser implements Deletions {
   }
 
   async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
-    const { store, flushRecords, workerId } = this.#deps;
+    const { store, flushRecords } = this.#deps;
     await flushRecords(noLimit);
     const request = this.#request(wanted);
-    const tombstone = await store.add(request, workerId);
+    const tombstone = await store.add(request, "claimed");
     try {
-      await this.#track(this.#run({ tombstone, selectors: request.selectors }));
+      await this.#queue.add({ tombstone, selectors: request.selectors, isAwaited: true });
     } catch (thrown) {
       throw goesOn(thrown, request.deletionId);
     }
@@ -128,6 +138,7 @@ class Eraser implements Deletions {
     await this.#deps.store.add(request);
     // From here on nobody reads it any more out of this process's memory.
     await this.#deps.erasures.refresh();
+    this.#queue.wake();
     return request.deletionId;
   }
 
@@ -139,44 +150,23 @@ class Eraser implements Deletions {
     return this.#deps.store.list(...asked);
   }
 
-  async runWaiting(): Promise<void> {
-    const { store, workerId } = this.#deps;
-    if (!this.#hasReleased) {
-      // An earlier run of this process is at nothing any more.
-      await store.release(workerId);
-      this.#hasReleased = true;
-    }
-    const working = new Map<number, Promise<void>>();
-    let failed: { thrown: unknown } | undefined;
-    const begin = (claimed: ClaimedDeletion) => {
-      const { accountId } = claimed.tombstone;
-      const work = this.#track(this.#run(claimed)).catch((thrown) => {
-        failed ??= { thrown };
-      }).finally(() => working.delete(accountId));
-      working.set(accountId, work);
-    };
-    while (!this.#isClosing && !failed) {
-      const claimed = working.size < jobsAtOnce
-        ? await this.#claim([...working.keys()])
-        : undefined;
-      if (claimed) begin(claimed);
-      else if (working.size > 0) await Promise.race(working.values());
-      else break;
-    }
-    await Promise.all(working.values());
-    if (failed) throw failed.thrown;
+  tick(): Promise<void> {
+    return this.#queue.tick();
   }
 
-  async #claim(exceptOf: readonly number[]): Promise<ClaimedDeletion | undefined> {
-    const { store, workerId } = this.#deps;
+  close(): Promise<void> {
+    return this.#queue.close(Infinity);
+  }
+
+  async #claim(working: readonly Erasing[]): Promise<ClaimedDeletion[]> {
+    const { store } = this.#deps;
     this.#waiting = await store.waiting();
-    return this.#waiting.count === 0 ? undefined : await store.claim(workerId, exceptOf);
-  }
-
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    await Promise.allSettled(this.#running);
-    await this.#deps.store.release(this.#deps.workerId).catch(() => {});
+    if (this.#waiting.count === 0) return [];
+    const claimed = await store.claim({
+      deletions: working.map(({ tombstone }) => tombstone.deletionId),
+      accounts: queuedOf(working).map(({ tombstone }) => tombstone.accountId),
+    });
+    return claimed ? [claimed] : [];
   }
 
   #request({ audit, ...wanted }: WantedDeletion): DeletionRequest {
@@ -191,26 +181,37 @@ class Eraser implements Deletions {
   }
 
   /** What fails waits longer each time, so that others get their turn. */
-  async #run(deletion: ClaimedDeletion): Promise<void> {
+  async #run(deletion: Erasing, signal: AbortSignal): Promise<void> {
+    const { store, log } = this.#deps;
+    const { deletionId } = deletion.tombstone;
     try {
-      await this.#eraseAll(deletion);
+      await this.#eraseAll(deletion, signal);
     } catch (thrown) {
-      // A store that is away takes the claim for dead by itself.
-      await this.#deps.store.postpone(deletion.tombstone.deletionId).catch(() => {});
+      if (!deletion.isAwaited && !signal.aborted) {
+        log.warn("a deletion failed", { deletion: deletionId, reason: messageOf(thrown) });
+      }
+      // With the store away the claim expires by itself.
+      await (signal.aborted ? store.release(deletionId) : store.postpone(deletionId)).catch(
+        () => {},
+      );
       throw thrown;
     }
   }
 
   /** Safe to repeat from any point. */
-  async #eraseAll(deletion: ClaimedDeletion): Promise<void> {
-    const { store, erasures, exports, flushRecords, workerId, log } = this.#deps;
+  async #eraseAll(deletion: ClaimedDeletion, signal: AbortSignal): Promise<void> {
+    const { store, erasures, exports, flushRecords, log } = this.#deps;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
     await flushRecords(noLimit);
     await store.expect(deletion);
     for (let isLast = false; !isLast;) {
-      if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });
-      const step = () => store.eraseBatch(deletion, workerId);
+      if (signal.aborted) {
+        throw new Fault("store_unavailable", {
+          note: "the process ends, or another one took over",
+        });
+      }
+      const step = () => store.eraseBatch(deletion);
       isLast = (await this.#steps.run(String(accountId), step)).isLast;
     }
     const span = await store.erasedSpan(deletionId);
@@ -219,14 +220,10 @@ class Eraser implements Deletions {
     await store.finish(deletionId);
     log.info("a deletion is done", { deletion: deletionId });
   }
+}
 
-  /** Whoever closes waits for it. */
-  #track<T>(work: Promise<T>): Promise<T> {
-    const tracked = work.finally(() => this.#running.delete(tracked));
-    this.#running.add(tracked);
-    tracked.catch(() => {});
-    return tracked;
-  }
+function queuedOf(working: readonly Erasing[]): Erasing[] {
+  return working.filter(({ isAwaited }) => !isAwaited);
 }
 
 function manyRequests(): Fault {

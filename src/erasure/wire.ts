@@ -14,6 +14,7 @@ import { createErasures, type ErasureIndex, type Erasures } from "./erasures.ts"
 import { createDeletions as createDeletionStore } from "./store/deletions.ts";
 import { createTombstoneFile } from "./store/tombstone_file.ts";
 import { createVacuum } from "./store/vacuum.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 import type { VacuumReport } from "./vacuum.ts";
 import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
 
@@ -51,7 +52,7 @@ export interface ErasureOptions {
 }
 
 export function createErasureServices(options: ErasureOptions): ErasureServices {
-  const { database, analytics, analyticsStore, clock, log, newId } = options;
+  const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords } = options;
   const compactJournal = async () => {
     // Records that the store has refused lie beside the journal.
@@ -60,7 +61,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
   };
   const store = createDeletionStore(
     { main: database, analytics: analyticsStore },
-    { newSalt: () => randomBase62(22) },
+    { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
   );
   const file = createTombstoneFile(`${options.dataDir}/tombstones`);
   const erasures = createErasures({
@@ -73,14 +74,11 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     },
     compactJournal,
   });
-  const isEmbedded = database.kind === "embedded";
   const deletions = createDeletions({
     store,
     erasures,
     exports: options.exports,
     flushRecords,
-    // The embedded database belongs to one process after the other.
-    workerId: isEmbedded ? "embedded" : options.processId,
     clock,
     newId,
     log,

@@ -60,8 +60,8 @@ export interface ExportJobStore {
   takeOver(): Promise<void>;
   /** Throws `rate_limit_exceeded` when the account has too many jobs, waiting or kept. */
   create(made: NewExport): Promise<ExportJob>;
-  /** Takes this job, or whichever is next, for an attempt; undefined when there is none to take. */
-  claim(requestId?: string): Promise<ClaimedExport | undefined>;
+  /** Claims the next job for an attempt, none of these; undefined when there is none to claim. */
+  claim(except?: readonly string[]): Promise<ClaimedExport | undefined>;
   /** Keeps attempts alive; gives the ids of those that are still this process's. */
   renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>>;
   /** False when the attempt was not the last one any more: its file is of no use. */

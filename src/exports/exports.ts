@@ -4,7 +4,7 @@ import type { ExportSpec } from "./export_spec.ts";
 import { exportBytes } from "./text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { ExportRunner, type ExportRunnerDeps } from "./runner.ts";
+import { createExportQueue, type ExportRunnerDeps } from "./runner.ts";
 
 /** Exports of accounts: written at once into an answer, or as jobs into files. */
 export interface Exports {
@@ -59,10 +59,14 @@ export interface Exports {
 
 export interface ExportsDeps extends ExportRunnerDeps {
   newId: () => string;
+  /** A timer. */
+  pause: (ms: number) => Promise<void>;
   /** Where files stand that go in no bucket. */
   ownPlace: "files" | "chunks";
 }
 
+/** How long an end waits for jobs to be given back. */
+const closeMs = 3_000;
 /** How often a process looks whether another one has written a file. */
 const pollMs = 250;
 /** Exports of an account that are being read at once as they are written. */
@@ -76,7 +80,7 @@ export function createExports(deps: ExportsDeps): Exports {
 
 class ExportService implements Exports {
   readonly #deps: ExportsDeps;
-  readonly #runner: ExportRunner;
+  readonly #queue: ReturnType<typeof createExportQueue>;
   readonly #streams = createFairQueue({
     // Readers may be slow, so nobody waits for another account's.
     ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: streamsWaiting },
@@ -85,7 +89,7 @@ class ExportService implements Exports {
 
   constructor(deps: ExportsDeps) {
     this.#deps = deps;
-    this.#runner = new ExportRunner(deps);
+    this.#queue = createExportQueue(deps);
   }
 
   get hasBucket(): boolean {
@@ -93,7 +97,7 @@ class ExportService implements Exports {
   }
 
   get running(): number {
-    return this.#runner.running;
+    return this.#queue.size;
   }
 
   async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
@@ -133,7 +137,7 @@ class ExportService implements Exports {
       ...{ requestId: newId(), accountId, location, order, snapshot },
       ...(audit ? { audit } : {}),
     });
-    await this.#runner.begin(job.requestId);
+    await this.#queue.claim();
     return job;
   }
 
@@ -141,15 +145,16 @@ class ExportService implements Exports {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
     for (;;) {
-      await Promise.race([this.#runner.endOf(job.requestId), left.promise]);
+      await Promise.race([this.#queue.endOf(job.requestId), left.promise]);
       if (signal.aborted) return undefined;
       const found = await this.#deps.jobs.find(job.accountId, job.requestId);
       if (!found || found.state === "deleted") throw notFound(job.requestId, "was deleted");
       if (found.state === "ready") return found;
       if (found.state === "failed") throw failed(found);
-      // Somebody else works on it, or it waits for its turn.
-      const begun = await this.#runner.begin(job.requestId);
-      if (!begun) await Promise.race([this.#deps.pause(pollMs), left.promise]);
+      await this.#queue.claim();
+      if (this.#queue.endOf(job.requestId)) continue;
+      // Another process works on it, or it waits for its turn.
+      await Promise.race([this.#deps.pause(pollMs), left.promise]);
     }
   }
 
@@ -185,7 +190,7 @@ class ExportService implements Exports {
   async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
     const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
-    this.#runner.drop(requestId);
+    this.#queue.stop(requestId);
     // What can't be removed now is swept later.
     await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
   }
@@ -193,14 +198,14 @@ class ExportService implements Exports {
   async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
     const hit = await this.#deps.jobs.erase(accountId, span);
     for (const job of hit) {
-      this.#runner.drop(job.requestId);
+      this.#queue.stop(job.requestId);
       await this.#clear(job);
     }
     return hit.length;
   }
 
   tick(): Promise<void> {
-    return this.#runner.tick();
+    return this.#queue.tick();
   }
 
   async sweep(): Promise<void> {
@@ -212,7 +217,7 @@ class ExportService implements Exports {
   }
 
   close(): Promise<void> {
-    return this.#runner.stop();
+    return this.#queue.close(closeMs);
   }
 
   async #clear(job: ExportJob): Promise<void> {

@@ -63,7 +63,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     },
     { name: "evaluations", everyMs: 1_000, run: () => on.evals.evalRunner.tick() },
     { name: "exports", everyMs: 2_000, run: () => exports.tick() },
-    { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.runWaiting() },
+    { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.tick() },
 
     // What other processes have changed; the embedded database has one process only, and whoever
     // changes a key there tells the caches.

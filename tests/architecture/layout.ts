@@ -53,7 +53,7 @@ const subjects = [
 const stores = [
   ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  "database",
+  ...["work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -84,7 +84,9 @@ export const folders: readonly Folder[] = [
   subject("vendors", "pricing", "dialects/kernel", "dialects/text", "dialects/media"),
   subject("usage"),
   store("usage"),
-  subject("erasure", "audit"),
+  subject("work_queue"),
+  store("work_queue"),
+  subject("erasure", "audit", "work_queue"),
   // The port to where interactions stand names what is erased by erasure's words, and the database's
   // transactions; the rows' columns know what their text may hold.
   subject("records", "database", "erasure", "dialects/kernel"),
@@ -110,8 +112,10 @@ export const folders: readonly Folder[] = [
   ),
   subject("idempotency", "relay"),
   store("idempotency"),
-  subject("background", "relay", "idempotency", "records", "keys", "vendors", "dialects/kernel"),
-  store("background", "records"),
+  subject("background", ...[
+    ...["relay", "idempotency", "records", "keys", "vendors", "dialects/kernel", "work_queue"],
+  ]),
+  store("background", "records", "work_queue/store"),
   store("relay", "background/store"),
   subject("media", ...[
     ...["relay", "records", "keys", "pricing", "vendors"],
@@ -120,16 +124,17 @@ export const folders: readonly Folder[] = [
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
     ...["audit", "keys", "rate_limits", "records", "relay", "vendors", "dialects/kernel"],
+    "work_queue",
   ]),
-  store("evals", "audit/store", "records"),
-  store("erasure", "audit/store", "evals/store", "records"),
+  store("evals", "audit/store", "records", "work_queue/store"),
+  store("erasure", "audit/store", "evals/store", "records", "work_queue/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
     ...["credit", "credit/store", "usage/store"],
     ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
-  subject("exports", "audit", "records"),
-  store("exports", "audit", "audit/store", "records"),
+  subject("exports", "audit", "records", "work_queue"),
+  store("exports", "audit", "audit/store", "records", "work_queue/store"),
   subject("cohorts"),
   store("cohorts", "records"),
 

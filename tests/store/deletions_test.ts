@@ -167,7 +167,7 @@ onBothDatabases(
       userIds: ["ann@example.org"],
       sessionIds: ["session-of-ann"],
     });
-    await storeOf(database).add(wanted, "a");
+    await storeOf(database).add(wanted, "claimed");
     const all = async () => {
       const tables = ["deletions", "tombstones", "scrubs", "erased_calls"];
       const texts = await Promise.all(
@@ -186,32 +186,35 @@ onBothDatabases(
   },
 );
 
-eachDatabase("one process is at a deletion at a time, and another takes a dead one's", async (
-  db,
-) => {
+onPostgres("one process is at a deletion at a time, and another takes a dead one's", async (db) => {
   const account = await newAccount(db);
-  const store = storeOf(db);
+  const worker = (id: string) => storeOf(db, createAnalyticsStore(db), id);
+  const [store, two, three] = [worker("one/1"), worker("two/1"), worker("three/1")];
   const [first, second] = [request(account, { userIds: ["a"] }), request(account, { end: asked })];
   await store.add(first);
   await store.add({ ...second, requestedAt: new Date(asked.getTime() + 1) });
   assert.equal((await store.waiting()).count, 2);
-  const claimed = await store.claim("one");
+  const claimed = await store.claim();
   assert.equal(claimed?.tombstone.deletionId, first.deletionId);
   assert.deepEqual(claimed?.selectors, first.selectors);
-  const other = await store.claim("two");
+  const other = await two.claim();
   assert.equal(other?.tombstone.deletionId, second.deletionId);
   assert.deepEqual(other?.selectors, second.selectors, "times too");
-  assert.equal(await store.claim("three"), undefined);
+  assert.equal(await three.claim(), undefined);
   await store.postpone(first.deletionId);
-  assert.equal(await store.claim("three"), undefined, "it waits after a failure");
-  await store.release("two");
-  assert.equal((await store.claim("three"))?.tombstone.deletionId, second.deletionId);
+  assert.equal(await three.claim(), undefined, "it waits after a failure");
+  await two.release(second.deletionId);
+  assert.equal((await three.claim())?.tombstone.deletionId, second.deletionId);
+  const restarted = worker("three/2");
+  assert.equal((await restarted.claim())?.tombstone.deletionId, second.deletionId, "at once");
+  assert.deepEqual(await three.renew([second.deletionId]), new Set());
+  assert.deepEqual(await restarted.renew([second.deletionId]), new Set([second.deletionId]));
   await db.query("update deletions set held_until = clock_timestamp() - interval '1 second'");
-  assert.equal((await store.claim("four"))?.tombstone.deletionId, first.deletionId);
+  assert.equal((await worker("four/1").claim())?.tombstone.deletionId, first.deletionId);
   await store.finish(first.deletionId);
   await store.finish(second.deletionId);
   assert.deepEqual(await store.waiting(), { count: 0, oldest: null });
-  assert.equal(await store.claim("five"), undefined);
+  assert.equal(await worker("five/1").claim(), undefined);
 });
 
 onPostgres("records in a database of their own go with what hangs on them in the other", async (
@@ -231,12 +234,13 @@ onPostgres("records in a database of their own go with what hangs on them in the
   await records.query("delete from kept_responses; delete from kept_reasoning");
   const store = createDeletions({ main, analytics: createAnalyticsStore(records, main) }, {
     newSalt: () => "salt",
+    workerId: "a/1",
   });
   const wanted = request(account, { userIds: ["ann"] });
   const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
   assert.deepEqual(await store.count(wanted), expected);
-  const deletion = { tombstone: await store.add(wanted, "a"), selectors: wanted.selectors };
-  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  const deletion = { tombstone: await store.add(wanted, "claimed"), selectors: wanted.selectors };
+  while (!(await store.eraseBatch(deletion)).isLast);
   assert.deepEqual((await store.find(account, wanted.deletionId))?.counts, expected);
   assert.deepEqual((await left(records)).payloads, ["t2"]);
   assert.deepEqual((await left(records)).interactions, ["t2"]);

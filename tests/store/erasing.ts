@@ -29,9 +29,14 @@ export function request(
   };
 }
 
-export function storeOf(database: Database, analytics = createAnalyticsStore(database)) {
+export function storeOf(
+  database: Database,
+  analytics = createAnalyticsStore(database),
+  workerId = "a/1",
+) {
   return createDeletions({ main: database, analytics }, {
     newSalt: () => crypto.randomUUID(),
+    workerId,
   });
 }
 
@@ -42,9 +47,9 @@ export async function erase(
   analytics = createAnalyticsStore(database),
 ): Promise<DeletionCounts> {
   const store = storeOf(database, analytics);
-  const tombstone = await store.add(wanted, "a");
+  const tombstone = await store.add(wanted, "claimed");
   const deletion = { tombstone, selectors: wanted.selectors };
-  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  while (!(await store.eraseBatch(deletion)).isLast);
   await store.finish(wanted.deletionId);
   return (await store.find(wanted.accountId, wanted.deletionId))!.counts;
 }

@@ -79,10 +79,10 @@ onBothDatabases(
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "rate_limit_exceeded",
     );
     await store.add({ ...request(other, { userIds: ["u"] }), deletionId: "theirs" });
-    assert.equal((await store.claim("us"))?.tombstone.accountId, many);
-    assert.equal((await store.claim("us"))?.tombstone.deletionId, "theirs");
-    assert.equal(await store.claim("us", [many, other]), undefined);
-    assert.equal((await store.claim("us", [other]))?.tombstone.accountId, many);
+    assert.equal((await store.claim())?.tombstone.accountId, many);
+    assert.equal((await store.claim())?.tombstone.deletionId, "theirs");
+    assert.equal(await store.claim({ accounts: [many, other] }), undefined);
+    assert.equal((await store.claim({ accounts: [other] }))?.tombstone.accountId, many);
   },
 );
 

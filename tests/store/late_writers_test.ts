@@ -58,9 +58,9 @@ eachDatabase("a restored store is told again, and erases by the tombstone alone"
   await db.query("delete from deletions; delete from tombstones; delete from erased_calls");
   assert.equal(await store.restore(tombstone), true);
   assert.equal(await store.restore(tombstone), false, "once");
-  const claimed = (await store.claim("a"))!;
+  const claimed = (await store.claim())!;
   assert.equal(claimed.selectors, null);
-  while (!(await store.eraseBatch(claimed, "a")).isLast);
+  while (!(await store.eraseBatch(claimed)).isLast);
   await store.finish(tombstone.deletionId);
   assert.deepEqual((await left(db)).interactions, ["a2", "b1"]);
   const receipt = await store.find(account, tombstone.deletionId);

@@ -42,6 +42,7 @@ async function fill(database: Database, account: number): Promise<void> {
 async function erase(database: Database, account: number): Promise<void> {
   const store = createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
     newSalt: () => "salt",
+    workerId: "a/1",
   });
   const wanted = {
     deletionId: "d1",
@@ -51,8 +52,8 @@ async function erase(database: Database, account: number): Promise<void> {
     reason: null,
     requestedAt: new Date("2026-11-21T12:00:00Z"),
   };
-  const tombstone = await store.add(wanted, "a");
-  while (!(await store.eraseBatch({ tombstone, selectors: wanted.selectors }, "a")).isLast);
+  const tombstone = await store.add(wanted, "claimed");
+  while (!(await store.eraseBatch({ tombstone, selectors: wanted.selectors })).isLast);
   await store.finish("d1");
 }
 

@@ -34,6 +34,7 @@ eachDatabase(
     };
     const store = createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
       newSalt: () => "salt",
+      workerId: "a/1",
     });
     const rows = createAnalyticsStore(database);
     const known = async () =>
@@ -72,7 +73,7 @@ eachDatabase(
         await rows.insert(calls);
         await database.query("insert into tombstones overriding system value select * from aside");
         await database.query("drop table aside");
-        while (!(await store.eraseBatch({ tombstone, selectors: given }, "a")).isLast);
+        while (!(await store.eraseBatch({ tombstone, selectors: given })).isLast);
         assert.deepEqual(await known(), expected, `erased: ${what}`);
       }
       await database.query("delete from interactions; delete from erased_calls");

@@ -17,27 +17,44 @@ import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
+import {
+  Claims,
+  firstParam,
+  fromNow,
+  released,
+  type WorkTable,
+} from "../../work_queue/store/claims.ts";
 
 /** Deletions of an account that wait. */
 const maxWaiting = 100;
-/** How long a process is believed to be at a deletion without a sign of life. */
-const holdSeconds = 60;
 
-/** `newSalt` gives a fresh random text. */
+/** How the table says who works on a deletion. */
+const work: WorkTable = {
+  name: "deletions",
+  key: "deletion_id",
+  id: "deletion_id",
+  owner: "holder",
+  token: "holder",
+  until: "held_until",
+  isOpen: "completed_at is null",
+  claimMs: 60_000,
+};
+
+/** `newSalt` gives a fresh random text; `workerId` names this run of the process in claims. */
 export function createDeletions(
   stores: RecordStores,
-  { newSalt }: { newSalt: () => string },
+  { newSalt, workerId }: { newSalt: () => string; workerId: string },
 ): DeletionStore {
   const { main, analytics } = stores;
   return {
     count: (request) => countScope(stores, scopeOf(tombstoneOf(request, ""), request.selectors)),
-    async add(request, workerId) {
+    async add(request, as = "queued") {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
-      if (workerId === undefined) await requireRoom(main, request.accountId);
+      if (as === "queued") await requireRoom(main, request.accountId);
       if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
-        await insertDeletion(tx, stored, tombstone, workerId);
+        await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await writeAudit(tx, request.audit);
         // Last, since writers wait for as long as the lock is held.
         await lockForErasure(tx);
@@ -54,7 +71,7 @@ export function createDeletions(
         return true;
       });
     },
-    ...claimsOf(main),
+    ...claimsOf(main, workerId),
     async expect({ tombstone, selectors }) {
       const counts = await countScope(stores, scopeOf(tombstone, selectors));
       await main.query(
@@ -63,11 +80,11 @@ export function createDeletions(
         [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
       );
     },
-    eraseBatch: ({ tombstone, selectors }, workerId) =>
+    eraseBatch: ({ tombstone, selectors }) =>
       eraseBatch(
         stores,
         scopeOf(tombstone, selectors),
-        (tx, erased) => note(tx, tombstone.deletionId, workerId, erased),
+        (tx, erased) => note(tx, tombstone.deletionId, erased),
       ),
     async erasedSpan(deletionId) {
       const [row] = await main.query("select * from deletions where deletion_id = $1", [
@@ -90,7 +107,7 @@ export function createDeletions(
 /** What it came to is noted under who asked for it, in the same transaction and so once. */
 async function finish(tx: Queryable, deletionId: string): Promise<void> {
   const [done] = await tx.query(
-    `update deletions set state = 'done', selectors = null, holder = null, held_until = null,
+    `update deletions set state = 'done', selectors = null, ${released(work)},
        completed_at = clock_timestamp()
      where deletion_id = $1 and completed_at is null returning *`,
     [deletionId],
@@ -113,28 +130,41 @@ async function finish(tx: Queryable, deletionId: string): Promise<void> {
   });
 }
 
-function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
+function claimsOf(
+  main: Database,
+  workerId: string,
+): Pick<DeletionStore, "claim" | "renew" | "postpone" | "release"> {
+  const claims = new Claims(main, work, workerId);
+  const giveBack = async (deletionId: string, claimableFrom: string) => {
+    await main.query(
+      `update deletions set state = 'queued', holder = null, held_until = ${claimableFrom}
+       where deletion_id = $1 and holder = $2 and completed_at is null`,
+      [deletionId, workerId],
+    );
+  };
   return {
-    async claim(workerId, exceptOf = []) {
-      const [row] = await main.query(claimSql, [workerId, holdSeconds, exceptOf]);
-      if (!row) return undefined;
-      return { tombstone: readTombstone(row), selectors: readSelectors(row.selectors) };
+    async claim({ deletions = [], accounts = [] } = {}) {
+      const [claimed] = await claims.claim({
+        ...nextDeletion,
+        except: deletions,
+        params: [accounts],
+      });
+      if (!claimed) return undefined;
+      const [row] = await main.query("select * from tombstones where deletion_id = $1", [
+        String(claimed.deletion_id),
+      ]);
+      return { tombstone: readTombstone(row!), selectors: readSelectors(claimed.selectors) };
     },
-    async postpone(deletionId) {
-      await main.query(
-        `update deletions set state = 'queued', holder = null, held_until =
-           clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'
-         where deletion_id = $1 and completed_at is null`,
-        [deletionId],
-      );
+    async renew(deletionIds) {
+      const rows = await claims.renew(deletionIds.map((id) => ({ id, token: workerId })));
+      return new Set(rows.map((row) => String(row.id)));
     },
-    async release(workerId) {
-      await main.query(
-        `update deletions set state = 'queued', holder = null, held_until = null
-         where holder = $1 and completed_at is null`,
-        [workerId],
-      );
-    },
+    postpone: (deletionId) =>
+      giveBack(
+        deletionId,
+        "clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'",
+      ),
+    release: (deletionId) => giveBack(deletionId, "null"),
   };
 }
 
@@ -185,25 +215,23 @@ async function insertDeletion(
   tx: Queryable,
   request: DeletionRequest,
   { selectorsHash }: Tombstone,
-  workerId: string | undefined,
+  workerId: string | null,
 ): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors, selectors_hash, reason,
        requested_at, attempts, holder, held_until)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-       case when $9::text is null then null
-         else clock_timestamp() + $10::integer * interval '1 second' end)`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text,
+       case when $9::text is not null then ${fromNow(work.claimMs)} end)`,
     [
       request.deletionId,
       request.accountId,
-      workerId === undefined ? "queued" : "running",
+      workerId === null ? "queued" : "running",
       JSON.stringify(request.selectors),
       selectorsHash,
       sanitizeText(request.reason),
       request.requestedAt,
-      workerId === undefined ? 0 : 1,
-      workerId ?? null,
-      holdSeconds,
+      workerId === null ? 0 : 1,
+      workerId,
     ],
   );
 }
@@ -218,39 +246,30 @@ async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   );
 }
 
-const claimSql = `with taken as (
-    select d.deletion_id from deletions d
-    where completed_at is null and (held_until is null or held_until < clock_timestamp())
-      and account_id <> all($3::bigint[])
-    order by (
+/** The oldest of the account that had the fewest of late. */
+const nextDeletion = {
+  set: "state = 'running', attempts = attempts + 1",
+  where: `account_id <> all($${firstParam}::bigint[])`,
+  orderBy: `(
       select count(*) from deletions other
-      where other.account_id = d.account_id and other.attempts > 0
+      where other.account_id = work.account_id and other.attempts > 0
         and (other.completed_at is null
           or other.completed_at > clock_timestamp() - interval '1 hour')
-    ), requested_at
-    limit 1 for update skip locked
-  ), held as (
-    update deletions d set state = 'running', holder = $1, attempts = attempts + 1,
-      held_until = clock_timestamp() + $2::integer * interval '1 second'
-    from taken where d.deletion_id = taken.deletion_id
-    returning d.deletion_id, d.selectors
-  )
-  select t.*, held.selectors from held join tombstones t using (deletion_id)`;
+    ), requested_at`,
+  returning: "deletion_id, selectors",
+};
 
-/** What a step erased, and that its process lives. */
+/** What a step erased. */
 async function note(
   tx: Queryable,
   deletionId: string,
-  workerId: string,
   { counts, from, to, relations }: Erased,
 ): Promise<void> {
   await tx.query(
     `update deletions set interactions = interactions + $2::bigint,
        eval_runs = eval_runs + $3::bigint, eval_results = eval_results + $4::bigint,
        erased_from = least(erased_from, $5::timestamptz),
-       erased_to = greatest(erased_to, $6::timestamptz),
-       held_until = case when holder = $7
-         then clock_timestamp() + $8::integer * interval '1 second' else held_until end
+       erased_to = greatest(erased_to, $6::timestamptz)
      where deletion_id = $1`,
     [
       deletionId,
@@ -259,8 +278,6 @@ async function note(
       counts.eval_results,
       from,
       to,
-      workerId,
-      holdSeconds,
     ],
   );
   await noteDirty(tx, relations);

@@ -13,10 +13,9 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { Claims, fromNow, type WorkTable } from "../../work_queue/store/claims.ts";
 
 export interface ExportJobOptions {
-  /** How long an attempt is believed to be at work without a sign of life. */
-  leaseMs?: number;
   /** How long a file stays; a signed address of a bucket is good for at most seven days. */
   keepMs?: number;
   /** How many jobs of an account may wait or run, and how many may be kept. */
@@ -25,6 +24,17 @@ export interface ExportJobOptions {
   /** How many bytes the files of an account may have before it may ask for another. */
   maxStoredBytes?: number;
 }
+
+/** How the table says who works on a job: the number of the attempt, and no process. */
+const work: WorkTable = {
+  name: "export_jobs",
+  key: "request_id",
+  id: "request_id",
+  token: "claim",
+  until: "lease_until",
+  isOpen: "state in ('queued', 'running')",
+  claimMs: 30_000,
+};
 
 const dayMs = 24 * 60 * 60 * 1000;
 /** After this many failures, of which none was an absent store, a job has failed. */
@@ -35,22 +45,24 @@ const retryMs = 1000;
 export function createExportJobs(
   database: Database,
   {
-    leaseMs = 30_000,
     keepMs = 7 * dayMs,
     maxOpen = 20,
     maxStored = 200,
     maxStoredBytes = 16 * 1024 ** 3,
   }: ExportJobOptions = {},
 ): ExportJobStore {
-  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxStored, maxStoredBytes });
+  return new ExportJobs(database, { keepMs, maxOpen, maxStored, maxStoredBytes });
 }
 
 class ExportJobs implements ExportJobStore {
   readonly #database: Database;
+  readonly #claims: Claims;
   readonly #limits: Required<ExportJobOptions>;
 
   constructor(database: Database, limits: Required<ExportJobOptions>) {
     this.#database = database;
+    // No column names the process.
+    this.#claims = new Claims(database, work, "");
     this.#limits = limits;
   }
 
@@ -67,24 +79,16 @@ class ExportJobs implements ExportJobStore {
     return this.#database.transaction((tx) => create(tx, made, this.#limits));
   }
 
-  async claim(requestId?: string): Promise<ClaimedExport | undefined> {
-    const rows = await this.#database.query(claimSql(requestId !== undefined), [
-      this.#limits.leaseMs,
-      ...(requestId === undefined ? [] : [requestId]),
-    ]);
-    return rows[0] && readClaimed(rows[0]);
+  async claim(except: readonly string[] = []): Promise<ClaimedExport | undefined> {
+    const [row] = await this.#claims.claim({ ...nextJob, except });
+    return row && readClaimed(row);
   }
 
   async renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>> {
-    if (jobs.length === 0) return new Set();
-    const rows = await this.#database.query(
-      `update export_jobs j set lease_until = ${fromNow("$3")}
-         from unnest($1::text[], $2::integer[]) as held(request_id, claim)
-         where j.request_id = held.request_id and j.claim = held.claim and j.state = 'running'
-         returning j.request_id`,
-      [jobs.map((job) => job.requestId), jobs.map((job) => job.claim), this.#limits.leaseMs],
+    const rows = await this.#claims.renew(
+      jobs.map(({ requestId, claim }) => ({ id: requestId, token: String(claim) })),
     );
-    return new Set(rows.map((row) => String(row.request_id)));
+    return new Set(rows.map((row) => String(row.id)));
   }
 
   async finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
@@ -184,10 +188,6 @@ const columns = `request_id, account_id, place, format, state, claim, bytes_size
   expires_at, tables, start_at, end_at`;
 const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
-function fromNow(ms: string): string {
-  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
-}
-
 async function create(
   database: Queryable,
   { requestId, accountId, location, order, snapshot, audit }: NewExport,
@@ -246,30 +246,22 @@ function checkRoom(
 }
 
 /**
- * An account has one job at work at a time, in all processes, and whoever had the fewest of those
- * that are kept comes first. So neither long jobs nor many of them hold up another account's.
+ * An account has one job under way at a time, in all processes, and the account that had the fewest
+ * of those that are kept comes first. So neither long jobs nor many of them hold up another account.
  */
-function claimSql(one: boolean): string {
-  return `update export_jobs set state = 'running', claim = claim + 1, has_file = true,
-      lease_until = ${fromNow("$1")}
-    where request_id = (
-      select j.request_id from export_jobs j
-      where (j.state = 'queued' and j.not_before <= clock_timestamp()
-          or j.state = 'running' and j.lease_until <= clock_timestamp())
-        and j.expires_at > clock_timestamp() ${one ? "and j.request_id = $2" : ""}
-        and not exists (
-          select from export_jobs other
-          where other.account_id = j.account_id and other.state = 'running'
-            and other.lease_until > clock_timestamp()
-        )
-      order by (
-        select count(*) from export_jobs other
-        where other.account_id = j.account_id and other.claim > 0
-      ), j.created_at
-      limit 1 for update skip locked
-    )
-    returning ${columns}, tables, start_at, end_at, detail, snapshot`;
-}
+const nextJob = {
+  set: "state = 'running', claim = claim + 1, has_file = true",
+  where: `not_before <= clock_timestamp() and expires_at > clock_timestamp() and not exists (
+      select from export_jobs other
+      where other.account_id = work.account_id and other.state = 'running'
+        and other.lease_until > clock_timestamp()
+    )`,
+  orderBy: `(
+      select count(*) from export_jobs other
+      where other.account_id = work.account_id and other.claim > 0
+    ), created_at`,
+  returning: `${columns}, detail, snapshot`,
+};
 
 /**
  * $1 account, $2 tables, $3 and $4 the span, both ends in it. A job that waits reads what is left by then. One that

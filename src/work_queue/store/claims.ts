@@ -1,0 +1,139 @@
+import type { Database, SqlRow, SqlValue } from "../../database/database.ts";
+
+/** A table whose rows are work, and its columns that say who works on a row and until when. */
+export interface WorkTable {
+  name: string;
+  /** The primary key. */
+  key: string;
+  /** The column that names a row for its worker. */
+  id: string;
+  /** The column that names the worker's process; absent where rows don't say it. */
+  owner?: string;
+  /** The column that tells one claim of a row from the next: the owner, or a counter. */
+  token: string;
+  /** When the claim expires unless it is renewed; null: nobody holds the row. */
+  until: string;
+  /** Rows that are not done. */
+  isOpen: string;
+  claimMs: number;
+}
+
+/** A claim as its worker knows it. */
+export interface HeldClaim {
+  id: string;
+  token: string;
+}
+
+/** The SQL of a claim, its own parameters numbered from `firstParam` on. */
+export interface ClaimQuery {
+  most?: number;
+  /** Ids that this process works on already. */
+  except: readonly string[];
+  set?: string;
+  /** Which rows; the table is named `work`. */
+  where?: string;
+  orderBy: string;
+  returning: string;
+  params?: readonly SqlValue[];
+}
+
+/** The number of a claim's first own parameter. */
+export const firstParam = 4;
+
+/** A time of the database's clock, `ms` from now: a number or a parameter. */
+export function fromNow(ms: number | string): string {
+  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
+}
+
+/**
+ * Names this run of a process. What an earlier run of the same process holds may be claimed at once:
+ * `processId` is the same over restarts, `run` another one each time.
+ */
+export function workerIdOf({ processId, run }: { processId: string; run: string }): string {
+  return `${processId}/${run}`;
+}
+
+/** Claims on rows of a table that processes share. Times are the database's own. */
+export class Claims {
+  readonly #database: Database;
+  readonly #table: WorkTable;
+  readonly #workerId: string;
+
+  constructor(database: Database, table: WorkTable, workerId: string) {
+    this.#database = database;
+    this.#table = table;
+    this.#workerId = workerId;
+  }
+
+  /** Claims rows that nobody holds: each goes to one process only. */
+  async claim({ most = 1, except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
+    return await this.#database.query(this.#claimSql(query), [
+      ...[this.#workerId, except, most],
+      ...params,
+    ]);
+  }
+
+  /** Whether there are rows to claim; `except`, `where` and `params` as in `claim`. */
+  async canClaim(
+    { except, where = "true", params = [] }: Pick<ClaimQuery, "except" | "where" | "params">,
+  ): Promise<boolean> {
+    const rows = await this.#database.query(
+      `select 1 as one from ${this.#table.name} work
+       where ${this.#isFree()} and ${where} limit $3`,
+      [this.#workerId, except, 1, ...params],
+    );
+    return rows.length > 0;
+  }
+
+  /** Renews claims of which a third has passed; gives the rows that these still hold, with `id`. */
+  async renew(held: readonly HeldClaim[], more = ""): Promise<SqlRow[]> {
+    if (held.length === 0) return [];
+    const { name, key, id, token, until, claimMs } = this.#table;
+    const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))
+      and ${until} is not null`;
+    // A row that is being written now has just ended: nobody waits for it.
+    return await this.#database.query(
+      `with renewed as (
+         update ${name} set ${until} = ${fromNow(claimMs)} where (${key}) in (
+           select ${key} from ${name}
+           where ${ours} and ${until} < ${fromNow(Math.floor(claimMs * 2 / 3))}
+           for update skip locked)
+       ) select ${id} as id${more} from ${name} where ${ours}`,
+      [held.map((one) => one.id), held.map((one) => one.token)],
+    );
+  }
+
+  #claimSql(
+    { set, where = "true", orderBy, returning }: Omit<ClaimQuery, "most" | "except" | "params">,
+  ): string {
+    const { name, key, owner, until, claimMs } = this.#table;
+    const changes = [
+      `${until} = ${fromNow(claimMs)}`,
+      ...(owner ? [`${owner} = $1`] : []),
+      ...(set ? [set] : []),
+    ];
+    return `with next as (
+        select ${key} from ${name} work where ${this.#isFree()} and ${where}
+        order by ${orderBy} limit $3 for update skip locked
+      )
+      update ${name} set ${changes.join(", ")} where (${key}) in (select ${key} from next)
+      returning ${returning}`;
+  }
+
+  #isFree(): string {
+    const { id, owner, until, isOpen } = this.#table;
+    // An embedded database has one process, and so has a process id: any other run has ended.
+    const isDead = !owner
+      ? "$1::text is null"
+      : this.#database.kind === "embedded"
+      ? `${owner} <> $1::text`
+      : `${owner} <> $1::text and split_part(${owner}, '/', 1) = split_part($1::text, '/', 1)`;
+    return `${isOpen} and ${id} <> all($2::text[])
+      and (${until} is null or ${until} <= clock_timestamp() or ${isDead})`;
+  }
+}
+
+/** Gives a row back, as part of an update. */
+export function released({ owner, until }: WorkTable): string {
+  return `${owner ? `${owner} = null, ` : ""}${until} = null`;
+}

@@ -1,0 +1,138 @@
+import { systemSetTimer } from "../base/deadline.ts";
+
+export interface WorkQueueOptions<Claim> {
+  /** Names a piece of work. */
+  idOf: (claim: Claim) => string;
+  /** How many more pieces this process may claim beside these. */
+  room: (working: readonly Claim[]) => number;
+  /** Claims up to `most` pieces, none of those that this process works on; empty: none waits. */
+  claim: (most: number, working: readonly Claim[]) => Promise<readonly Claim[]>;
+  /** Keeps claims alive; gives the ids of those that this process still holds. */
+  renew: (working: readonly Claim[]) => Promise<ReadonlySet<string>>;
+  /**
+   * Works on a piece until it has ended or `stop` is aborted, and says in the store which of both.
+   * Where it throws, the next claim waits for the next tick.
+   */
+  work: (claim: Claim, stop: AbortController) => Promise<void>;
+}
+
+interface Working<Claim> {
+  claim: Claim;
+  stop: AbortController;
+  ended: Promise<void>;
+}
+
+/**
+ * One process's share of work that stands in the store and that any process may claim: deletions,
+ * exports, evaluations, background calls. What a dead process held is claimed by others when its
+ * claims have expired.
+ */
+export class WorkQueue<Claim> {
+  readonly #options: WorkQueueOptions<Claim>;
+  readonly #working = new Map<string, Working<Claim>>();
+  #claiming: Promise<void> | undefined;
+  #isWoken = false;
+  #isClosed = false;
+
+  constructor(options: WorkQueueOptions<Claim>) {
+    this.#options = options;
+  }
+
+  /** What this process works on, in the order in which it began. */
+  get working(): readonly Claim[] {
+    return [...this.#working.values()].map(({ claim }) => claim);
+  }
+
+  get size(): number {
+    return this.#working.size;
+  }
+
+  /** Renews claims, stops what was lost and claims what waits; a background job. */
+  async tick(): Promise<void> {
+    if (this.#working.size > 0) {
+      const working = [...this.#working.values()];
+      const held = await this.#options.renew(working.map(({ claim }) => claim));
+      for (const { claim, stop } of working) if (!held.has(this.#options.idOf(claim))) stop.abort();
+    }
+    await this.claim();
+  }
+
+  /** Work was added: claims it at once. The next tick reports what fails here. */
+  wake(): void {
+    this.claim().catch(() => {});
+  }
+
+  /** Claims what waits, as far as there is room; one call at a time, and one more for those meanwhile. */
+  async claim(): Promise<void> {
+    if (this.#isClosed) return;
+    if (this.#claiming) {
+      this.#isWoken = true;
+      return await this.#claiming;
+    }
+    this.#claiming = this.#claimAll();
+    try {
+      await this.#claiming;
+    } finally {
+      this.#claiming = undefined;
+    }
+  }
+
+  async #claimAll(): Promise<void> {
+    const { room, claim } = this.#options;
+    do {
+      this.#isWoken = false;
+      while (!this.#isClosed) {
+        const most = room(this.working);
+        const claims = most > 0 ? await claim(most, this.working) : [];
+        if (claims.length === 0) break;
+        for (const one of claims) this.add(one);
+      }
+    } while (this.#isWoken && !this.#isClosed);
+  }
+
+  /** Works on what this process has claimed already; resolves or throws as the work does. */
+  add(claim: Claim): Promise<void> {
+    const stop = new AbortController();
+    // Still claimed in the store: the work gives it back.
+    if (this.#isClosed) stop.abort();
+    const id = this.#options.idOf(claim);
+    const working: Working<Claim> = { claim, stop, ended: Promise.resolve() };
+    this.#working.set(id, working);
+    const ended = this.#options.work(claim, stop).finally(() => this.#working.delete(id));
+    working.ended = ended.then(() => this.wake(), () => {});
+    return ended;
+  }
+
+  /** Stops work on a piece; another may be claimed in its place. */
+  stop(id: string): void {
+    this.#working.get(id)?.stop.abort();
+  }
+
+  /** Resolves when this process no longer works on the piece; undefined where it doesn't. */
+  endOf(id: string): Promise<void> | undefined {
+    return this.#working.get(id)?.ended;
+  }
+
+  /** Claims nothing more and waits for what is under way, for so long at most. */
+  async drain(ms: number): Promise<void> {
+    this.#isClosed = true;
+    await this.#claiming?.catch(() => {});
+    await this.#allEnded(ms);
+  }
+
+  /** Stops what is under way and waits for it; what takes longer is left to its claim's expiry. */
+  async close(ms: number): Promise<void> {
+    this.#isClosed = true;
+    await this.#claiming?.catch(() => {});
+    for (const { stop } of this.#working.values()) stop.abort();
+    await this.#allEnded(ms);
+  }
+
+  async #allEnded(ms: number): Promise<void> {
+    const { promise: timeout, resolve } = Promise.withResolvers<void>();
+    const cancel = ms === Infinity ? () => {} : systemSetTimer(ms, resolve);
+    const all = [...this.#working.values()].map(({ ended }) => ended);
+    await Promise.race([Promise.all(all), timeout]);
+    cancel();
+  }
+}
