@@ -2,6 +2,7 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "../../demo/simulator/identity_provider.ts";
+import type { Simulators } from "../../demo/simulators.ts";
 import { type Answer, BrowserClient } from "../support/browser_client.ts";
 import {
   type DatabaseChoice,
@@ -15,6 +16,8 @@ import {
 export interface DashboardWorld extends TestService {
   provider: IdentityProvider;
   claimLink: string;
+  /** Where there are any. */
+  simulators?: Simulators;
   browser(): BrowserClient;
   /** A browser that has signed in through the claim link. */
   owner(): Promise<BrowserClient>;
