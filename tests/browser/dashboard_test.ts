@@ -1,11 +1,23 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
+import { shared } from "../support/service.ts";
 import { openPage, schemesFor } from "./chromium.ts";
-import { claimAs, looksFine, signInAs, start } from "./world.ts";
+import { browser, claimAs, looksFine, signInAs, startUnclaimed } from "./world.ts";
+
+/** A gateway that ada owns, with the cookies of her session. */
+const claimed = shared(async () => {
+  const world = await startUnclaimed();
+  const { page, context } = await openPage(browser());
+  await claimAs(page, world.claimLink, "ada");
+  const cookies = await context.cookies();
+  await context.close();
+  return { ...world, cookies };
+});
 
 Deno.test("a person claims the gateway, makes a key, calls with it and takes it back", async () => {
-  await using world = await start();
-  const { service, page } = world;
+  await using world = await startUnclaimed();
+  const { service } = world;
+  const { page, complaints } = await openPage(browser(), { origin: service.baseUrl });
   const address = (path: string) => service.baseUrl + path;
   await claimAs(page, world.claimLink, "ada");
 
@@ -58,14 +70,12 @@ Deno.test("a person claims the gateway, makes a key, calls with it and takes it 
   await page.goto(address("/dashboard/keys"));
   assert.match(page.url(), /\/dashboard\/sign-in\?/);
   // A form that was refused (400) is a line of the browser's, not a fault of the page.
-  assert.deepEqual(world.complaints.filter((one) => !/status of 400/.test(one)), []);
+  assert.deepEqual(complaints.filter((one) => !/status of 400/.test(one)), []);
 });
 
 Deno.test("a stranger with an account at the same provider gets nothing", async () => {
-  await using world = await start();
-  const { service, page } = world;
-  await claimAs(page, world.claimLink, "ada");
-  const other = await openPage(world.browser);
+  const { service } = claimed();
+  const other = await openPage(browser());
   await other.page.goto(`${service.baseUrl}/dashboard/sign-in`);
   await other.page.click("button:has-text('Sign in')");
   await signInAs(other.page, "eve");
@@ -76,8 +86,9 @@ Deno.test("a stranger with an account at the same provider gets nothing", async 
 
 for (const scheme of schemesFor("axe, any page")) {
   Deno.test(`axe finds no violation on any page, ${scheme}`, async () => {
-    await using world = await start(scheme);
-    const { service, page } = world;
+    await using world = await startUnclaimed();
+    const { service } = world;
+    const { page, complaints } = await openPage(browser(), { scheme, origin: service.baseUrl });
     await page.goto(world.claimLink);
     await looksFine(page, "claim");
     await page.click("text=Sign in and claim");
@@ -113,18 +124,16 @@ for (const scheme of schemesFor("axe, any page")) {
     await looksFine(page, "created");
     await page.goto(`${service.baseUrl}/dashboard/sign-in`);
     await looksFine(page, "sign-in");
-    assert.deepEqual(world.complaints.filter((one) => !/status of 40[04]/.test(one)), []);
+    assert.deepEqual(complaints.filter((one) => !/status of 40[04]/.test(one)), []);
   });
 }
 
 Deno.test("every page works without script, by keyboard", async () => {
-  await using world = await start();
-  const { page } = world;
-  await claimAs(page, world.claimLink, "ada");
-  const plain = await world.browser.newContext({ javaScriptEnabled: false });
-  await plain.addCookies(await world.context.cookies());
+  const { service, cookies } = claimed();
+  const plain = await browser().newContext({ javaScriptEnabled: false });
+  await plain.addCookies(cookies);
   const quiet = await plain.newPage();
-  await quiet.goto(`${world.service.baseUrl}/dashboard/keys/new`);
+  await quiet.goto(`${service.baseUrl}/dashboard/keys/new`);
   await quiet.focus("#name");
   await quiet.keyboard.type("by hand");
   await quiet.keyboard.press("Enter");
@@ -134,9 +143,8 @@ Deno.test("every page works without script, by keyboard", async () => {
 });
 
 Deno.test("neither a link nor a form of another site makes a signed-in person join", async () => {
-  await using world = await start();
-  const { service, page } = world;
-  await claimAs(page, world.claimLink, "ada");
+  const { service, cookies } = claimed();
+  const { page } = await openPage(browser(), { cookies });
   await service.admin("account", "create", "--name", "mallory");
   const { json } = await service.admin(
     ...["invite", "--email", "ada@example.com", "--account", "mallory", "--role", "member"],

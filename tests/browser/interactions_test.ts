@@ -1,9 +1,9 @@
 /** The pages on interactions in a real browser. */
 import assert from "@std/assert";
 import type { Page } from "playwright-core";
-import { openPage, pictureWidths, schemesFor } from "./chromium.ts";
+import { pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
-import { looksFine, startAsOwner } from "./world.ts";
+import { browser, looksFine, startAsOwner } from "./world.ts";
 
 const list = "/dashboard/interactions";
 
@@ -90,7 +90,7 @@ Deno.test("without script filters, pages and the reload work", async () => {
   await using world = await startAsOwner();
   const { service } = world;
   await makeSampleCalls(service);
-  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  const plain = await browser().newContext({ javaScriptEnabled: false });
   await plain.addCookies(await world.context.cookies());
   const page = await plain.newPage();
   await page.goto(service.baseUrl + list);
@@ -128,11 +128,7 @@ for (const scheme of schemesFor("axe, the pages on interactions")) {
       await page.$$eval("main details", (all) => all.forEach((one) => one.open = true));
       await looksFine(page, path);
     }
-    const phone = await openPage(world.browser, {
-      viewport: { width: 390, height: 844 },
-      scheme,
-      cookies: world.context,
-    });
+    const phone = await world.open({ viewport: { width: 390, height: 844 }, scheme });
     for (const path of [list, `${list}/${calls.picture}`]) {
       await phone.page.goto(service.baseUrl + path);
       await looksFine(phone.page, `${path} on a phone`);

@@ -1,18 +1,23 @@
 /** The overview of a busy account in a real browser. */
 import assert from "@std/assert";
-import { startBusyService } from "../support/busy_service.ts";
-import { desktop, looksFor, openChromium, openPage } from "./chromium.ts";
-import { looksFine } from "./world.ts";
+import { shared } from "../support/service.ts";
+import { startBusyService } from "./busy_service.ts";
+import { desktop, looksFor } from "./chromium.ts";
+import { browser, looksFine, openerOf } from "./world.ts";
+
+const world = shared(async () => {
+  const service = await startBusyService(40);
+  return { ...service, open: await openerOf(service) };
+});
 
 Deno.test("the overview is fine in light and dark, on desks and phones, opened and closed", async () => {
-  await using world = await start();
   for (const { scheme, viewport } of looksFor("overview")) {
-    const { page, complaints, context } = await world.open({ scheme, viewport });
+    const { page, complaints, context } = await world().open({ scheme, viewport });
     // Colours and width are looked at in pairs: what differs between them is little.
     const isPair = (scheme === "light") === (viewport === desktop);
     const queries = isPair ? ["", "?range=24h&by=app", "?range=90d&by=key", "?from=x"] : [""];
     for (const query of queries) {
-      await page.goto(`${world.baseUrl}/dashboard/overview${query}`);
+      await page.goto(`${world().baseUrl}/dashboard/overview${query}`);
       await looksFine(page, `${query} ${scheme}`);
     }
     for (const summary of await page.locator("main details > summary").all()) {
@@ -30,9 +35,8 @@ Deno.test("the overview is fine in light and dark, on desks and phones, opened a
 });
 
 Deno.test("a chart's figures show under the pointer, and lead to the calls behind them", async () => {
-  await using world = await start();
-  const { page, complaints } = await world.open({});
-  await page.goto(`${world.baseUrl}/dashboard/overview?range=7d`);
+  const { page, complaints } = await world().open();
+  await page.goto(`${world().baseUrl}/dashboard/overview?range=7d`);
   const chart = page.locator("figure:has(#requests-t)");
   const { width } = (await chart.locator(".plot svg").boundingBox())!;
   await chart.locator(".plot svg").hover({ position: { x: width * 5.5 / 7, y: 40 } });
@@ -49,12 +53,11 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
 });
 
 Deno.test("without script the overview says the same, by keyboard", async () => {
-  await using world = await start();
-  const { context } = await world.open({});
-  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  const { context } = await world().open();
+  const plain = await browser().newContext({ javaScriptEnabled: false });
   await plain.addCookies(await context.cookies());
   const page = await plain.newPage();
-  await page.goto(`${world.baseUrl}/dashboard/overview`);
+  await page.goto(`${world().baseUrl}/dashboard/overview`);
   const total = await page.locator("figure:has(#requests-t) .headline").innerText();
   await page.locator("figure:has(#requests-t) summary").focus();
   await page.keyboard.press("Enter");
@@ -74,23 +77,3 @@ Deno.test("without script the overview says the same, by keyboard", async () => 
   await page.waitForURL("**/dashboard/overview?from=2026-01-01&to=2026-01-02&by=model");
   assert.ok(await page.isVisible("text=No calls on these days"));
 });
-
-async function start() {
-  const service = await startBusyService(40);
-  const browser = await openChromium();
-  const first = await openPage(browser, { origin: service.baseUrl });
-  await first.page.goto(service.claimLink);
-  await first.page.click("text=Sign in and claim");
-  await first.page.click("button[value=yes]");
-  await first.page.waitForURL("**/dashboard/overview");
-  return {
-    ...service,
-    browser,
-    open: (options: Parameters<typeof openPage>[1]) =>
-      openPage(browser, { ...options, cookies: first.context, origin: service.baseUrl }),
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await service.stop();
-    },
-  };
-}

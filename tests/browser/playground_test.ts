@@ -1,14 +1,12 @@
 /** The playground in a real browser. */
 import assert from "@std/assert";
-import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
-import { startSimulatedService } from "../support/service.ts";
-import { looksFor, openChromium, openPage } from "./chromium.ts";
-import { looksFine } from "./world.ts";
+import { looksFor } from "./chromium.ts";
+import { looksFine, startAsOwner } from "./world.ts";
 
 Deno.test("an answer streams into the page, can be stopped, and leads to its record", async () => {
-  await using world = await start();
-  const { page, complaints } = await world.open({});
-  await page.goto(`${world.baseUrl}/dashboard/playground`);
+  await using world = await startAsOwner();
+  const { service, page, complaints } = world;
+  await page.goto(`${service.baseUrl}/dashboard/playground`);
   await page.fill("#system", "Be brief.");
   await page.fill("#prompt", "[long:40] [drip:100] <b>bold</b>");
   await page.keyboard.press("Control+Enter");
@@ -18,8 +16,8 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   await page.click("#stop");
   await page.waitForSelector("text=Stopped.");
   assert.equal(await page.isEnabled("#send"), true);
-  await world.until(async () => (await world.rows({ app: "playground" })).length === 1);
-  const [stopped] = await world.rows({ app: "playground" });
+  await until(async () => (await service.rows({ app: "playground" })).length === 1);
+  const [stopped] = await service.rows({ app: "playground" });
   assert.equal(stopped!.status, "cancelled");
 
   await page.fill("#prompt", "[say:And once more.]");
@@ -27,7 +25,7 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   await page.waitForSelector(".turn-assistant:last-child .took:has-text('tokens in')");
   assert.match(await page.innerText(".turn-assistant:last-child .said"), /And once more\./);
   const href = await page.getAttribute(".turn-assistant:last-child .took a", "href");
-  const row = await world.row(href!.split("/").at(-1)!);
+  const row = await service.row(href!.split("/").at(-1)!);
   const { messages } = row.request as { messages: unknown[] };
   assert.equal(messages.length, 4, "system, question, what was said of the answer, question");
 
@@ -44,10 +42,10 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
 });
 
 Deno.test("the playground is fine in light and dark, on desks and phones", async () => {
-  await using world = await start();
+  await using world = await startAsOwner();
   for (const { scheme, viewport } of looksFor("playground")) {
     const { page, complaints, context } = await world.open({ scheme, viewport });
-    await page.goto(`${world.baseUrl}/dashboard/playground`);
+    await page.goto(`${world.service.baseUrl}/dashboard/playground`);
     await looksFine(page, `empty ${scheme}`);
     await page.fill("#prompt", "Some code:\n```js\nconst a = 1;\n```\nThank you");
     await page.click("#send");
@@ -64,33 +62,8 @@ Deno.test("the playground is fine in light and dark, on desks and phones", async
   }
 });
 
-async function start() {
-  const provider = startIdentityProvider();
-  const service = await startSimulatedService({
-    OAUTH_ISSUER: provider.issuer,
-    OAUTH_CLIENT_ID: provider.clientId,
-    OAUTH_CLIENT_SECRET: provider.clientSecret,
-  });
-  const claimLink = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
-  const browser = await openChromium();
-  const first = await openPage(browser, { origin: service.baseUrl });
-  await first.page.goto(claimLink);
-  await first.page.click("text=Sign in and claim");
-  await first.page.click("button[value=yes]");
-  await first.page.waitForURL("**/dashboard/overview");
-  return {
-    ...service,
-    open: (options: Parameters<typeof openPage>[1]) =>
-      openPage(browser, { ...options, cookies: first.context, origin: service.baseUrl }),
-    async until(isSo: () => Promise<boolean>) {
-      for (let tries = 0; tries < 100 && !await isSo(); tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await service.stop();
-      await provider.close();
-    },
-  };
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100 && !await isSo(); tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
-import { looksFine, startAsOwner } from "./world.ts";
+import { browser, looksFine, startAsOwner } from "./world.ts";
 
 for (const scheme of schemesFor("axe, the pages of records")) {
   Deno.test(`axe finds no violation on the pages of records, ${scheme}`, async () => {
@@ -63,7 +63,7 @@ Deno.test("what is under way is shown as it goes on, by itself", async () => {
 Deno.test("a file is made, fetched and data deleted without script, by keyboard", async () => {
   await using world = await startAsOwner();
   const { service } = world;
-  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  const plain = await browser().newContext({ javaScriptEnabled: false });
   await plain.addCookies(await world.context.cookies());
   const page = await plain.newPage();
   await page.goto(`${service.baseUrl}/dashboard/exports/new`);

@@ -1,8 +1,8 @@
 /** The reference page in a real browser, under the exact policy, against a running service. */
 import assert from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { chromiumIsThere, startChromium } from "../support/chromium.ts";
 import { shared, startSimulatedService, type TestService } from "../support/service.ts";
+import { chromiumIsThere, startChromium } from "./chromium.ts";
 
 const ignore = !chromiumIsThere();
 const running = ignore ? absent : world();
@@ -100,7 +100,7 @@ interface Heard {
 /** One service and one browser serve all tests, each with a context and so a storage of its own. */
 function world(): () => { service: TestService; browser: Browser; stop(): Promise<void> } {
   return shared(async () => {
-    const service = await startSimulatedService();
+    const service = await startSimulatedService({}, { database: "any" });
     const browser = await startChromium().catch(async (thrown) => {
       await service.stop();
       throw thrown;

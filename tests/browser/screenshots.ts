@@ -4,8 +4,8 @@
  * folder, `dist/screenshots` if none is given.
  */
 import type { Page } from "playwright-core";
-import { startBusyService } from "../support/busy_service.ts";
-import { desktop, openChromium, openPage, phone, pictureWidths, takePicture } from "./chromium.ts";
+import { startBusyService } from "./busy_service.ts";
+import { desktop, openPage, phone, pictureWidths, startChromium, takePicture } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 
@@ -15,7 +15,7 @@ await Deno.mkdir(folder, { recursive: true });
 await using service = await startBusyService();
 await service.admin("credits", "grant", "--usd", "40", "--note", "for the pictures");
 const claim = service.claimLink;
-const browser = await openChromium();
+const browser = await startChromium();
 
 const { page, context } = await openPage(browser);
 await page.goto(claim);
@@ -55,7 +55,7 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
   if (onlySize && size !== onlySize) continue;
   for (const scheme of ["light", "dark"] as const) {
     if (onlyScheme && scheme !== onlyScheme) continue;
-    const shown = await openPage(browser, { viewport, scheme, cookies: context });
+    const shown = await openPage(browser, { viewport, scheme, cookies: await context.cookies() });
     for (const [name, path] of Object.entries(pages)) {
       await shown.page.goto(service.baseUrl + path);
       await pictureWidths(shown.page);
@@ -109,7 +109,7 @@ async function fill(page: Page): Promise<void> {
   await page.goto(`${service.baseUrl}/dashboard/keys`);
   await page.click("tr:has-text('support assistant') a:has-text('Revoke')");
   await page.click("main button.button-danger");
-  const vendorB = service.simulators.vendors["vendor-b"].apiKey;
+  const vendorB = service.simulators!.vendors["vendor-b"].apiKey;
   await page.goto(`${service.baseUrl}/dashboard/settings/vendor-keys`);
   await page.fill("#key-vendor-b", vendorB);
   await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");

@@ -1,9 +1,9 @@
 /** The packed client on a page of another origin, in a real browser, as `CORS_ORIGINS` allows. */
 import assert from "@std/assert";
 import { told } from "../sdk/told.ts";
-import { chromiumIsThere, startChromium } from "../support/chromium.ts";
 import { ClientProject, nodeIsThere, storySource } from "../support/packed_client.ts";
 import { startSimulatedService } from "../support/service.ts";
+import { chromiumIsThere, startChromium } from "./chromium.ts";
 
 const ignore = !chromiumIsThere() || !nodeIsThere();
 
@@ -14,7 +14,9 @@ Deno.test({
     await using project = await ClientProject.create();
     assert.deepEqual(project.compile(project.write("story.ts", storySource())), []);
     await using site = serveFolder(project.folder);
-    await using service = await startSimulatedService({ CORS_ORIGINS: site.origin });
+    await using service = await startSimulatedService({ CORS_ORIGINS: site.origin }, {
+      database: "any",
+    });
     const browser = await startChromium();
     try {
       const page = await browser.newPage();

@@ -1,33 +1,44 @@
 import assert from "@std/assert";
 import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { startSimulatedService } from "../support/service.ts";
-import { openChromium, openPage, type Scheme, type WatchedPage } from "./chromium.ts";
+import type { Browser, Page } from "playwright-core";
+import { type DashboardWorld, startDashboard } from "../dashboard/world.ts";
+import { shared, startSimulatedService } from "../support/service.ts";
+import { openPage, type Scheme, startChromium, type WatchedPage } from "./chromium.ts";
 import { startRealProvider } from "./real_provider.ts";
 
-/** A service whose people sign in at a real provider, and a browser that has not yet. */
-export async function start(scheme: Scheme = "light") {
+const running = shared(async () => {
+  const browser = await startChromium();
+  return { browser, stop: () => browser.close() };
+});
+
+/** The browser that all tests of a file share; each opens contexts of its own. */
+export function browser(): Browser {
+  return running().browser;
+}
+
+/** A page that nobody looks at any more still asks for what is new. */
+async function closePages(): Promise<void> {
+  for (const context of browser().contexts()) await context.close();
+}
+
+Deno.test.afterEach(closePages);
+
+/** A service whose people sign in at a real provider; nobody has yet. */
+export async function startUnclaimed() {
   const provider = await startRealProvider();
   const service = await startSimulatedService({
     OAUTH_ISSUER: provider.issuer,
     OAUTH_CLIENT_ID: provider.clientId,
     OAUTH_CLIENT_SECRET: provider.clientSecret,
-  });
+  }, { database: "any" });
   provider.register(`${service.baseUrl}/dashboard/callback`);
-  const browser = await openChromium();
-  const watched: WatchedPage = await openPage(browser, { scheme, origin: service.baseUrl });
   const claimLink = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
-  return {
-    ...watched,
-    service,
-    browser,
-    claimLink,
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await service.stop();
-      await provider.close();
-    },
+  const stop = async () => {
+    await closePages();
+    await service.stop();
+    await provider.close();
   };
+  return { service, claimLink, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** What the provider's own pages ask: a name, and whether the service may know it. */
@@ -52,14 +63,42 @@ export async function looksFine(page: Page, name: string): Promise<void> {
   // The evaluation comes from outside the page, so its content policy stays as it is.
   await page.evaluate(axe.source);
   const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))",
+    `axe.run({ resultTypes: ["violations"] }).then(({ violations }) =>
+      violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`,
   );
   assert.deepEqual(found, [], name);
 }
 
+/** A service, and the pages of its owner. */
+export interface OwnerWorld extends WatchedPage, AsyncDisposable {
+  service: DashboardWorld;
+  /** Another page of the owner's, in a context of its own. */
+  open(options?: Parameters<typeof openPage>[1]): Promise<WatchedPage>;
+}
+
 /** The person who owns the gateway, signed in. */
-export async function startAsOwner(scheme: Scheme = "light") {
-  const world = await start(scheme);
-  await claimAs(world.page, world.claimLink, "ada");
-  return world;
+export async function startAsOwner(scheme: Scheme = "light"): Promise<OwnerWorld> {
+  const service = await startDashboard({ vendors: true });
+  const open = await openerOf(service);
+  return {
+    ...await open({ scheme }),
+    service,
+    open,
+    async [Symbol.asyncDispose]() {
+      await closePages();
+      await service.stop();
+    },
+  };
+}
+
+/** Opens pages of the owner, who has signed in without them. */
+export async function openerOf(service: DashboardWorld): Promise<OwnerWorld["open"]> {
+  const { cookies } = await service.owner();
+  const { hostname: domain } = new URL(service.baseUrl);
+  const session = [...cookies].map(([name, value]) => ({
+    ...{ name, value, domain, path: "/", expires: -1 },
+    ...{ httpOnly: true, secure: false, sameSite: "Lax" as const },
+  }));
+  return (options = {}) =>
+    openPage(browser(), { origin: service.baseUrl, cookies: session, ...options });
 }

@@ -1,7 +1,6 @@
 /** The whole dashboard, found by its own links, so that a new page is looked at without being named. */
 import assert from "@std/assert";
-import { startSimulators } from "../../demo/simulators.ts";
-import { shared, simulatedEnvironment } from "../support/service.ts";
+import { shared } from "../support/service.ts";
 import { attribute, crawl, type CrawledPage } from "./crawl.ts";
 import { type Ids, leaveTraces, script } from "./traces.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
@@ -15,21 +14,16 @@ interface Crawled extends DashboardWorld {
 const world = shared(startCrawled);
 
 async function startCrawled(): Promise<Crawled> {
-  const simulators = await startSimulators();
-  const dashboard = await startDashboard({ env: simulatedEnvironment(simulators) });
-  const stop = async () => {
-    await dashboard.stop();
-    await simulators.close();
-  };
+  const dashboard = await startDashboard({ vendors: true, embedded: true });
   try {
     await dashboard.admin("account", "create", "--name", "theirs");
     await dashboard.admin("credits", "grant", "--account", "theirs", "--usd", "10");
     const ours = await leaveTraces(dashboard, await dashboard.createKey("--name", script));
     const theirs = await leaveTraces(dashboard, await dashboard.createKey("--account", "theirs"));
     const pages = await crawl(await dashboard.owner(), "/dashboard");
-    return { ...dashboard, pages, ours, theirs, stop, [Symbol.asyncDispose]: stop };
+    return { ...dashboard, pages, ours, theirs };
   } catch (thrown) {
-    await stop();
+    await dashboard.stop();
     throw thrown;
   }
 }

@@ -1,12 +1,11 @@
 /** The pages on interactions over HTTP: what they show, narrow, give and refuse. */
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { startSimulators } from "../../demo/simulators.ts";
 import { makeSampleCalls, type SampleCalls } from "../browser/sample_calls.ts";
 import { samplePng } from "../browser/sample_image.ts";
 import type { BrowserClient } from "../support/browser_client.ts";
 import { csrfIn } from "../support/browser_client.ts";
-import { shared, simulatedEnvironment } from "../support/service.ts";
+import { shared } from "../support/service.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
 const list = "/dashboard/interactions";
@@ -18,14 +17,8 @@ interface World extends DashboardWorld {
 const world = shared(startWorld);
 
 async function startWorld(): Promise<World> {
-  const simulators = await startSimulators();
-  const dashboard = await startDashboard({ env: simulatedEnvironment(simulators) });
-  const calls = await makeSampleCalls(dashboard);
-  const stop = async () => {
-    await dashboard.stop();
-    await simulators.close();
-  };
-  return { ...dashboard, calls, stop, [Symbol.asyncDispose]: stop };
+  const dashboard = await startDashboard({ vendors: true });
+  return { ...dashboard, calls: await makeSampleCalls(dashboard) };
 }
 
 /** Ids of a page's rows, in their order. */

@@ -1,19 +1,10 @@
 /** The overview's figures, from the call to the page. */
 import assert from "@std/assert";
-import { startSimulators } from "../../demo/simulators.ts";
 import { nanosToUsd, parseUsd } from "../../src/base/money.ts";
-import { shared, simulatedEnvironment } from "../support/service.ts";
+import { shared } from "../support/service.ts";
 import { startDashboard } from "./world.ts";
 
-const world = shared(async () => {
-  const simulators = await startSimulators();
-  const dashboard = await startDashboard({ env: simulatedEnvironment(simulators) });
-  const stop = async () => {
-    await dashboard.stop();
-    await simulators.close();
-  };
-  return { ...dashboard, stop };
-});
+const world = shared(() => startDashboard({ vendors: true }));
 const page = "/dashboard/overview";
 
 async function call(text: string, model = "vendor-b/gpt-4.1", key = world().key): Promise<number> {

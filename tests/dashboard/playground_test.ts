@@ -1,22 +1,13 @@
 /** Calls that people make in the dashboard. */
 import assert from "@std/assert";
-import { startSimulators } from "../../demo/simulators.ts";
 import { nanosToUsd, parseUsd } from "../../src/base/money.ts";
 import { type BrowserClient, csrfIn } from "../support/browser_client.ts";
-import { shared, simulatedEnvironment } from "../support/service.ts";
+import { shared } from "../support/service.ts";
 import { signIn, startDashboard } from "./world.ts";
 
-const world = shared(async () => {
-  const simulators = await startSimulators();
-  const dashboard = await startDashboard({
-    env: { ...simulatedEnvironment(simulators), OAUTH_EMAIL_DOMAINS: "example.com" },
-  });
-  const stop = async () => {
-    await dashboard.stop();
-    await simulators.close();
-  };
-  return { ...dashboard, stop };
-});
+const world = shared(() =>
+  startDashboard({ vendors: true, env: { OAUTH_EMAIL_DOMAINS: "example.com" } })
+);
 const page = "/dashboard/playground";
 const model = "vendor-b/gpt-4.1";
 

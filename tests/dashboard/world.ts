@@ -2,8 +2,10 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "../../demo/simulator/identity_provider.ts";
+import type { Simulators } from "../../demo/simulators.ts";
 import { type Answer, BrowserClient } from "../support/browser_client.ts";
 import {
+  type DatabaseChoice,
   type Environment,
   startSimulatedService,
   startTestService,
@@ -14,6 +16,8 @@ import {
 export interface DashboardWorld extends TestService {
   provider: IdentityProvider;
   claimLink: string;
+  /** Where there are any. */
+  simulators?: Simulators;
   browser(): BrowserClient;
   /** A browser that has signed in through the claim link. */
   owner(): Promise<BrowserClient>;
@@ -21,19 +25,21 @@ export interface DashboardWorld extends TestService {
 
 /**
  * `addresses`: sign-in by the provider's three addresses, without OpenID. `vendors`: simulated ones
- * stand behind the service.
+ * stand behind the service. `embedded`: its database is the embedded one in every run.
  */
 export async function startDashboard(
-  { addresses = false, vendors = false, env = {} }: {
+  { addresses = false, vendors = false, embedded = false, env = {} }: {
     addresses?: boolean;
     vendors?: boolean;
+    embedded?: boolean;
     env?: Environment;
   } = {},
 ): Promise<DashboardWorld> {
   const provider = startIdentityProvider();
   const { issuer } = provider;
+  const choice: DatabaseChoice = embedded ? {} : { database: "any" };
   const start = (all: Environment) =>
-    vendors ? startSimulatedService(all) : startTestService({ env: all });
+    vendors ? startSimulatedService(all, choice) : startTestService({ env: all, ...choice });
   const service = await start(
     {
       ...(addresses

@@ -101,7 +101,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-function isPostgresPreferred(): boolean {
+/** Whether what may run on any database runs on PostgreSQL here. */
+export function isPostgresPreferred(): boolean {
   return Deno.env.get("STORE") !== "embedded" && postgresAvailability().available;
 }
 
