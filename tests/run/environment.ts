@@ -12,6 +12,7 @@ export function testEnvironment(
   }
   const noProxy = outer.NO_PROXY ?? outer.no_proxy;
   return {
+    ...isLongRound(env) ? {} : { DENO_V8_FLAGS: shortLived },
     ...env,
     TMPDIR: tempDir,
     NO_COLOR: "1",
@@ -20,6 +21,12 @@ export function testEnvironment(
     NO_PROXY: [noProxy, "127.0.0.1", "localhost", "::1"].filter(Boolean).join(","),
   };
 }
+
+/**
+ * Most embedded databases of the gate live for a second, and optimising their WebAssembly takes
+ * longer than what they do. Services that tests start as programs are told the same.
+ */
+const shortLived = "--liftoff-only";
 
 /** Whether the run is nobody's: `CI` set to anything but a plain no. */
 export function isCi(outer: Readonly<Record<string, string>>): boolean {

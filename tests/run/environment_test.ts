@@ -31,6 +31,12 @@ Deno.test("a developer's database and vendor keys don't reach the tests", () => 
   assert.equal(testEnvironment({ no_proxy: "a.example" }, "").NO_PROXY?.split(",")[0], "a.example");
 });
 
+Deno.test("WebAssembly is optimised where a developer or a long round asks for it", () => {
+  assert.equal(testEnvironment({ PATH: "/bin" }, "").DENO_V8_FLAGS, "--liftoff-only");
+  assert.equal(testEnvironment({ STORE: "both" }, "").DENO_V8_FLAGS, undefined);
+  assert.equal(testEnvironment({ DENO_V8_FLAGS: "--no-opt" }, "").DENO_V8_FLAGS, "--no-opt");
+});
+
 Deno.test("a long round is one that asks for the long form of a test", () => {
   assert.equal(isLongRound({ PATH: "/bin", CI: "true" }), false);
   for (const name of ["KILLS", "STORE", "ATTACK_SECONDS", "FUZZ_RUNS"]) {

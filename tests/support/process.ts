@@ -331,6 +331,7 @@ const machineVariables = [
   "PATH",
   "TMPDIR",
   "DENO_DIR",
+  "DENO_V8_FLAGS",
   "DENO_CERT",
   "DENO_TLS_CA_STORE",
   "NODE_EXTRA_CA_CERTS",
