@@ -2,6 +2,7 @@ import type { Child } from "hono/jsx";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary } from "../../../shared/interaction.ts";
 import type { CostLine } from "../../../pricing/pricing.ts";
+import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { CopyButton, Time } from "../../components.tsx";
 import { count, duration, usd } from "./figures.ts";
@@ -199,33 +200,33 @@ function PriceSource(
 }
 
 function lineText({ dimension, count: units, ratePico }: CostLine): string {
-  const [name, scale, unit] = dimensions[dimension];
+  const [scale, unit] = dimension in millionNames ? [1_000_000n, "/ 1M"] : [1n, "each"];
   const rate = usd(ratePico * scale / 1000n);
-  return `${count(units)} ${name} at ${rate} ${unit}`;
+  return `${count(units)} ${dimensions[dimension]} at ${rate} ${unit}`;
 }
 
-/** What people call a dimension, and how many units its price is told for. */
-const dimensions: Readonly<Record<CostLine["dimension"], readonly [string, bigint, string]>> = {
-  input: ["input", 1_000_000n, "/ 1M"],
-  output: ["output", 1_000_000n, "/ 1M"],
-  cacheRead: ["read from cache", 1_000_000n, "/ 1M"],
-  cacheWrite: ["written to cache", 1_000_000n, "/ 1M"],
-  cacheWriteLong: ["written to cache for long", 1_000_000n, "/ 1M"],
-  reasoning: ["reasoning", 1_000_000n, "/ 1M"],
-  audioInput: ["audio input", 1_000_000n, "/ 1M"],
-  cachedAudioInput: ["cached audio input", 1_000_000n, "/ 1M"],
-  audioOutput: ["audio output", 1_000_000n, "/ 1M"],
-  imageInput: ["image input", 1_000_000n, "/ 1M"],
-  imageOutput: ["image output", 1_000_000n, "/ 1M"],
-  perRequest: ["request", 1n, "each"],
-  perCharacter: ["characters", 1_000_000n, "/ 1M"],
-  perMinute: ["minutes", 1n, "each"],
-  perWebSearch: ["web searches", 1n, "each"],
-  perXSearch: ["X searches", 1n, "each"],
-  perFileSearch: ["file searches", 1n, "each"],
-  perCodeSession: ["code sessions", 1n, "each"],
-  perMapsQuery: ["maps queries", 1n, "each"],
-  perImage: ["images", 1n, "each"],
+/** What people call a dimension. */
+const dimensions: Readonly<Record<CostLine["dimension"], string>> = {
+  input: "input",
+  output: "output",
+  cacheRead: "read from cache",
+  cacheWrite: "written to cache",
+  cacheWriteLong: "written to cache for long",
+  reasoning: "reasoning",
+  audioInput: "audio input",
+  cachedAudioInput: "cached audio input",
+  audioOutput: "audio output",
+  imageInput: "image input",
+  imageOutput: "image output",
+  perRequest: "request",
+  perCharacter: "characters",
+  perMinute: "minutes",
+  perWebSearch: "web searches",
+  perXSearch: "X searches",
+  perFileSearch: "file searches",
+  perCodeSession: "code sessions",
+  perMapsQuery: "maps queries",
+  perImage: "images",
 };
 
 function Fact({ name, children }: { name: string; children?: Child }) {
