@@ -1,7 +1,6 @@
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
-import { documents } from "./kernel/document.ts";
 import { deleteData, getDeletion, requestErasure } from "./data/deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./data/evals.ts";
 import { generateContracts } from "./calls/generate.ts";
@@ -9,14 +8,12 @@ import { embeddingsContract } from "./calls/embeddings.ts";
 import { methodContracts } from "./calls/generate_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
 import { familyHealth, unifiedHealth } from "./data/health.ts";
-import { generateImage } from "./media/images.ts";
-import { getMedia } from "./media/media.ts";
+import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
 import { familyModels, unifiedModels } from "./calls/models.ts";
-import { livez, metrics, readyz } from "./media/operations.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
-import { status } from "./data/status.ts";
+import { documents, livez, metrics, readyz, status } from "./data/status.ts";
 import { familySpeech, familyTranscriptions } from "./media/audio_paths.ts";
 import { familyImageEdits, familyImages } from "./media/image_paths.ts";
 import {

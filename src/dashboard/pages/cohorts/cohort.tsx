@@ -1,5 +1,5 @@
 import type { Child } from "hono/jsx";
-import { cohortIdSchema } from "../../../../contracts/kernel/labels.ts";
+import { cohortIdSchema } from "../../../../contracts/kernel/common.ts";
 import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
