@@ -4,7 +4,7 @@ import { type Deletion, type DeletionState, totalOf } from "../../../erasure/del
 import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
 import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
+import { Badge, CopyButton, Empty, Older, Table, TimeCell, type Tone } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
@@ -113,9 +113,7 @@ function deletionLine(deletion: Deletion, request: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;
   return (
     <tr>
-      <td class="nowrap">
-        <Time at={requestedAt} now={request.now} />
-      </td>
+      <TimeCell at={requestedAt} now={request.now} />
       <td class="nowrap">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
       </td>

@@ -4,7 +4,7 @@ import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
 import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import { Badge, Empty, PostForm, Table, TimeCell, type Tone } from "../../components.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
@@ -140,12 +140,8 @@ function jobLine(job: ExportJob, request: PageRequest) {
       <td class="number">
         {state === "ready" ? bytes(job.bytesSize) : <span class="muted">–</span>}
       </td>
-      <td class="nowrap">
-        <Time at={job.createdAt} now={request.now} />
-      </td>
-      <td class="nowrap">
-        <Time at={job.expiresAt} now={request.now} />
-      </td>
+      <TimeCell at={job.createdAt} now={request.now} />
+      <TimeCell at={job.expiresAt} now={request.now} />
       <td class="actions">
         {request.may("member") && state === "ready"
           ? (

@@ -12,7 +12,7 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Empty, PostForm } from "../../components.tsx";
+import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import { FormButtons, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
@@ -127,9 +127,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
             The calls of an evaluation are made with one of your keys, under its caps and limits: it
             needs the scope <code>evals</code>.
           </p>
-          <p>
-            <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>
-          </p>
+          <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
         </Empty>
       )
       : (

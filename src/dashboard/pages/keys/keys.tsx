@@ -9,7 +9,16 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import {
+  Badge,
+  CopyButton,
+  Empty,
+  LinkLine,
+  PostForm,
+  Table,
+  Time,
+  type Tone,
+} from "../../components.tsx";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
 import { exactTime } from "../../format.ts";
@@ -106,9 +115,7 @@ const ownersKey: Page = {
         This key may erase data, which only an owner can give to a key: ask an owner to rotate it,
         or make a key of your own.
       </p>
-      <p>
-        <a class="button" href="/dashboard/keys">Back to the keys</a>
-      </p>
+      <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
   ),
 };

@@ -4,7 +4,7 @@ import type { KeyRow } from "../../../keys/key_service.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Table, Time } from "../../components.tsx";
+import { Table, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
@@ -100,9 +100,7 @@ function CreditPart(
           <Table label="Grants and corrections" head={creditHead}>
             {entries.map(({ kind, nanos, note, at }) => (
               <tr>
-                <td class="nowrap">
-                  <Time at={at} now={request.now} />
-                </td>
+                <TimeCell at={at} now={request.now} />
                 <td>{kind === "grant" ? "Grant" : "Correction"}</td>
                 <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>
                 <td class="wide">{note ?? <span class="muted">–</span>}</td>

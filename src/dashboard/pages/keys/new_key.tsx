@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { memberScopes } from "../../../keys/scopes.ts";
 import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { CopyButton, Snippet } from "../../components.tsx";
+import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
@@ -87,9 +87,7 @@ function ShownBefore({ prefix }: { prefix: string }) {
         The value of <code>{`${prefix}…`}</code>{" "}
         was shown once and is stored nowhere. If it is lost, rotate the key.
       </p>
-      <p>
-        <a class="button" href="/dashboard/keys">Back to the keys</a>
-      </p>
+      <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
   );
 }
@@ -111,9 +109,7 @@ function ShownOnce(
       {model === undefined
         ? null
         : <Snippet title="TypeScript" text={sdkCall(baseUrl, value, model)} />}
-      <p>
-        <a class="button" href="/dashboard/keys">I have copied it</a>
-      </p>
+      <LinkLine href="/dashboard/keys">I have copied it</LinkLine>
     </>
   );
 }
