@@ -67,8 +67,8 @@ export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
 
-export function orNotFound<T>(found: T | undefined): T {
-  if (found === undefined) throw new NotFound();
+export function orNotFound<T extends object>(found: T | null | undefined): T {
+  if (!found) throw new NotFound();
   return found;
 }
 

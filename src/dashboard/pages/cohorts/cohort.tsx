@@ -1,11 +1,10 @@
-import type { Child } from "hono/jsx";
 import { cohortIdSchema } from "../../../../contracts/kernel/common.ts";
 import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Table } from "../../components.tsx";
+import { Empty, Table, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
 import { cohortAddress } from "./cohort_address.ts";
@@ -164,16 +163,6 @@ function Figures({ body, at }: { body: Body; at: At }) {
       </div>
       <Outcomes body={body} />
     </>
-  );
-}
-
-function Tile({ name, value, children }: { name: string; value: string; children?: Child }) {
-  return (
-    <div class="tile">
-      <h2>{name}</h2>
-      <p class="tile-value">{value}</p>
-      <p class="hint">{children}</p>
-    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { memberScopes } from "../../../keys/scopes.ts";
-import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { action, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
@@ -44,8 +44,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/:id/created",
     page(ctx, "member", async (request) => {
-      const key = await ctx.keys.find(request.session.account.id, request.param("id"));
-      if (!key) throw new NotFound();
+      const key = orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
       const { notice } = request;
       const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
       return {
