@@ -7,7 +7,6 @@ import { NotFound, type Page, type PageContext, type PageRequest } from "../../b
 import { Empty, Table, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
-import { cohortAddress } from "./cohort_address.ts";
 import { CohortComparison } from "./cohort_comparison.tsx";
 
 /** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
@@ -243,4 +242,15 @@ function plain(value: number | null): string {
 
 function time(ms: number | null): string {
   return ms === null ? "–" : duration(ms);
+}
+
+/** The page of a cohort; its name may hold slashes and dots, so it stands in the query. */
+export function cohortAddress(
+  id: string,
+  more: { with?: string | undefined; span?: string | undefined } = {},
+): string {
+  const query = new URLSearchParams({ id });
+  if (more.with !== undefined) query.set("with", more.with);
+  if (more.span !== undefined) query.set("span", more.span);
+  return `/dashboard/cohorts/show?${query}`;
 }

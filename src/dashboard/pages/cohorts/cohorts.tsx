@@ -3,8 +3,7 @@ import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, LinkLine, Table, Time } from "../../components.tsx";
-import { cohortPage } from "./cohort.tsx";
-import { cohortAddress } from "./cohort_address.ts";
+import { cohortAddress, cohortPage } from "./cohort.tsx";
 
 const address = "/dashboard/cohorts";
 const pageRows = 20;

@@ -5,7 +5,8 @@ import { errors } from "../../../../contracts/kernel/errors.ts";
 import { Badge } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
 import { AttemptPanel, CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
-import { count, duration, endings, usd } from "./figures.ts";
+import { count } from "../../amounts.ts";
+import { duration, endings, usd } from "./figures.ts";
 import type { MediaAddresses } from "./media.ts";
 import { RawPayloads } from "./raw_payloads.tsx";
 

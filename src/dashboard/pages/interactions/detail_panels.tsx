@@ -6,7 +6,8 @@ import type { CostLine } from "../../../pricing/pricing.ts";
 import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { CopyButton, Time } from "../../components.tsx";
-import { count, duration, usd } from "./figures.ts";
+import { count } from "../../amounts.ts";
+import { duration, usd } from "./figures.ts";
 import { type FilterName, listPath } from "./view.ts";
 
 type Detail = { detail: InteractionDetail };
@@ -301,7 +302,7 @@ function PriceSource(
 function lineText({ dimension, count: units, ratePico }: CostLine): string {
   const [scale, unit] = dimension in millionNames ? [1_000_000n, "/ 1M"] : [1n, "each"];
   const rate = usd(ratePico * scale / 1000n);
-  return `${count(units)} ${dimensions[dimension]} at ${rate} ${unit}`;
+  return `${units.toLocaleString("en-US")} ${dimensions[dimension]} at ${rate} ${unit}`;
 }
 
 /** What people call a dimension. */

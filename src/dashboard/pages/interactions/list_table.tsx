@@ -1,7 +1,8 @@
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
-import { count, duration, endings, usd } from "./figures.ts";
+import { count } from "../../amounts.ts";
+import { duration, endings, usd } from "./figures.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** Rows of a page, and where the pages beside it are. */
