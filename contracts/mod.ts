@@ -1,32 +1,36 @@
-import { familyChat, unifiedChat } from "./calls/chat.ts";
+import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
-import { documents } from "./kernel/document.ts";
 import { deleteData, getDeletion, requestErasure } from "./data/deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./data/evals.ts";
-import { familyGenerate, unifiedGenerate } from "./calls/generate.ts";
-import { unifiedEmbeddings } from "./calls/embeddings.ts";
-import { unifiedGenerateOperations } from "./calls/generate_operations.ts";
-import { familyOperations } from "./calls/family_operations.ts";
+import { generateContracts } from "./calls/generate.ts";
+import { embeddingsContract } from "./calls/embeddings.ts";
+import { methodContracts } from "./calls/generate_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
 import { familyHealth, unifiedHealth } from "./data/health.ts";
-import { generateImage } from "./media/images.ts";
-import { getMedia } from "./media/media.ts";
-import { familyMessages, unifiedMessages } from "./calls/messages.ts";
+import { generateImage, getMedia } from "./media/images.ts";
+import { messagesContracts } from "./calls/messages.ts";
 import { familyModels, unifiedModels } from "./calls/models.ts";
-import { livez, metrics, readyz } from "./media/operations.ts";
-import { familyResponses, unifiedResponses } from "./calls/responses.ts";
+import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
-import { status } from "./data/status.ts";
-import { type DialectName, vendorFamilies, type VendorFamily } from "./calls/vendors.ts";
+import { documents, livez, metrics, readyz, status } from "./data/status.ts";
+import { familySpeech, familyTranscriptions } from "./media/audio_paths.ts";
+import { familyImageEdits, familyImages } from "./media/image_paths.ts";
+import {
+  anyVendor,
+  type DialectName,
+  type OperationKind,
+  vendorFamilies,
+  type VendorFamily,
+} from "./calls/vendors.ts";
 
 /** The contracts of one vendor's family, whether it is one of the seven or an operator's row. */
 export function familyContracts(family: VendorFamily) {
   const ofDialects = {
-    chat: family.dialects.includes("chat") ? familyChat(family) : undefined,
-    responses: family.dialects.includes("responses") ? familyResponses(family) : undefined,
-    messages: family.dialects.includes("messages") ? familyMessages(family) : undefined,
-    generate: family.dialects.includes("generate") ? familyGenerate(family) : undefined,
+    chat: family.dialects.includes("chat") ? chatContract(family) : undefined,
+    responses: family.dialects.includes("responses") ? responsesContracts(family) : undefined,
+    messages: family.dialects.includes("messages") ? messagesContracts(family) : undefined,
+    generate: family.dialects.includes("generate") ? generateContracts(family) : undefined,
   } satisfies Record<DialectName, unknown>;
   return {
     ...ofDialects,
@@ -36,14 +40,30 @@ export function familyContracts(family: VendorFamily) {
   };
 }
 
+/** The contracts of a family's operations beside the chat dialects. */
+export function familyOperations(family: VendorFamily) {
+  const has = (kind: OperationKind) => family.operations.includes(kind);
+  const methods = methodContracts(family);
+  return {
+    imageGenerations: has("imageGenerations") ? familyImages(family) : undefined,
+    imageEdits: has("imageEdits") ? familyImageEdits(family) : undefined,
+    speech: has("speech") ? familySpeech(family) : undefined,
+    transcriptions: has("transcriptions") ? familyTranscriptions(family) : undefined,
+    embeddings: has("embeddings") ? embeddingsContract(family) : undefined,
+    predict: has("predict") ? methods.predict : undefined,
+    embedContent: has("embedContent") ? methods.embedContent : undefined,
+    batchEmbedContents: has("batchEmbedContents") ? methods.batchEmbedContents : undefined,
+  };
+}
+
 /** The contracts that are there once, whatever the vendors. */
 export const contracts = {
-  unifiedChat,
-  unifiedResponses,
-  unifiedMessages,
-  unifiedGenerate,
-  unifiedEmbeddings,
-  unifiedGenerateOperations,
+  unifiedChat: chatContract(anyVendor),
+  unifiedResponses: responsesContracts(anyVendor),
+  unifiedMessages: messagesContracts(anyVendor),
+  unifiedGenerate: generateContracts(anyVendor),
+  unifiedEmbeddings: embeddingsContract(anyVendor),
+  unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
   unifiedHealth,
   generateImage,

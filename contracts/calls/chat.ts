@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { chatEvent, chatUsage } from "./chat_stream.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
-import { operationName, type VendorFamily } from "./vendors.ts";
+import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const message = openObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
@@ -16,8 +16,8 @@ const message = openObject({
 }).openapi("ChatMessage");
 
 /**
- * A chat-completions request . Only what the service interprets
- * is checked; every other field reaches a chat-style vendor as it was sent.
+ * A chat-completions request. Only what the service interprets is checked; every other field
+ * reaches a chat-style vendor as it was sent.
  */
 export const chatRequest = openObject({
   model: z.string().min(1).describe(
@@ -82,35 +82,12 @@ export const chatCompletion = z.looseObject({
   usage: chatUsage.optional().describe("Tokens of the call."),
 }).openapi("ChatCompletion");
 
-/** `POST …/chat/completions` of one vendor's family, under its label and aliases. */
-export function familyChat(family: VendorFamily) {
-  return chatContract({
-    prefix: family.label,
-    aliases: family.aliases,
-    scope: family.label,
-    summary: `Create chat completion (${family.name})`,
-  });
-}
-
-/** `POST /chat/v1/chat/completions`: every vendor, chosen by the model's name. */
-export const unifiedChat = chatContract({
-  prefix: "chat",
-  aliases: [],
-  scope: "chat",
-  summary: "Create chat completion, any vendor",
-});
-
-function chatContract(
-  at: { prefix: string; aliases: readonly string[]; scope: string; summary: string },
-) {
+/** `POST …/chat/completions`. */
+export function chatContract(prefix: PathPrefix) {
   return defineContract({
+    ...pathBelow(prefix, "chat/completions", "createChatCompletion"),
     method: "post",
-    path: `/${at.prefix}/v1/chat/completions`,
-    aliases: at.aliases.map((alias) => `/${alias}/v1/chat/completions`),
-    operationId: operationName("createChatCompletion", at.prefix),
-    summary: at.summary,
-    tag: at.prefix,
-    scope: at.scope,
+    summary: summaryOf("Create chat completion", prefix),
     dialect: "chat",
     body: chatRequest,
     answer: chatCompletion,

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { mostOf, optional } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
-import { endUser, familyNote, operationPath } from "../media/operation_paths.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { endUser, operationPath } from "../media/operation_paths.ts";
+import { type PathPrefix, summaryOf } from "./vendors.ts";
 
 const token = z.number().int();
 
@@ -42,23 +42,16 @@ const embeddingList = z.looseObject({
   }).optional().describe("What was counted; an estimate where the vendor counts nothing."),
 }).openapi("EmbeddingList");
 
-/** `POST …/embeddings` of one vendor's family. */
-export function familyEmbeddings(family: VendorFamily) {
+/** `POST …/embeddings`. */
+export function embeddingsContract(prefix: PathPrefix) {
+  const fields = "Fields that are not named here go on to a chat-style vendor as they are.";
+  const translated =
+    " vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.";
   return defineContract({
-    ...operationPath(family, "embeddings", "createEmbedding"),
-    summary: `Create embeddings ${familyNote(family)}`,
-    description: "Fields that are not named here go on to a chat-style vendor as they are.",
+    ...operationPath(prefix, "embeddings", "createEmbedding"),
+    summary: summaryOf("Create embeddings", prefix),
+    description: prefix.name === undefined ? fields + translated : fields,
     body: embeddingRequest,
     answer: embeddingList,
   });
 }
-
-/** `POST /chat/v1/embeddings`: every vendor that has them, chosen by the model's name. */
-export const unifiedEmbeddings = defineContract({
-  ...operationPath({ label: "chat", aliases: [] }, "embeddings", "createEmbedding"),
-  summary: "Create embeddings, any vendor",
-  description:
-    "Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.",
-  body: embeddingRequest,
-  answer: embeddingList,
-});

@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
-import { type VendorFamily, vendorName } from "./vendors.ts";
+import { type PathPrefix, summaryOf } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
@@ -12,12 +12,12 @@ const content = openObject({
   ),
 }).openapi("GenerateContent");
 
-/**
- * A native content-generation request . Only what the service
- * interprets is checked; every other field reaches the native vendor as it was sent.
- */
 const tool = upTo(mostOf.tools).optional();
 
+/**
+ * A native content-generation request. Only what the service interprets is checked; every other
+ * field reaches the native vendor as it was sent.
+ */
 export const generateRequest = openObject({
   contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
     "The conversation so far, oldest first.",
@@ -33,9 +33,7 @@ const countRequest = openObject({
   generateContentRequest: openObject({
     contents: upTo(mostOf.turns).optional().describe("As in a request to generate."),
     tools: tool.describe("As in a request to generate."),
-  }).optional().describe(
-    "A whole request, system instruction and tools included.",
-  ),
+  }).optional().describe("A whole request, system instruction and tools included."),
 }).openapi("GenerateCountRequest");
 
 const part = z.looseObject({
@@ -93,26 +91,16 @@ const query = z.looseObject({
   $alt: z.string().optional().describe("Longer name of `alt`."),
 });
 
-/** The native endpoints of one vendor's family. */
-export function familyGenerate(family: VendorFamily) {
-  return generateContracts(family.label, family.aliases, family.label);
-}
-
-/** The same for every vendor, chosen by the model's name. */
-export const unifiedGenerate = generateContracts("chat", [], "chat");
-
-function generateContracts(prefix: string, aliases: readonly string[], scope: string) {
-  const verb = (name: string) => generateMethod({ prefix, aliases, scope }, name);
+/** The native endpoints. */
+export function generateContracts(prefix: PathPrefix) {
+  const verb = (name: string) => ({ ...generateMethod(prefix, name), errors: callErrors });
   return {
     whole: defineContract({
       ...verb("generateContent"),
-      summary: prefix === "chat"
-        ? "Generate content, any vendor"
-        : `Generate content (${vendorName(prefix)})`,
+      summary: summaryOf("Generate content", prefix),
       body: generateRequest,
       answer: generateAnswer,
       interaction: true,
-      errors: callErrors,
     }),
     stream: defineContract({
       ...verb("streamGenerateContent"),
@@ -123,7 +111,6 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       answer: z.array(generateAnswer),
       media: { "text/event-stream": generateEvent },
       interaction: true,
-      errors: callErrors,
     }),
     count: defineContract({
       ...verb("countTokens"),
@@ -132,7 +119,6 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
-      errors: callErrors,
     }),
   };
 }

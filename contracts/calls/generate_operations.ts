@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
-import { generateMethod, type GeneratePrefix } from "./generate_method.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { generateMethod } from "./generate_method.ts";
+import type { MethodKind, PathPrefix } from "./vendors.ts";
 
 const ownModel = optional(z.string()).describe(
   "The model once more, as `models/<name>`; the one of the path.",
@@ -73,71 +73,31 @@ const predictAnswer = z.looseObject({
   })).optional().describe("A picture each; missing where all were withheld."),
 }).openapi("PredictAnswer");
 
-const description = "Goes on as it was written, and its answer comes back as it is.";
-
-/** `:predict`: pictures of the models that only draw. */
-export function familyPredict(family: VendorFamily) {
-  return predict(prefixOf(family), `Generate images (${family.name})`);
-}
-
-/** `:embedContent`: the vector of one content. */
-export function familyEmbedContent(family: VendorFamily) {
-  return embedContent(prefixOf(family), `Embed one content (${family.name})`);
-}
-
-/** `:batchEmbedContents`: the vectors of several. */
-export function familyBatchEmbedContents(family: VendorFamily) {
-  return batchEmbedContents(prefixOf(family), `Embed several contents (${family.name})`);
-}
-
-const unified: GeneratePrefix = { prefix: "chat", aliases: [], scope: "chat" };
-
-/** The same below `/chat`, for the vendors that have these methods, chosen by the model's name. */
-export const unifiedGenerateOperations = {
-  predict: predict(unified, "Generate images, by the model's own method"),
-  embedContent: embedContent(unified, "Embed one content, by the model's own method"),
-  batchEmbedContents: batchEmbedContents(
-    unified,
-    "Embed several contents, by the model's own method",
-  ),
-};
-
-function prefixOf({ label, aliases }: VendorFamily): GeneratePrefix {
-  return { prefix: label, aliases, scope: label };
-}
-
-function predict(at: GeneratePrefix, summary: string) {
-  return defineContract({
-    ...generateMethod(at, "predict"),
-    summary,
-    description,
-    body: predictRequest,
-    answer: predictAnswer,
+/** `:predict` (pictures of the models that only draw) and the vectors of one or several contents. */
+export function methodContracts(prefix: PathPrefix) {
+  const whose = prefix.name === undefined ? ", by the model's own method" : ` (${prefix.name})`;
+  const method = (name: MethodKind, what: string) => ({
+    ...generateMethod(prefix, name),
+    summary: what + whose,
+    description: "Goes on as it was written, and its answer comes back as it is.",
     interaction: true,
     errors: callErrors,
   });
-}
-
-function embedContent(at: GeneratePrefix, summary: string) {
-  return defineContract({
-    ...generateMethod(at, "embedContent"),
-    summary,
-    description,
-    body: embedRequest,
-    answer: embedAnswer,
-    interaction: true,
-    errors: callErrors,
-  });
-}
-
-function batchEmbedContents(at: GeneratePrefix, summary: string) {
-  return defineContract({
-    ...generateMethod(at, "batchEmbedContents"),
-    summary,
-    description,
-    body: batchEmbedRequest,
-    answer: batchEmbedAnswer,
-    interaction: true,
-    errors: callErrors,
-  });
+  return {
+    predict: defineContract({
+      ...method("predict", "Generate images"),
+      body: predictRequest,
+      answer: predictAnswer,
+    }),
+    embedContent: defineContract({
+      ...method("embedContent", "Embed one content"),
+      body: embedRequest,
+      answer: embedAnswer,
+    }),
+    batchEmbedContents: defineContract({
+      ...method("batchEmbedContents", "Embed several contents"),
+      body: batchEmbedRequest,
+      answer: batchEmbedAnswer,
+    }),
+  };
 }

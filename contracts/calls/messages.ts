@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { messageEvent, messageObject } from "./messages_stream.ts";
-import { operationName, type VendorFamily, vendorName } from "./vendors.ts";
+import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const block = openObject({
   type: z.string().describe("What it is, such as `text`."),
@@ -18,8 +18,8 @@ const message = openObject({
 }).openapi("MessagesMessage");
 
 /**
- * A messages request . Only what the service interprets is checked;
- * every other field reaches a vendor that speaks this dialect as it was sent.
+ * A messages request. Only what the service interprets is checked; every other field reaches a
+ * vendor that speaks this dialect as it was sent.
  */
 export const messagesRequest = openObject({
   model: z.string().min(1).describe(
@@ -42,9 +42,7 @@ export const messagesRequest = openObject({
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
     user_id: optional(z.string()).describe("The end user, recorded as `user_id`."),
-  })).describe(
-    "`user_id` is recorded as the end user.",
-  ),
+  })).describe("`user_id` is recorded as the end user."),
 }).openapi("MessagesRequest");
 
 const countRequest = openObject({
@@ -60,46 +58,27 @@ const tokenCount = z.looseObject({
   input_tokens: z.number().int().describe("Tokens of the whole prompt."),
 }).openapi("MessagesTokenCount");
 
-/** `POST …/messages` and `…/messages/count_tokens` of one vendor's family. */
-export function familyMessages(family: VendorFamily) {
-  return messagesContracts(family.label, family.aliases, family.label);
-}
-
-/** The same for every vendor, chosen by the model's name. */
-export const unifiedMessages = messagesContracts("chat", [], "chat");
-
-function messagesContracts(prefix: string, aliases: readonly string[], scope: string) {
-  const at = (path: string) => ({
-    path: `/${prefix}/v1/messages${path}`,
-    aliases: aliases.map((alias) => `/${alias}/v1/messages${path}`),
-    tag: prefix,
-    scope,
-    dialect: "messages" as const,
-  });
+/** `POST …/messages` and `…/messages/count_tokens`. */
+export function messagesContracts(prefix: PathPrefix) {
+  const shared = { method: "post", dialect: "messages", errors: callErrors } as const;
   return {
     create: defineContract({
-      ...at(""),
-      method: "post",
-      operationId: operationName("createMessage", prefix),
-      summary: prefix === "chat"
-        ? "Create message, any vendor"
-        : `Create message (${vendorName(prefix)})`,
+      ...shared,
+      ...pathBelow(prefix, "messages", "createMessage"),
+      summary: summaryOf("Create message", prefix),
       body: messagesRequest,
       answer: messageObject,
       media: { "text/event-stream": messageEvent },
       interaction: true,
-      errors: callErrors,
     }),
     count: defineContract({
-      ...at("/count_tokens"),
-      method: "post",
-      operationId: operationName("countMessageTokens", prefix),
+      ...shared,
+      ...pathBelow(prefix, "messages/count_tokens", "countMessageTokens"),
       summary: "Count tokens of a messages request",
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
-      errors: callErrors,
     }),
   };
 }

@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { responseEvent, responseObject } from "./responses_stream.ts";
-import { operationName, type VendorFamily, vendorName } from "./vendors.ts";
+import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const item = openObject({
   content: upTo(mostOf.parts).optional().describe("Text, or parts."),
@@ -12,8 +12,8 @@ const item = openObject({
 }).openapi("ResponsesInputItem");
 
 /**
- * A responses request . Only what the service interprets is checked;
- * every other field reaches a vendor that speaks this dialect as it was sent.
+ * A responses request. Only what the service interprets is checked; every other field reaches a
+ * vendor that speaks this dialect as it was sent.
  */
 export const responsesRequest = openObject({
   model: z.string().min(1).describe(
@@ -52,20 +52,10 @@ const deletedResponse = z.strictObject({
   deleted: z.literal(true).describe("Always true."),
 }).openapi("DeletedResponse");
 
-/** `POST …/responses`, and `GET`/`DELETE …/responses/{id}` beside it, of one vendor's family. */
-export function familyResponses(family: VendorFamily) {
-  return responsesContracts(family.label, family.aliases, family.label);
-}
-
-/** The same for every vendor, chosen by the model's name. */
-export const unifiedResponses = responsesContracts("chat", [], "chat");
-
-function responsesContracts(prefix: string, aliases: readonly string[], scope: string) {
-  const at = (path: string) => ({
-    path: `/${prefix}/v1/responses${path}`,
-    aliases: aliases.map((alias) => `/${alias}/v1/responses${path}`),
-    tag: prefix,
-    scope,
+/** `POST …/responses`, and `GET`, `DELETE` and cancelling of a stored one. */
+export function responsesContracts(prefix: PathPrefix) {
+  const at = (path: string, verb: string) => ({
+    ...pathBelow(prefix, `responses${path}`, verb),
     dialect: "responses" as const,
   });
   const params = z.object({
@@ -73,12 +63,9 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
   });
   return {
     create: defineContract({
-      ...at(""),
+      ...at("", "createResponse"),
       method: "post",
-      operationId: operationName("createResponse", prefix),
-      summary: prefix === "chat"
-        ? "Create response, any vendor"
-        : `Create response (${vendorName(prefix)})`,
+      summary: summaryOf("Create response", prefix),
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
@@ -86,9 +73,8 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       errors: [...callErrors, "previous_response_not_found", "previous_response_unfinished"],
     }),
     get: defineContract({
-      ...at("/{response_id}"),
+      ...at("/{response_id}", "getResponse"),
       method: "get",
-      operationId: operationName("getResponse", prefix),
       summary: "Retrieve a stored response",
       description:
         "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
@@ -102,9 +88,8 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       errors: ["unsupported_parameter", "response_not_found"],
     }),
     cancel: defineContract({
-      ...at("/{response_id}/cancel"),
+      ...at("/{response_id}/cancel", "cancelResponse"),
       method: "post",
-      operationId: operationName("cancelResponse", prefix),
       summary: "Cancel a background response",
       description:
         "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
@@ -113,9 +98,8 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       errors: ["invalid_value", "response_not_found"],
     }),
     remove: defineContract({
-      ...at("/{response_id}"),
+      ...at("/{response_id}", "deleteResponse"),
       method: "delete",
-      operationId: operationName("deleteResponse", prefix),
       summary: "Delete a stored response",
       description: "It can't be read or continued afterwards; the interaction's record stays.",
       params,

@@ -54,9 +54,25 @@ export function operationName(verb: string, prefix: string): string {
   return verb + prefix.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The vendor's name for summaries, where a prefix is a vendor's label. */
-export function vendorName(prefix: string): string {
-  return vendorFamilies.find(({ label }) => label === prefix)?.name ?? prefix;
+/** Below what a contract's paths lie: a family's label and aliases, or `/chat` for any vendor. */
+export type PathPrefix = Pick<VendorFamily, "label" | "aliases"> & { readonly name?: string };
+
+export const anyVendor: PathPrefix = { label: "chat", aliases: [] };
+
+/** `Create message (Anthropic)`, or `Create message, any vendor`. */
+export function summaryOf(what: string, { name }: PathPrefix): string {
+  return name === undefined ? `${what}, any vendor` : `${what} (${name})`;
+}
+
+/** What the operations below a prefix have in common. */
+export function pathBelow({ label, aliases }: PathPrefix, path: string, verb: string) {
+  return {
+    path: `/${label}/v1/${path}`,
+    aliases: aliases.map((alias) => `/${alias}/v1/${path}`),
+    operationId: operationName(verb, label),
+    tag: label,
+    scope: label,
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { cohortReport } from "./cohort_report.ts";
-import { defineContract } from "../kernel/contract.ts";
-import { cohortIdSchema, labelText } from "../kernel/labels.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
+import { cohortIdSchema, labelText } from "../kernel/common.ts";
 
 /** Largest value of one item, either way: billionths of it still are a 64-bit integer. */
 export const maxOutcomeValue = 1_000_000_000;
@@ -32,30 +32,26 @@ export const cohortOutcomeAnswer = z.strictObject({
 }).openapi("CohortOutcomeAccepted");
 
 export const postCohortOutcome = defineContract({
+  ...ofRecords("cohort"),
   method: "post",
   path: "/api/v1/cohort/outcome",
   operationId: "postCohortOutcome",
   summary: "Submit business outcomes of a cohort",
   description:
     "Outcomes may come before the cohort's first call. A repeat with the same `X-Request-ID` within 24 hours adds nothing.",
-  tag: "data-management",
-  scope: "cohort",
-  dialect: "service",
   body: cohortOutcome,
   answer: cohortOutcomeAnswer,
   errors: ["idempotency_conflict"],
 });
 
 export const getCohort = defineContract({
+  ...ofRecords("cohort"),
   method: "get",
   path: "/api/v1/cohort/{cohort_id}",
   operationId: "getCohort",
   summary: "Retrieve the figures of a cohort",
   description:
     "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER).",
-  tag: "data-management",
-  scope: "cohort",
-  dialect: "service",
   params: z.object({ cohort_id: cohortIdSchema }),
   query: z.strictObject({
     compare: cohortIdSchema.optional().describe("Another cohort to compare this one with."),

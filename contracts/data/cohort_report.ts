@@ -1,22 +1,22 @@
 import { z } from "@hono/zod-openapi";
-import { orNull } from "../kernel/common.ts";
-import { cohortIdSchema } from "../kernel/labels.ts";
+import { cohortIdSchema, orNull } from "../kernel/common.ts";
 
 /** Money as a decimal string in USD with nine decimals. */
 const usd = z.string().openapi({ example: "0.000054399" });
 
-const low = "Lower end of the interval at 95 %; null where there is none.";
-const high = "Upper end of the interval at 95 %; null where there is none.";
+/** An interval at 95 % of numbers or of amounts in USD. */
+const limits = <Value extends z.ZodType>(value: Value) => ({
+  low95: value.nullable().describe("Lower end of the interval at 95 %; null where there is none."),
+  high95: value.nullable().describe("Upper end of the interval at 95 %; null where there is none."),
+});
 
 const usdMean = z.strictObject({
   mean: usd.nullable().describe("Mean in USD; null without calls."),
-  low95: usd.nullable().describe(low),
-  high95: usd.nullable().describe(high),
+  ...limits(usd),
 }).openapi("CohortMeanUsd");
 const mean = z.strictObject({
   mean: z.number().nullable().describe("Mean; null without calls."),
-  low95: z.number().nullable().describe(low),
-  high95: z.number().nullable().describe(high),
+  ...limits(z.number()),
 }).openapi("CohortMean");
 const conversions = z.strictObject({
   type: z.string().describe("Type of the items."),
@@ -26,8 +26,7 @@ const conversions = z.strictObject({
 }).openapi("CohortConversions");
 const rate = z.strictObject({
   rate: z.number().describe("Conversions per call."),
-  low95: z.number().nullable().describe(low),
-  high95: z.number().nullable().describe(high),
+  ...limits(z.number()),
 }).openapi("CohortRate");
 const usdInterval = z.strictObject({
   low95: usd.describe("Lower end in USD."),
@@ -74,28 +73,19 @@ const figureFields = {
 };
 
 /** A figure of the one cohort less that of the other. */
-const less = "Null where one of the two is.";
-const plain = z.strictObject({ difference: z.number().nullable().describe(less) })
-  .openapi("CohortDifference");
-const plainUsd = z.strictObject({ difference: usd.nullable().describe(less) })
-  .openapi("CohortDifferenceUsd");
-const tested = {
-  distinguishable: z.boolean().nullable().describe(
-    "Whether the interval leaves zero out; null where there is none.",
-  ),
-};
-const testedNumber = z.strictObject({
-  difference: z.number().nullable().describe(less),
-  low95: z.number().nullable().describe(low),
-  high95: z.number().nullable().describe(high),
-  ...tested,
-}).openapi("CohortTestedDifference");
-const testedUsd = z.strictObject({
-  difference: usd.nullable().describe(less),
-  low95: usd.nullable().describe(low),
-  high95: usd.nullable().describe(high),
-  ...tested,
-}).openapi("CohortTestedDifferenceUsd");
+const differenceOf = <Value extends z.ZodType>(value: Value) =>
+  z.strictObject({ difference: value.nullable().describe("Null where one of the two is.") });
+const testedDifference = <Value extends z.ZodType>(value: Value) =>
+  differenceOf(value).extend({
+    ...limits(value),
+    distinguishable: z.boolean().nullable().describe(
+      "Whether the interval leaves zero out; null where there is none.",
+    ),
+  });
+const plain = differenceOf(z.number()).openapi("CohortDifference");
+const plainUsd = differenceOf(usd).openapi("CohortDifferenceUsd");
+const testedNumber = testedDifference(z.number()).openapi("CohortTestedDifference");
+const testedUsd = testedDifference(usd).openapi("CohortTestedDifferenceUsd");
 
 const cohortFigures = z.strictObject({ cohort_id: cohortIdSchema, ...figureFields })
   .openapi("CohortFigures");

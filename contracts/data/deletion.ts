@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { orNull, timestampSchema } from "../kernel/common.ts";
-import { defineContract } from "../kernel/contract.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
 
 /** How many ids one request takes of each kind. */
 const maxIds = 10_000;
@@ -44,15 +44,13 @@ const deletionAnswer = z.strictObject({
 
 /** `DELETE /api/v1/data`: erases now. */
 export const deleteData = defineContract({
+  ...ofRecords("data:delete"),
   method: "delete",
   path: "/api/v1/data",
   operationId: "deleteData",
   summary: "Delete recorded data",
   description:
     "At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is needed; they narrow each other. Rows recorded before the request are meant, those of calls under way included. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.",
-  tag: "data-management",
-  scope: "data:delete",
-  dialect: "service",
   body: deletionRequest,
   answer: deletionAnswer,
   errors: ["idempotency_conflict"],
@@ -70,15 +68,13 @@ export const erasureRequest = z.strictObject({
 
 /** `POST /api/v1/data`: erases in the background. */
 export const requestErasure = defineContract({
+  ...ofRecords("data:delete"),
   method: "post",
   path: "/api/v1/data",
   operationId: "requestErasure",
   summary: "Request deletion of a user's data",
   description:
     "At least one of `user_id` and `transaction_ids` is needed; they narrow each other. The request is queued and retried until it is done; calls under way are not recorded any more from this answer on.",
-  tag: "data-management",
-  scope: "data:delete",
-  dialect: "service",
   body: erasureRequest,
   answer: z.strictObject({
     status: z.literal("ok").describe("Always `ok`."),
@@ -105,13 +101,11 @@ const receipt = z.strictObject({
 
 /** `GET /api/v1/data/requests/{request_id}`: how far a deletion is, and its receipt. */
 export const getDeletion = defineContract({
+  ...ofRecords("data:delete"),
   method: "get",
   path: "/api/v1/data/requests/{request_id}",
   operationId: "getDeletion",
   summary: "Retrieve progress and receipt of a deletion",
-  tag: "data-management",
-  scope: "data:delete",
-  dialect: "service",
   params: z.object({
     request_id: z.string().describe("A `request_id` or a `deletion_id`."),
   }),

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { orNull, timestampSchema } from "../kernel/common.ts";
-import { defineContract } from "../kernel/contract.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { evalFilters, evalGraders } from "./eval_request.ts";
 
 const runId = z.uuid().describe("Id of the run.");
@@ -102,15 +102,13 @@ const result = z.strictObject({
 const params = z.object({ eval_run_id: runId });
 
 export const createEval = defineContract({
+  ...ofRecords("evals"),
   method: "post",
   path: "/api/v1/evals",
   operationId: "createEval",
   summary: "Run an evaluation",
   description:
     "Asks a model again what stored interactions asked, and has graders judge its answers. Runs in the background with this key: its models, rate limit, credit and caps hold, and it needs the scope of the models (`chat`, or the vendor's) beside `evals`. Its calls are interactions without prompt tags.",
-  tag: "data-management",
-  scope: "evals",
-  dialect: "service",
   body: evalRequest,
   status: 202,
   answer: evalAccepted,
@@ -118,13 +116,11 @@ export const createEval = defineContract({
 });
 
 export const listEvals = defineContract({
+  ...ofRecords("evals"),
   method: "get",
   path: "/api/v1/evals",
   operationId: "listEvals",
   summary: "List evaluations, newest first",
-  tag: "data-management",
-  scope: "evals",
-  dialect: "service",
   query: z.strictObject(page),
   answer: z.strictObject({ data: z.array(evalRun).describe("A page of runs."), next }).openapi(
     "EvalRunList",
@@ -132,13 +128,11 @@ export const listEvals = defineContract({
 });
 
 export const getEval = defineContract({
+  ...ofRecords("evals"),
   method: "get",
   path: "/api/v1/evals/{eval_run_id}",
   operationId: "getEval",
   summary: "Retrieve an evaluation with its results",
-  tag: "data-management",
-  scope: "evals",
-  dialect: "service",
   params,
   query: z.strictObject(page),
   answer: z.strictObject({
@@ -152,15 +146,13 @@ export const getEval = defineContract({
 });
 
 export const cancelEval = defineContract({
+  ...ofRecords("evals"),
   method: "delete",
   path: "/api/v1/evals/{eval_run_id}",
   operationId: "cancelEval",
   summary: "Cancel an evaluation",
   description:
     "A run that has not ended makes no further calls; its results stay, and so does a run that has ended. `DELETE /api/v1/data` erases them.",
-  tag: "data-management",
-  scope: "evals",
-  dialect: "service",
   params,
   answer: evalRun,
   errors: ["eval_not_found"],

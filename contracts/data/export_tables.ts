@@ -37,20 +37,31 @@ function kindsOf<T extends Columns>(columns: T): { readonly [K in keyof T]: Colu
   return Object.fromEntries(kinds) as { [K in keyof T]: ColumnKind };
 }
 
-/** Money as a decimal string in USD with nine decimals. */
-const usd = (text: string) =>
+/** Columns by their kind; money is a decimal string in USD with nine decimals. */
+const text = (about: string) => column("text", z.string().describe(about));
+const textOrNull = (about: string) => column("text", z.string().nullable().describe(about));
+const word = (about: string) => column("word", z.string().describe(about));
+const oneOf = <const Words extends readonly string[]>(words: Words, about: string) =>
+  column("word", z.enum(words).describe(about));
+const whole = (about: string) => column("number", z.number().int().describe(about));
+const wholeOrNull = (about: string) =>
+  column("number", z.number().int().nullable().describe(about));
+const flag = (about: string) => column("boolean", z.boolean().describe(about));
+const time = (about: string) => column("timestamp", timestampSchema.describe(about));
+const json = (about: string) => column("json", z.unknown().describe(about));
+const usd = (about: string) =>
   z.string().regex(/^-?\d{1,9}\.\d{9}$/, "expected an amount such as 0.000054399")
-    .openapi({ example: "0.000054399" }).describe(text);
-const word = (text: string) => z.string().describe(text);
-const maybe = (text: string) => z.string().nullable().describe(text);
-const count = (text: string) => z.number().int().nullable().describe(text);
-const time = (text: string) => timestampSchema.describe(text);
+    .openapi({ example: "0.000054399" }).describe(about);
 
 const vendorAttempt = z.strictObject({
-  vendor: word("Label of the vendor."),
-  model: word("Model as sent to the vendor."),
-  http_status: count("The vendor's status; null when no answer began."),
-  error_code: maybe("What that was to the caller; null for a good answer."),
+  vendor: z.string().describe("Label of the vendor."),
+  model: z.string().describe("Model as sent to the vendor."),
+  http_status: z.number().int().nullable().describe(
+    "The vendor's status; null when no answer began.",
+  ),
+  error_code: z.string().nullable().describe(
+    "What that was to the caller; null for a good answer.",
+  ),
   ms: z.number().int().describe("Until the answer began, milliseconds."),
 }).openapi("VendorAttempt");
 
@@ -59,78 +70,56 @@ const vendorAttempt = z.strictObject({
  * derived from this table; how each column is stored is in `src/records/columns.ts`.
  */
 export const interactionTable = {
-  transaction_id: column("word", word("Our id of the call, as in `X-Transaction-ID`.")),
-  created_at: column("timestamp", time("When the request arrived, UTC.")),
-  request_id: column("text", word("`X-Request-ID`, the caller's or ours.")),
-  session_id: column("text", maybe("`X-Session-ID`.")),
-  user_id: column("text", maybe("The end user that the caller named.")),
-  account_id: column("number", z.number().int().describe("The key's account.")),
-  api_key_id: column("word", word("Id of the service key.")),
-  app: column("text", maybe("Prompt tag `/// APP`.")),
-  flow: column("text", maybe("Prompt tag `/// FLOW`.")),
-  cohort_id: column("text", maybe("Prompt tag `/// COHORT`.")),
-  endpoint: column("text", word("Path template of the endpoint.")),
-  dialect: column("word", word("The caller's dialect, such as `chat`.")),
-  vendor: column("text", word("Label of the vendor.")),
-  model: column("text", word("Model as sent to the vendor.")),
-  requested_model: column("text", word("Model as the caller named it.")),
-  mode: column(
-    "word",
-    z.enum(["managed", "stored_key", "dual_key"]).describe("Whose vendor key was used."),
+  transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
+  created_at: time("When the request arrived, UTC."),
+  request_id: text("`X-Request-ID`, the caller's or ours."),
+  session_id: textOrNull("`X-Session-ID`."),
+  user_id: textOrNull("The end user that the caller named."),
+  account_id: whole("The key's account."),
+  api_key_id: word("Id of the service key."),
+  app: textOrNull("Prompt tag `/// APP`."),
+  flow: textOrNull("Prompt tag `/// FLOW`."),
+  cohort_id: textOrNull("Prompt tag `/// COHORT`."),
+  endpoint: text("Path template of the endpoint."),
+  dialect: word("The caller's dialect, such as `chat`."),
+  vendor: text("Label of the vendor."),
+  model: text("Model as sent to the vendor."),
+  requested_model: text("Model as the caller named it."),
+  mode: oneOf(["managed", "stored_key", "dual_key"], "Whose vendor key was used."),
+  stream: flag("Whether the caller asked for a stream."),
+  status: oneOf(
+    ["completed", "failed", "truncated", "cancelled", "interrupted"],
+    "How the call ended.",
   ),
-  stream: column("boolean", z.boolean().describe("Whether the caller asked for a stream.")),
-  status: column(
-    "word",
-    z.enum(["completed", "failed", "truncated", "cancelled", "interrupted"]).describe(
-      "How the call ended.",
-    ),
-  ),
-  http_status: column(
-    "number",
-    count("Status that the caller received; null when it left before."),
-  ),
-  error_code: column("text", maybe("Code of the error that the caller received.")),
-  finish_reason: column("text", maybe("`stop`, `length`, `tool_calls` or `content_filter`.")),
-  input_tokens: column("number", count("Tokens of the whole prompt, cached parts included.")),
-  cache_read_tokens: column("number", count("Of those: read from the vendor's cache.")),
-  cache_write_tokens: column("number", count("Of those: written to the vendor's cache.")),
-  output_tokens: column("number", count("Tokens of the answer, reasoning included.")),
-  reasoning_tokens: column("number", count("Of those: reasoning.")),
-  total_tokens: column("number", count("All tokens.")),
+  http_status: wholeOrNull("Status that the caller received; null when it left before."),
+  error_code: textOrNull("Code of the error that the caller received."),
+  finish_reason: textOrNull("`stop`, `length`, `tool_calls` or `content_filter`."),
+  input_tokens: wholeOrNull("Tokens of the whole prompt, cached parts included."),
+  cache_read_tokens: wholeOrNull("Of those: read from the vendor's cache."),
+  cache_write_tokens: wholeOrNull("Of those: written to the vendor's cache."),
+  output_tokens: wholeOrNull("Tokens of the answer, reasoning included."),
+  reasoning_tokens: wholeOrNull("Of those: reasoning."),
+  total_tokens: wholeOrNull("All tokens."),
   cost_usd: column(
     "usd",
     usd("What the call costs in US dollars; null when no price is known.").nullable(),
   ),
   charged_usd: column("usd", usd("What the balance lost, in US dollars.")),
-  billing_basis: column(
-    "word",
-    z.enum(["reported", "vendor_cost", "estimated", "disputed", "none"]).describe(
-      "Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.",
-    ),
+  billing_basis: oneOf(
+    ["reported", "vendor_cost", "estimated", "disputed", "none"],
+    "Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.",
   ),
-  price_version: column("text", maybe("Version of the price that was used.")),
-  usage_raw: column("json", z.unknown().describe("The vendor's own usage object.")),
+  price_version: textOrNull("Version of the price that was used."),
+  usage_raw: json("The vendor's own usage object."),
   translation_loss: column(
     "json",
     z.array(z.string()).describe("Fields that the vendor could not be given."),
   ),
-  latency_ms: column(
-    "number",
-    z.number().int().describe("From the request's arrival to its end, milliseconds."),
-  ),
-  time_to_first_token_ms: column(
-    "number",
-    count("To the first words of the answer, milliseconds."),
-  ),
-  request: column("json", z.unknown().describe("The request as the caller sent it.")),
-  response: column(
-    "json",
-    z.unknown().describe("The answer as the caller received it; a stream as its whole."),
-  ),
-  payload_truncated: column(
-    "boolean",
-    z.boolean().describe("Whether a payload was too large to keep whole."),
-  ),
+  latency_ms: whole("From the request's arrival to its end, milliseconds."),
+  time_to_first_token_ms: wholeOrNull("To the first words of the answer, milliseconds."),
+  request: json("The request as the caller sent it."),
+  response: json("The answer as the caller received it; a stream as its whole."),
+  payload_truncated: flag("Whether a payload was too large to keep whole."),
   attempts: column(
     "json",
     z.array(vendorAttempt).max(100).nullable().describe(
@@ -143,39 +132,39 @@ export const interactionRecord = recordOf(interactionTable).openapi("Interaction
 
 /** One evaluation. */
 export const evalRunTable = {
-  eval_run_id: column("word", word("Id of the evaluation.")),
-  created_at: column("timestamp", time("When it was asked for, UTC.")),
-  account_id: column("number", z.number().int().describe("The key's account.")),
-  api_key_id: column("word", word("Id of the service key.")),
-  name: column("text", maybe("The caller's name for it.")),
-  model: column("text", word("The model that is evaluated.")),
-  filters: column("json", z.unknown().describe("Which stored interactions it takes.")),
-  graders: column("json", z.unknown().describe("What judges the answers.")),
-  state: column(
-    "word",
-    z.enum(["queued", "running", "done", "failed", "cancelled"]).describe("How far it is."),
-  ),
-  counts: column("json", z.unknown().describe("Figures of the run so far.")),
+  eval_run_id: word("Id of the evaluation."),
+  created_at: time("When it was asked for, UTC."),
+  account_id: whole("The key's account."),
+  api_key_id: word("Id of the service key."),
+  name: textOrNull("The caller's name for it."),
+  model: text("The model that is evaluated."),
+  filters: json("Which stored interactions it takes."),
+  graders: json("What judges the answers."),
+  state: oneOf(["queued", "running", "done", "failed", "cancelled"], "How far it is."),
+  counts: json("Figures of the run so far."),
 } as const;
 
 export const evalRunRecord = recordOf(evalRunTable).openapi("ExportedEvalRun");
 
 /** One answer's grade. */
 export const evalResultTable = {
-  eval_run_id: column("word", word("Id of the evaluation.")),
-  created_at: column("timestamp", time("When it was graded, UTC.")),
-  account_id: column("number", z.number().int().describe("The key's account.")),
-  transaction_id: column("word", word("The stored interaction.")),
-  answer_transaction_id: column("word", maybe("The call that was made for it.")),
-  session_id: column("text", maybe("Session of the stored interaction.")),
-  user_id: column("text", maybe("End user of the stored interaction.")),
-  grader: column("json", z.unknown().describe("What judged the answer.")),
+  eval_run_id: word("Id of the evaluation."),
+  created_at: time("When it was graded, UTC."),
+  account_id: whole("The key's account."),
+  transaction_id: word("The stored interaction."),
+  answer_transaction_id: column(
+    "word",
+    z.string().nullable().describe("The call that was made for it."),
+  ),
+  session_id: textOrNull("Session of the stored interaction."),
+  user_id: textOrNull("End user of the stored interaction."),
+  grader: json("What judged the answer."),
   passed: column(
     "boolean",
     z.boolean().nullable().describe("Whether it passed; null when it could not be judged."),
   ),
   score: column("number", z.number().nullable().describe("Score, where the grader gives one.")),
-  detail: column("text", maybe("What the grader said.")),
+  detail: textOrNull("What the grader said."),
 } as const;
 
 export const evalResultRecord = recordOf(evalResultTable).openapi("ExportedEvalResult");

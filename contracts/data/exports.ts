@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { timestampSchema } from "../kernel/common.ts";
-import { defineContract } from "../kernel/contract.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { exportFilters } from "./export_filters.ts";
 import { exportRecords, exportTables } from "./export_tables.ts";
 
@@ -63,15 +63,13 @@ const exported = z.union([exportJob, exportLink, exportFile]);
 const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
 
 export const createExport = defineContract({
+  ...ofRecords("exports"),
   method: "post",
   path: "/api/v1/exports",
   operationId: "createExport",
   summary: "Export interactions and evaluations",
   description:
     "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
-  tag: "data-management",
-  scope: "exports",
-  dialect: "service",
   headers: z.object({
     "Prefer": z.string().optional().describe(
       "`respond-async`: the job form answers at once, with 202. Default: when the file is written.",
@@ -86,15 +84,13 @@ export const createExport = defineContract({
 const part = z.unknown().describe("The asked-for bytes of the file.");
 
 export const streamExport = defineContract({
+  ...ofRecords("exports"),
   method: "get",
   path: "/api/v1/exports/{request_id}/stream",
   operationId: "streamExport",
   summary: "Download the file of an export",
   description:
     "`Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.",
-  tag: "data-management",
-  scope: "exports",
-  dialect: "service",
   params: idParams,
   headers: z.object({
     "Range": z.string().optional().describe(
@@ -110,13 +106,11 @@ export const streamExport = defineContract({
 });
 
 export const listExports = defineContract({
+  ...ofRecords("exports"),
   method: "get",
   path: "/api/v1/exports",
   operationId: "listExports",
   summary: "List the exports of this account, newest first",
-  tag: "data-management",
-  scope: "exports",
-  dialect: "service",
   answer: z.strictObject({
     data: z.array(z.strictObject({
       request_id: requestId,
@@ -132,13 +126,11 @@ export const listExports = defineContract({
 });
 
 export const deleteExport = defineContract({
+  ...ofRecords("exports"),
   method: "delete",
   path: "/api/v1/exports/{request_id}",
   operationId: "deleteExport",
   summary: "Cancel an export, or delete its file",
-  tag: "data-management",
-  scope: "exports",
-  dialect: "service",
   params: idParams,
   answer: z.strictObject({
     status: z.literal("success").describe("Always `success`."),

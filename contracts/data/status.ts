@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { defineContract } from "../kernel/contract.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { timestampSchema } from "../kernel/common.ts";
 
 /** Both shapes of the specification in one body. */
@@ -14,12 +14,83 @@ export const statusBody = z.strictObject({
 }).openapi("Status");
 
 export const status = defineContract({
+  ...ofRecords("status"),
   method: "get",
   path: "/api/v1/status",
   operationId: "getStatus",
   summary: "Verify the key",
-  tag: "data-management",
-  scope: "status",
-  dialect: "service",
   answer: statusBody,
+});
+
+/** What takes no key. */
+const open = { method: "get", tag: "operations", scope: null, dialect: "service" } as const;
+
+const ok = z.strictObject({ status: z.literal("ok").describe("Always `ok`.") }).openapi("Alive");
+
+export const livez = defineContract({
+  ...open,
+  path: "/livez",
+  operationId: "getLivez",
+  summary: "Liveness probe",
+  answer: ok,
+});
+
+export const readyz = defineContract({
+  ...open,
+  path: "/readyz",
+  operationId: "getReadyz",
+  summary: "Readiness probe",
+  answer: ok,
+  errors: ["store_unavailable", "overloaded"],
+});
+
+export const metrics = defineContract({
+  ...open,
+  path: "/metrics",
+  operationId: "getMetrics",
+  summary: "Get metrics in the Prometheus text format",
+  description: "From loopback, or with `Authorization: Bearer <METRICS_TOKEN>`.",
+  media: { "text/plain": z.string().describe("Metrics, a sample a line.") },
+  errors: ["endpoint_not_found"],
+});
+
+const document = { "application/json": z.looseObject({}).openapi("OpenApiDocument") };
+
+/** What this service is, for programs and for people. */
+export const documents = {
+  current: defineContract({
+    ...open,
+    path: "/openapi.json",
+    operationId: "getOpenApi",
+    summary: "Get this document, OpenAPI 3.1",
+    description: "`servers` names the address of the service that answers.",
+    media: document,
+  }),
+  older: defineContract({
+    ...open,
+    path: "/openapi-3.0.json",
+    operationId: "getOpenApi30",
+    summary: "Get this document, OpenAPI 3.0.3",
+    description: "For generators that don't take 3.1.",
+    media: document,
+  }),
+  reference: defineContract({
+    ...open,
+    path: "/reference",
+    operationId: "getReference",
+    summary: "Show this document as a page",
+    description: "Every operation can be tried against this service with a key that is typed in.",
+    media: { "text/html": z.string().describe("The page.") },
+  }),
+};
+
+/** Scripts and styles of the page; not an operation of the document. */
+export const referenceFile = defineContract({
+  ...open,
+  path: "/reference/{file}",
+  operationId: "getReferenceFile",
+  summary: "Get a file of the reference page",
+  params: z.object({ file: z.string() }),
+  media: { "application/octet-stream": z.string() },
+  errors: ["endpoint_not_found"],
 });

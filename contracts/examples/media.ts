@@ -1,5 +1,10 @@
 import type { OperationExamples } from "./example.ts";
-import { smallPicture, smallPictureUrl } from "./small_picture.ts";
+
+/** One red pixel as a PNG: short enough to read past, and a picture to whoever looks at it. */
+export const smallPicture =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4oKAAAAKkAQHdsXSBAAAAAElFTkSuQmCC";
+
+export const smallPictureUrl = `data:image/png;base64,${smallPicture}`;
 
 /** Examples of pictures and speech; files stand in them shortened. */
 export const mediaExamples: Readonly<Record<string, OperationExamples>> = {

@@ -5,7 +5,6 @@ import type { OperationExamples } from "./example.ts";
 import { insightExamples } from "./insights.ts";
 import { mediaExamples } from "./media.ts";
 import { operationExamples } from "./operations.ts";
-
 import { recordExamples } from "./records.ts";
 import { serviceExamples } from "./service.ts";
 

@@ -1,5 +1,5 @@
 import type { OperationExamples } from "./example.ts";
-import { smallPicture, smallPictureUrl } from "./small_picture.ts";
+import { smallPicture, smallPictureUrl } from "./media.ts";
 
 /** Models that the examples name, by family and then by operation. */
 const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {

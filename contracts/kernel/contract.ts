@@ -83,11 +83,14 @@ export function defineContract<
     ...spec,
     patterns: spec.mounts ??
       [spec.path, ...(spec.aliases ?? [])].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
-    codes: codesOf(spec),
-    route: createRoute(
-      routeConfig(spec as ContractSpec<undefined, undefined, undefined, undefined>),
-    ),
+    codes: codesOf(spec as AnySpec),
+    route: createRoute(routeConfig(spec as AnySpec)),
   };
+}
+
+/** What the endpoints for recorded data share. */
+export function ofRecords(scope: Scope | undefined) {
+  return { tag: "data-management", scope, dialect: "service" } as const;
 }
 
 /** Codes that any authenticated endpoint can answer with. */
@@ -101,14 +104,14 @@ const everywhere: readonly ErrorCode[] = [
   "store_unavailable",
 ];
 
-function routeConfig(
-  spec: ContractSpec<
-    ObjectSchema | undefined,
-    ObjectSchema | undefined,
-    z.ZodType | undefined,
-    z.ZodType | undefined
-  >,
-): RouteConfig {
+type AnySpec = ContractSpec<
+  ObjectSchema | undefined,
+  ObjectSchema | undefined,
+  z.ZodType | undefined,
+  z.ZodType | undefined
+>;
+
+function routeConfig(spec: AnySpec): RouteConfig {
   const content: Record<string, { schema: z.ZodType }> = {};
   if (spec.answer) content["application/json"] = { schema: spec.answer };
   for (const [type, schema] of Object.entries(spec.media ?? {})) content[type] = { schema };
@@ -157,14 +160,7 @@ function routeConfig(
   };
 }
 
-function codesOf(
-  spec: Pick<Contract, "scope" | "errors"> & {
-    params?: unknown;
-    body?: unknown;
-    form?: unknown;
-    query?: unknown;
-  },
-): ErrorCode[] {
+function codesOf(spec: AnySpec): ErrorCode[] {
   const takesBody = spec.body !== undefined || spec.form !== undefined;
   return [
     ...new Set<ErrorCode>([

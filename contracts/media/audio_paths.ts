@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { optional } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { speechEvent, transcriptEvent } from "./media_stream.ts";
-import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
-import type { VendorFamily } from "../calls/vendors.ts";
+import { endUser, formFile, operationModel, operationPath } from "./operation_paths.ts";
+import { summaryOf, type VendorFamily } from "../calls/vendors.ts";
 
 const speechRequest = z.looseObject({
   model: operationModel.openapi({ example: "gpt-4o-mini-tts" }),
@@ -31,7 +31,7 @@ const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] a
 export function familySpeech(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/speech", "createSpeech"),
-    summary: `Create speech ${familyNote(family)}`,
+    summary: summaryOf("Create speech", family),
     description:
       "As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
     body: speechRequest,
@@ -66,7 +66,7 @@ const transcript = z.looseObject({
 export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
-    summary: `Create transcription ${familyNote(family)}`,
+    summary: summaryOf("Create transcription", family),
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     form: transcriptionForm,
     answer: transcript,

@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { mostOf, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { imageEvent } from "./media_stream.ts";
-import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
-import type { VendorFamily } from "../calls/vendors.ts";
+import { endUser, formFile, operationModel, operationPath } from "./operation_paths.ts";
+import { summaryOf, type VendorFamily } from "../calls/vendors.ts";
 
 const prompt = z.string().min(1).describe(
   "What is to be seen. Tag lines at its start are recorded and cut.",
@@ -93,7 +93,7 @@ const streamed = { "text/event-stream": imageEvent };
 export function familyImages(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/generations", "createImage"),
-    summary: `Create image ${familyNote(family)}`,
+    summary: summaryOf("Create image", family),
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageRequest,
     answer: imageList,
@@ -105,7 +105,7 @@ export function familyImages(family: VendorFamily) {
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
-    summary: `Edit image ${familyNote(family)}`,
+    summary: summaryOf("Edit image", family),
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageEditRequest,
     ...(family.takesNoForms ? {} : { form: imageEditForm }),

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
-import { card, notFoundPage, type PageContext } from "./bind.tsx";
+import { message, notFoundPage, type PageContext } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/settings/audit.tsx";
@@ -124,19 +124,8 @@ function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Res
 
 function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
   ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
-  return card(
-    ctx,
-    context,
-    503,
-    "Something went wrong",
-    <>
-      <p>
-        The page can't be shown at this moment. The service's log says why; calls of the API may
-        well go on.
-      </p>
-      <p>
-        <a class="button" href="/dashboard">Try again</a>
-      </p>
-    </>,
-  );
+  const text =
+    "The page can't be shown at this moment. The service's log says why; calls of the API may well go on.";
+  const link = { href: "/dashboard", text: "Try again" };
+  return message(ctx, context, 503, "Something went wrong", text, link);
 }

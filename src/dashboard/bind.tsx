@@ -67,6 +67,11 @@ export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
 
+export function orNotFound<T extends object>(found: T | null | undefined): T {
+  if (!found) throw new NotFound();
+  return found;
+}
+
 /**
  * Shows a page, or gives a file, to who is signed in with at least that role. With `ownLinksAt`
  * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
@@ -131,20 +136,35 @@ export function card(
   return html(context, status, <Card title={title} assets={ctx.assets}>{body}</Card>);
 }
 
-export function notFoundPage(ctx: PageContext, context: Context): Promise<Response> {
-  return card(
-    ctx,
-    context,
-    404,
-    "Page not found",
+/** The same, with one thing to say and one way on. */
+export function message(
+  ctx: PageContext,
+  context: Context,
+  status: Status,
+  title: string,
+  text: string,
+  link: { href: string; text: string; isPrimary?: boolean },
+): Promise<Response> {
+  const body = (
     <>
-      <p>There is nothing at this address, or it belongs to another account.</p>
+      <p>{text}</p>
       <p>
-        <a class="button button-primary" href="/dashboard">Go to the dashboard</a>
+        <a class={link.isPrimary ? "button button-primary" : "button"} href={link.href}>
+          {link.text}
+        </a>
       </p>
-    </>,
+    </>
   );
+  return card(ctx, context, status, title, body);
 }
+
+export function notFoundPage(ctx: PageContext, context: Context): Promise<Response> {
+  const text = "There is nothing at this address, or it belongs to another account.";
+  const link = { href: "/dashboard", text: "Go to the dashboard", isPrimary: true };
+  return message(ctx, context, 404, "Page not found", text, link);
+}
+
+const backToDashboard = { href: "/dashboard", text: "Back to the dashboard" };
 
 async function requestOf(ctx: PageContext, context: Context): Promise<PageRequest | undefined> {
   const token = ctx.cookies.read(context, "session");
@@ -227,42 +247,19 @@ function toSignIn(context: Context): Response {
 function forbidden(
   ctx: PageContext,
   context: Context,
-  session: Session,
+  { role, account }: Session,
   needed: Role,
 ): Promise<Response> {
-  return card(
-    ctx,
-    context,
-    403,
-    "Not allowed",
-    <>
-      <p>
-        {`This takes the role ${needed}, and you are ${session.role} of ${session.account.name}. An owner can change your role under Settings.`}
-      </p>
-      <p>
-        <a class="button" href="/dashboard">Back to the dashboard</a>
-      </p>
-    </>,
-  );
+  const text =
+    `This takes the role ${needed}, and you are ${role} of ${account.name}. An owner can change your role under Settings.`;
+  return message(ctx, context, 403, "Not allowed", text, backToDashboard);
 }
 
 /** For a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
-  return card(
-    ctx,
-    context,
-    403,
-    "This form has expired",
-    <>
-      <p>
-        Nothing was changed. The form is from before you last signed in, or another page sent it. Go
-        back, reload the page and try again.
-      </p>
-      <p>
-        <a class="button" href="/dashboard">Back to the dashboard</a>
-      </p>
-    </>,
-  );
+  const text =
+    "Nothing was changed. The form is from before you last signed in, or another page sent it. Go back, reload the page and try again.";
+  return message(ctx, context, 403, "This form has expired", text, backToDashboard);
 }
 
 async function html(context: Context, status: Status, node: Child): Promise<Response> {

@@ -10,6 +10,55 @@ export function Time({ at, now }: { at: Date; now: Date }) {
   );
 }
 
+/** A moment in a cell of a table. */
+export function TimeCell(props: { at: Date; now: Date }) {
+  return (
+    <td class="nowrap">
+      <Time {...props} />
+    </td>
+  );
+}
+
+/** One of the facts in a `dl`. */
+export function Fact({ name, children }: { name: string; children?: Child }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** A figure with its name, and what is to be known beside it. */
+export function Tile(
+  { name, value, exact, level = 2, children }: {
+    name: string;
+    value: string;
+    exact?: string;
+    level?: 2 | 3;
+    children?: Child;
+  },
+) {
+  return (
+    <div class="tile">
+      {level === 2 ? <h2>{name}</h2> : <h3>{name}</h3>}
+      <p class="tile-value" {...(exact === undefined ? {} : { title: exact })}>{value}</p>
+      <p class="hint">{children}</p>
+    </div>
+  );
+}
+
+/** A way on, as a line of its own. */
+export function LinkLine(
+  { href, primary, children }: { href: string; primary?: boolean; children?: Child },
+) {
+  return (
+    <p>
+      <a class={primary ? "button button-primary" : "button"} href={href}>{children}</a>
+    </p>
+  );
+}
+
 /** A form that posts; `csrf` proves that one of our own pages sent it. */
 export function PostForm(
   { action, csrf, class: className, children }: {
@@ -130,10 +179,5 @@ export function describedBy(id: string, has: { hint?: boolean; error?: boolean }
 
 /** The way to the next page of a list; undefined: there is none. */
 export function Older({ href }: { href: string | undefined }) {
-  if (href === undefined) return null;
-  return (
-    <p>
-      <a class="button" href={href}>Older</a>
-    </p>
-  );
+  return href === undefined ? null : <LinkLine href={href}>Older</LinkLine>;
 }

@@ -1,17 +1,33 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AuditLog } from "../audit/audit.ts";
+import type { AuditLog, AuditNote } from "../audit/audit.ts";
 import type { KeyService } from "../keys/key_service.ts";
 import type { PeopleStore } from "../people/person.ts";
 import type { SessionStore } from "../people/session.ts";
 import type { SignInStore } from "../people/sign_in.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
-import type { RecordDeps } from "./record_deps.ts";
-import type { InteractionDeps } from "./pages/interactions/parts.ts";
 import type { OverviewDeps } from "./pages/overview/load.ts";
 import type { PlaygroundDeps } from "./pages/playground/page.tsx";
+import type { FlushRecords } from "../records/flush_records.ts";
+import type { Principal } from "../keys/api_key.ts";
+import type { CohortStore } from "../cohorts/cohort.ts";
+import type { CreditHistory } from "../credit/credit_history.ts";
+import type { EvalStore } from "../evals/eval.ts";
+import type { Credit } from "../credit/ledger.ts";
+import type { PartitionsInUse } from "../erasure/retention.ts";
+import type { SpendStore } from "../credit/spend_cap.ts";
+import type { Deletions } from "../erasure/deletions.ts";
+import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
+import type { Exports } from "../exports/exports.ts";
+import type {
+  InteractionDetail,
+  InteractionRepository,
+} from "../records/interaction_repository.ts";
+import type { MediaSigner } from "../records/signed_media.ts";
+import type { CostLines } from "../repricing/cost_lines.ts";
+import type { Transcript } from "../records/transcript.ts";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -25,6 +41,54 @@ export interface KeyVendor {
   /** What people call it. */
   names: readonly string[];
   kind: string;
+}
+
+/** What the pages of records work on: the same services as the API's routes. */
+export interface RecordDeps {
+  /** Resolves when a read that begins now includes every call that was answered here. */
+  flushRecords: FlushRecords;
+  cohorts: Pick<CohortStore, "list" | "readLatest">;
+  evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
+  /** Takes in an evaluation. Throws faults that name the field. */
+  createEval: (
+    caller: EvalCaller,
+    body: EvalRequest,
+    audit: AuditNote,
+  ) => Promise<{ evalRunId: string; total: number }>;
+  /** A key with its account, by the key's id. */
+  principal: (keyId: string) => Promise<Principal | undefined>;
+  /** Models as the unified list names them, as far as that is known without asking a vendor. */
+  knownModels: () => readonly string[];
+  exports: Pick<Exports, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
+  deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
+  /** What the environment says of how long records stay; undefined: forever. */
+  retention: { payloadDays: number | undefined; usageDays: number | undefined };
+  partitionsInUse: PartitionsInUse;
+  /** The account of the operator, who alone sees what concerns all. */
+  operatorAccountId: () => Promise<number | undefined>;
+  /** Credit as it is now, calls under way included. */
+  credit: (accountId: number) => Promise<Credit>;
+  creditHistory: CreditHistory;
+  spend: SpendStore;
+}
+
+/** What the pages on interactions work on. */
+export interface InteractionDeps {
+  interactions: InteractionRepository;
+  /** Resolves when a read that begins now includes every call that was answered here. */
+  flushRecords: FlushRecords;
+  /** Labels of all vendors. */
+  vendors: readonly string[];
+  /** Id of each of the account's keys → its name. */
+  keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
+  readTranscript: (
+    dialect: string,
+    payloads: { request: string | null; response: string | null },
+  ) => Promise<Transcript>;
+  costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
+  mediaSigner: Pick<MediaSigner, "sign">;
+  exports: Pick<Exports, "write">;
+  deletions: Pick<Deletions, "erase">;
 }
 
 /** Everything that the dashboard's pages work on. */

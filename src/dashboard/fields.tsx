@@ -17,10 +17,12 @@ interface FieldProps extends Shown {
 
 /** One line of text. */
 export function TextField(
-  { values, fieldErrors, id, label, hint, placeholder, required, list, type = "text" }:
+  { values, fieldErrors, id, label, hint, required, type = "text", ...attributes }:
     & FieldProps
     & {
       placeholder?: string;
+      inputmode?: "decimal";
+      maxlength?: number;
       required?: boolean;
       /** Id of a list of suggestions. */
       list?: string;
@@ -36,8 +38,7 @@ export function TextField(
         autocomplete="off"
         spellcheck={false}
         required={required ?? false}
-        {...(placeholder === undefined ? {} : { placeholder })}
-        {...(list === undefined ? {} : { list })}
+        {...attributes}
         value={values[id]?.[0] ?? ""}
         {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}
       />
@@ -125,16 +126,17 @@ export function FormError({ fieldErrors }: { fieldErrors: FieldErrors }) {
 
 /** The form's one action, and the way back. */
 export function FormButtons(
-  { children, back, tone = "primary" }: {
+  { children, back, cancel = "Cancel", tone = "primary" }: {
     children?: Child;
     back: string;
+    cancel?: string;
     tone?: "primary" | "danger";
   },
 ) {
   return (
     <div class="buttons">
       <button type="submit" class={`button button-${tone}`}>{children}</button>
-      <a class="button" href={back}>Cancel</a>
+      <a class="button" href={back}>{cancel}</a>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { nanosToUsd } from "../base/money.ts";
+import { count } from "./amounts.ts";
 
 /** `$1,234.56`; below a dollar as many decimals as two digits take: `$0.0042`. */
 export function money(nanos: bigint): string {
@@ -7,16 +7,6 @@ export function money(nanos: bigint): string {
   if (size === 0 || size >= 1) return decimals(usd, 2);
   const digits = Math.min(9, 1 - Math.floor(Math.log10(size)));
   return decimals(usd, Math.max(2, digits));
-}
-
-/** Every nano-dollar of it, for titles. */
-export function exactMoney(nanos: bigint): string {
-  return `${nanosToUsd(nanos)} USD`;
-}
-
-/** `1,234`. */
-export function count(value: number | bigint): string {
-  return formats[0]!.format(value);
 }
 
 /** `12.3k`, `4.56M`: three digits for what is read at a glance. */

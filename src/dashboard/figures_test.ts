@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { compact, count, duration, money, percent } from "./figures.ts";
+import { count } from "./amounts.ts";
+import { compact, duration, money, percent } from "./figures.ts";
 
 Deno.test("figures read at a glance", () => {
   const usd = (text: string) => BigInt(text.replace(".", ""));

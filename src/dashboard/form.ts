@@ -18,6 +18,26 @@ export class Form {
     return this.#fields.getAll(name).map((one) => one.trim()).filter((one) => one !== "");
   }
 
+  /** `{ [name]: value }` where the field isn't empty. */
+  filled(name: string): Record<string, string> {
+    const text = this.text(name);
+    return text === "" ? {} : { [name]: text };
+  }
+
+  /**
+   * `start_date` and `end_date` as the API takes them. People name the last day, and ends are
+   * half-open; what is no day is left for the contract to refuse.
+   */
+  span(): Record<string, string> {
+    const [start, end] = [this.text("start_date"), this.text("end_date")];
+    const last = Date.parse(`${end}T00:00:00Z`);
+    const next = Number.isNaN(last) ? end : new Date(last + 86_400_000).toISOString();
+    return {
+      ...(start === "" ? {} : { start_date: `${start}T00:00:00Z` }),
+      ...(end === "" ? {} : { end_date: next }),
+    };
+  }
+
   /** The values as they were given, to show a form again. */
   values(): Record<string, string[]> {
     return Object.fromEntries(

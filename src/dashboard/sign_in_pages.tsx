@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { hashToken } from "../people/link_token.ts";
 import type { Offer, SignInStart } from "../people/sign_in.ts";
-import { card, type PageContext } from "./bind.tsx";
+import { card, message, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { ProviderError } from "./identity_provider.ts";
 import { returnPath } from "./return_path.ts";
@@ -25,9 +25,7 @@ export function signInOff(app: Hono, ctx: PageContext): void {
         </p>
         <pre tabindex={0}><code>{`${ctx.baseUrl}/dashboard/callback`}</code></pre>
         <p>and start it with what the provider gave you:</p>
-        <pre
-          tabindex={0}
-        ><code>{signInVariables}</code></pre>
+        <pre tabindex={0}><code>{signInVariables}</code></pre>
         <p>
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
           <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}
@@ -134,18 +132,9 @@ export async function tooMany(
   context: Context,
   seconds: number,
 ): Promise<Response> {
-  const answer = await card(
-    ctx,
-    context,
-    429,
-    "Too many sign-ins",
-    <>
-      <p>Too many sign-ins were begun from your address. Wait a moment, then try again.</p>
-      <p>
-        <a class="button" href="/dashboard/sign-in">Sign in</a>
-      </p>
-    </>,
-  );
+  const text = "Too many sign-ins were begun from your address. Wait a moment, then try again.";
+  const link = { href: "/dashboard/sign-in", text: "Sign in" };
+  const answer = await message(ctx, context, 429, "Too many sign-ins", text, link);
   answer.headers.set("retry-after", String(Math.max(1, seconds)));
   return answer;
 }
@@ -174,21 +163,10 @@ function StartForm(
 
 /** For a way back from the provider, or a consent, that nobody waits for. */
 export function startedElsewhere(ctx: PageContext, context: Context): Promise<Response> {
-  return card(
-    ctx,
-    context,
-    400,
-    "This sign-in can't be finished",
-    <>
-      <p>
-        It was finished before, took longer than ten minutes, or began in another browser. Nothing
-        was changed.
-      </p>
-      <p>
-        <a class="button button-primary" href="/dashboard/sign-in">Sign in again</a>
-      </p>
-    </>,
-  );
+  const text =
+    "It was finished before, took longer than ten minutes, or began in another browser. Nothing was changed.";
+  const link = { href: "/dashboard/sign-in", text: "Sign in again", isPrimary: true };
+  return message(ctx, context, 400, "This sign-in can't be finished", text, link);
 }
 
 export async function providerFailed(
@@ -198,23 +176,14 @@ export async function providerFailed(
 ): Promise<Response> {
   if (!(thrown instanceof ProviderError)) throw thrown;
   ctx.log.warn("a sign-in failed", { kind: thrown.kind, reason: thrown.message.slice(0, 200) });
-  const isDeclined = thrown.kind === "declined";
-  return await card(
-    ctx,
-    context,
-    isDeclined ? 403 : 502,
-    isDeclined ? "Sign-in was declined" : "The identity provider can't be used",
-    <>
-      <p>
-        {isDeclined
-          ? "The identity provider didn't let you through, or you cancelled there."
-          : "It can't be reached, or its answer doesn't fit. The service's log says more; if this stays, check the OAUTH_ variables."}
-      </p>
-      <p>
-        <a class="button button-primary" href="/dashboard/sign-in">Try again</a>
-      </p>
-    </>,
-  );
+  const link = { href: "/dashboard/sign-in", text: "Try again", isPrimary: true };
+  if (thrown.kind === "declined") {
+    const text = "The identity provider didn't let you through, or you cancelled there.";
+    return await message(ctx, context, 403, "Sign-in was declined", text, link);
+  }
+  const text =
+    "It can't be reached, or its answer doesn't fit. The service's log says more; if this stays, check the OAUTH_ variables.";
+  return await message(ctx, context, 502, "The identity provider can't be used", text, link);
 }
 
 const refusals = {
@@ -245,16 +214,6 @@ export function refused(
   kind: keyof typeof refusals,
 ): Promise<Response> {
   const { title, text } = refusals[kind];
-  return card(
-    ctx,
-    context,
-    403,
-    title,
-    <>
-      <p>{text}</p>
-      <p>
-        <a class="button" href="/dashboard/sign-in">Sign in with another account</a>
-      </p>
-    </>,
-  );
+  const link = { href: "/dashboard/sign-in", text: "Sign in with another account" };
+  return message(ctx, context, 403, title, text, link);
 }

@@ -2,9 +2,12 @@ import { scopesOf } from "../admin/deps.ts";
 import type { Secret } from "../base/secret.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { createSpend } from "../credit/store/spend.ts";
-import type { DashboardDeps, VendorKeyTest } from "../dashboard/deps.ts";
-import type { InteractionDeps } from "../dashboard/pages/interactions/parts.ts";
-import type { RecordDeps } from "../dashboard/record_deps.ts";
+import type {
+  DashboardDeps,
+  InteractionDeps,
+  RecordDeps,
+  VendorKeyTest,
+} from "../dashboard/deps.ts";
 import { startEval } from "../evals/create_eval.ts";
 import { createKeyService } from "../keys/store/key_service.ts";
 import { createSessions } from "../people/store/sessions.ts";

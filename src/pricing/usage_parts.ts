@@ -1,33 +1,40 @@
 import type { Usage } from "../shared/usage.ts";
 
+/** What is priced by the million, with the name that `PRICES_FILE` has for its price. */
+export const millionNames = {
+  input: "input",
+  output: "output",
+  cacheRead: "cache_read",
+  cacheWrite: "cache_write",
+  cacheWriteLong: "cache_write_1h",
+  reasoning: "reasoning",
+  audioInput: "audio_input",
+  cachedAudioInput: "cached_audio_input",
+  audioOutput: "audio_output",
+  imageInput: "image_input",
+  imageOutput: "image_output",
+  perCharacter: "per_million_characters",
+} as const;
+
+/** What is priced by the piece, images apart. */
+export const pieceNames = {
+  perRequest: "per_request",
+  perMinute: "per_minute",
+  perWebSearch: "per_web_search",
+  perXSearch: "per_x_search",
+  perFileSearch: "per_file_search",
+  /** A container in which the vendor runs code; a run of code where the vendor bills those. */
+  perCodeSession: "per_code_session",
+  perMapsQuery: "per_maps_query",
+} as const;
+
 /** What a price table may have a price for, images apart. */
-export type Dimension =
-  | TokenDimension
-  | "perRequest"
-  | "perCharacter"
-  | "perMinute"
-  | HostedDimension;
+export type Dimension = keyof typeof millionNames | keyof typeof pieceNames;
+
+export type TokenDimension = Exclude<keyof typeof millionNames, "perCharacter">;
 
 /** Work that a vendor does beside its model and bills by the piece. */
-export type HostedDimension =
-  | "perWebSearch"
-  | "perXSearch"
-  | "perFileSearch"
-  | "perCodeSession"
-  | "perMapsQuery";
-
-export type TokenDimension =
-  | "input"
-  | "output"
-  | "cacheRead"
-  | "cacheWrite"
-  | "cacheWriteLong"
-  | "reasoning"
-  | "audioInput"
-  | "cachedAudioInput"
-  | "audioOutput"
-  | "imageInput"
-  | "imageOutput";
+export type HostedDimension = Exclude<keyof typeof pieceNames, "perRequest" | "perMinute">;
 
 /** Dimensions of tokens of the prompt. */
 export const inputDimensions: readonly Dimension[] = [

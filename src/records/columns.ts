@@ -34,8 +34,9 @@ interface PayloadColumn {
 /**
  * How each public column of an interaction is stored, in the order of an export. Insert, select,
  * summary, export and the journal's JSON are derived from this. A new column takes a migration, a
- * line in `contracts/data/export_tables.ts`, a field of `Interaction`, a line here, and the place
- * that knows its value (`src/relay/call.ts`); the compiler names what is missing.
+ * line in `contracts/data/export_tables.ts`, a field of `Interaction`, a line here, one in
+ * `src/dashboard/pages/interactions/detail_panels.tsx`, and the place that knows its value
+ * (`src/relay/call.ts`); the compiler names what is missing.
  */
 const table = {
   transaction_id: word("transactionId"),
@@ -117,6 +118,13 @@ export type EveryFieldHasAColumn = Nothing<
   >
 >;
 type Nothing<T extends never> = T;
+
+/** The field of the record that each public column holds; payloads have none. */
+export const fieldOfColumn = Object.fromEntries(
+  Object.entries<StoredColumn | PayloadColumn>(table).flatMap(([name, column]) =>
+    "field" in column ? [[name, column.field]] : []
+  ),
+) as { readonly [K in StoredPublicColumn]: (typeof table)[K]["field"] };
 
 /** A column by its name in SQL. */
 export interface NamedColumn extends StoredColumn {

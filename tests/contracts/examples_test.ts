@@ -1,6 +1,6 @@
 /** What the document shows as a request can be sent as it stands, to the demo's vendors. */
 import assert from "@std/assert";
-import { smallPicture } from "../../contracts/examples/small_picture.ts";
+import { smallPicture } from "../../contracts/examples/media.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { type FuzzedDocument, type FuzzedOperation, operationsOf } from "./fuzz/operations.ts";
 

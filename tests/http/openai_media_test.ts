@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import OpenAI, { toFile } from "openai";
-import { smallPictureUrl } from "../../contracts/examples/small_picture.ts";
+import { smallPictureUrl } from "../../contracts/examples/media.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { picture, sound } from "../../demo/simulator/samples/mod.ts";
 import { shared, startSimulatedService } from "../support/service.ts";

@@ -26,7 +26,7 @@ const code = (...containers: string[]) => ({
   output: containers.map((container_id) => call("code_interpreter_call", { container_id })),
 });
 
-/** npm openai 7.57.0, `responses.Tool`. Prices: `price_table_b.ts`. */
+/** npm openai 7.57.0, `responses.Tool`. Prices: `price_table.ts`. */
 const ofVendorB: readonly HostedRow[] = [
   responses("vendor-b", { type: "function", name: "f", parameters: null, strict: null }),
   responses("vendor-b", { type: "custom", name: "f" }),
@@ -177,7 +177,7 @@ const messages = (
 
 const named = (type: string) => ({ type, name: type.replace(/_\d{8}$/, "") });
 
-/** npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`. Prices: `price_table_c.ts`. */
+/** npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`. Prices: `price_table.ts`. */
 const ofVendorC: readonly HostedRow[] = [
   ...[
     "bash_20241022",
@@ -280,7 +280,7 @@ const generate = (
 
 const mapsChunk = { maps: { uri: "https://maps.example/1", title: "A place" } };
 
-/** npm @google/genai 3.1.0, `Tool`. Prices: `price_table_d.ts`. */
+/** npm @google/genai 3.1.0, `Tool`. Prices: `price_table.ts`. */
 const ofVendorD: readonly HostedRow[] = [
   generate({ functionDeclarations: [{ name: "f" }] }),
   generate({ computerUse: { environment: "ENVIRONMENT_BROWSER" } }),

@@ -1,8 +1,6 @@
 import type { Hono } from "hono";
 import type { Contract } from "../../../contracts/kernel/contract.ts";
-import { familyOperations } from "../../../contracts/calls/family_operations.ts";
-import { unifiedEmbeddings } from "../../../contracts/calls/embeddings.ts";
-import { unifiedGenerateOperations } from "../../../contracts/calls/generate_operations.ts";
+import { contracts, familyOperations } from "../../../contracts/mod.ts";
 import type { generateMethod } from "../../../contracts/calls/generate_method.ts";
 import { methodKinds, operationKinds } from "../../../contracts/calls/vendors.ts";
 import { operations } from "../../media/operation_kinds.ts";
@@ -26,14 +24,14 @@ export type OperationRouteDeps = BindDeps & {
 
 /** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
 export function operationCallRoutes(app: Hono<Env>, deps: OperationRouteDeps): void {
-  passed(app, deps, unifiedEmbeddings, operations.embeddings, undefined);
+  passed(app, deps, contracts.unifiedEmbeddings, operations.embeddings, undefined);
   for (const kind of methodKinds) {
-    passed(app, deps, unifiedGenerateOperations[kind], operations[kind], undefined);
+    passed(app, deps, contracts.unifiedGenerateOperations[kind], operations[kind], undefined);
   }
   for (const vendor of deps.registry.all) {
-    const contracts = familyOperations(vendor.family);
+    const own = familyOperations(vendor.family);
     for (const kind of operationKinds) {
-      const contract = contracts[kind] as OperationContract | undefined;
+      const contract = own[kind] as OperationContract | undefined;
       if (contract) passed(app, deps, contract, operations[kind], vendor);
     }
   }

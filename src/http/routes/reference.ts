@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { documents, referenceFile } from "../../../contracts/kernel/document.ts";
+import { documents, referenceFile } from "../../../contracts/data/status.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";

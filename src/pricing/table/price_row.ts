@@ -8,6 +8,7 @@ import {
   type PriceRow,
   type Rates,
 } from "../pricing.ts";
+import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
 
 /**
  * Prices of one model in the words of `PRICES_FILE` (docs/configuration.md): decimal strings, USD per
@@ -39,29 +40,12 @@ export interface PriceEntry extends PriceFields {
   fallback?: boolean;
 }
 
-export interface RateFields {
-  input?: string;
-  output?: string;
-  cache_read?: string;
-  cache_write?: string;
-  cache_write_1h?: string;
-  reasoning?: string;
-  audio_input?: string;
-  cached_audio_input?: string;
-  audio_output?: string;
-  image_input?: string;
-  image_output?: string;
-  per_request?: string;
-  per_image?: string | Readonly<Record<string, string>>;
-  per_million_characters?: string;
-  per_minute?: string;
-  per_web_search?: string;
-  per_x_search?: string;
-  per_file_search?: string;
-  /** A container in which the vendor runs code; a run of code where the vendor bills those. */
-  per_code_session?: string;
-  per_maps_query?: string;
-}
+type Values<T> = T[keyof T];
+
+/** `{ input?: string, …, per_request?: string, … }`. */
+export type RateFields =
+  & { [N in Values<typeof millionNames> | Values<typeof pieceNames>]?: string }
+  & { per_image?: string | Readonly<Record<string, string>> };
 
 /** One of the two thresholds, and the prices that change. */
 export interface ContextTierFields extends RateFields {
@@ -127,32 +111,10 @@ const dayMs = 86_400_000;
 /** Digits by which USD per million units become pico-dollars per unit. */
 const perMillionDigits = picoDigits - 6;
 
-const perMillionTokens = {
-  input: "input",
-  output: "output",
-  cache_read: "cacheRead",
-  cache_write: "cacheWrite",
-  cache_write_1h: "cacheWriteLong",
-  reasoning: "reasoning",
-  audio_input: "audioInput",
-  cached_audio_input: "cachedAudioInput",
-  audio_output: "audioOutput",
-  image_input: "imageInput",
-  image_output: "imageOutput",
-  per_million_characters: "perCharacter",
-} as const;
+/** Each list of dimensions, and the digits by which its prices become pico-dollars per unit. */
+const rateTables = [[millionNames, perMillionDigits], [pieceNames, picoDigits]] as const;
 
-const each = {
-  per_request: "perRequest",
-  per_minute: "perMinute",
-  per_web_search: "perWebSearch",
-  per_x_search: "perXSearch",
-  per_file_search: "perFileSearch",
-  per_code_session: "perCodeSession",
-  per_maps_query: "perMapsQuery",
-} as const;
-
-const rateNames = [...Object.keys(perMillionTokens), ...Object.keys(each), "per_image"];
+const rateNames = [...rateTables.flatMap(([names]) => Object.values<string>(names)), "per_image"];
 const rowNames = [
   "context_tiers",
   "service_tiers",
@@ -166,12 +128,11 @@ const thresholdNames = ["above_input_tokens", "from_input_tokens"];
 
 function ratesAt(fields: Record<string, unknown>, path: string): Rates {
   const rates: Rates = {};
-  for (
-    const [names, digits] of [[perMillionTokens, perMillionDigits], [each, picoDigits]] as const
-  ) {
-    for (const [name, dimension] of Object.entries(names)) {
+  for (const [names, digits] of rateTables) {
+    for (const [dimension, name] of Object.entries(names)) {
       const value = fields[name];
-      if (value !== undefined) rates[dimension] = usdAt(value, digits, `${path}.${name}`);
+      if (value === undefined) continue;
+      rates[dimension as Dimension] = usdAt(value, digits, `${path}.${name}`);
     }
   }
   if (fields.per_image !== undefined) {

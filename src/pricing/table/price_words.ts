@@ -1,6 +1,6 @@
 import { withoutEnd } from "../../base/trim.ts";
 import type { Fraction, PriceRow, Rates } from "../pricing.ts";
-import type { Dimension } from "../usage_parts.ts";
+import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
 import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
 
 /** A row in the words of `PRICES_FILE`, so that it can be read and pasted there. */
@@ -31,45 +31,13 @@ function factorFields(
   return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
 }
 
-/** Name and unit of a dimension in `PRICES_FILE`. */
-export const dimensionWords: Readonly<Record<Dimension | "perImage", keyof RateFields>> = {
-  input: "input",
-  output: "output",
-  cacheRead: "cache_read",
-  cacheWrite: "cache_write",
-  cacheWriteLong: "cache_write_1h",
-  reasoning: "reasoning",
-  audioInput: "audio_input",
-  cachedAudioInput: "cached_audio_input",
-  audioOutput: "audio_output",
-  imageInput: "image_input",
-  imageOutput: "image_output",
-  perRequest: "per_request",
-  perImage: "per_image",
-  perCharacter: "per_million_characters",
-  perMinute: "per_minute",
-  perWebSearch: "per_web_search",
-  perXSearch: "per_x_search",
-  perFileSearch: "per_file_search",
-  perCodeSession: "per_code_session",
-  perMapsQuery: "per_maps_query",
-};
+/** Name of a dimension in `PRICES_FILE`. */
+export const dimensionWords = { ...millionNames, ...pieceNames, perImage: "per_image" } as const;
 
 /** A rate as `PRICES_FILE` writes it: USD per million where the dimension is counted so. */
 export function rateWords(dimension: Dimension | "perImage", ratePico: bigint): string {
-  return decimal(ratePico, each.has(dimension) ? 12 : 6);
+  return decimal(ratePico, dimension in millionNames ? 6 : 12);
 }
-
-const each: ReadonlySet<string> = new Set([
-  "perRequest",
-  "perImage",
-  "perMinute",
-  "perWebSearch",
-  "perXSearch",
-  "perFileSearch",
-  "perCodeSession",
-  "perMapsQuery",
-]);
 
 function rateFieldsOf(rates: Rates): RateFields {
   const entries = Object.entries(rates).map(([name, rate]) => {

@@ -1,4 +1,4 @@
-import { smallPicture } from "../../../contracts/examples/small_picture.ts";
+import { smallPicture } from "../../../contracts/examples/media.ts";
 import { joinBytes } from "../../../src/base/bytes.ts";
 import type { Random } from "../../support/random.ts";
 import type { KnownIds } from "./known_ids.ts";

@@ -1,14 +1,12 @@
-import type { Child } from "hono/jsx";
-import { cohortIdSchema } from "../../../../contracts/kernel/labels.ts";
+import { cohortIdSchema } from "../../../../contracts/kernel/common.ts";
 import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Table } from "../../components.tsx";
+import { Empty, Table, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
-import { cohortAddress } from "./cohort_address.ts";
 import { CohortComparison } from "./cohort_comparison.tsx";
 
 /** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
@@ -167,16 +165,6 @@ function Figures({ body, at }: { body: Body; at: At }) {
   );
 }
 
-function Tile({ name, value, children }: { name: string; value: string; children?: Child }) {
-  return (
-    <div class="tile">
-      <h2>{name}</h2>
-      <p class="tile-value">{value}</p>
-      <p class="hint">{children}</p>
-    </div>
-  );
-}
-
 function Warnings({ body }: { body: Body }) {
   const { warnings } = body;
   if (warnings.length === 0) return null;
@@ -254,4 +242,15 @@ function plain(value: number | null): string {
 
 function time(ms: number | null): string {
   return ms === null ? "–" : duration(ms);
+}
+
+/** The page of a cohort; its name may hold slashes and dots, so it stands in the query. */
+export function cohortAddress(
+  id: string,
+  more: { with?: string | undefined; span?: string | undefined } = {},
+): string {
+  const query = new URLSearchParams({ id });
+  if (more.with !== undefined) query.set("with", more.with);
+  if (more.span !== undefined) query.set("span", more.span);
+  return `/dashboard/cohorts/show?${query}`;
 }

@@ -2,9 +2,8 @@ import type { Hono } from "hono";
 import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Table, Time } from "../../components.tsx";
-import { cohortPage } from "./cohort.tsx";
-import { cohortAddress } from "./cohort_address.ts";
+import { Empty, LinkLine, Table, Time } from "../../components.tsx";
+import { cohortAddress, cohortPage } from "./cohort.tsx";
 
 const address = "/dashboard/cohorts";
 const pageRows = 20;
@@ -49,11 +48,9 @@ async function listPage(ctx: PageContext, request: PageRequest) {
         <p class="hint">
           {`Calls of the last 30 days; of each cohort at most its latest ${mostCalls} calls and outcomes are counted here. Open one for more.`}
         </p>
-        {next === undefined ? null : (
-          <p>
-            <a class="button" href={`${address}?from=${encodeURIComponent(next)}`}>Next</a>
-          </p>
-        )}
+        {next === undefined
+          ? null
+          : <LinkLine href={`${address}?from=${encodeURIComponent(next)}`}>Next</LinkLine>}
       </>
     ),
   };

@@ -3,8 +3,17 @@ import type { Child } from "hono/jsx";
 import { type Deletion, type DeletionState, totalOf } from "../../../erasure/deletion.ts";
 import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
-import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
+import { NotFound, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import {
+  Badge,
+  CopyButton,
+  Empty,
+  Fact,
+  Older,
+  Table,
+  TimeCell,
+  type Tone,
+} from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
@@ -45,9 +54,7 @@ export function deletionRoutes(app: Hono, ctx: PageContext): void {
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<Deletion> {
-  const deletion = await ctx.deletions.find(request.session.account.id, request.param("id"));
-  if (!deletion) throw new NotFound();
-  return deletion;
+  return orNotFound(await ctx.deletions.find(request.session.account.id, request.param("id")));
 }
 
 async function listPage(ctx: PageContext, request: PageRequest) {
@@ -113,9 +120,7 @@ function deletionLine(deletion: Deletion, request: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;
   return (
     <tr>
-      <td class="nowrap">
-        <Time at={requestedAt} now={request.now} />
-      </td>
+      <TimeCell at={requestedAt} now={request.now} />
       <td class="nowrap">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
       </td>
@@ -182,15 +187,6 @@ function receipt(deletion: Deletion) {
           <a class="button" href={address}>All deletions</a>
         </div>
       </Live>
-    </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children?: Child }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </>
   );
 }

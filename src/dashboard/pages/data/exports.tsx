@@ -3,8 +3,16 @@ import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
-import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import {
+  action,
+  NotFound,
+  orNotFound,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
+import { Badge, Empty, PostForm, Table, TimeCell, type Tone } from "../../components.tsx";
+import { FormButtons } from "../../fields.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
@@ -45,9 +53,7 @@ export function exportRoutes(app: Hono, ctx: PageContext): void {
 
 async function find(ctx: PageContext, request: PageRequest): Promise<ExportJob> {
   const jobs = await ctx.exports.list(request.session.account.id);
-  const job = jobs.find(({ requestId }) => requestId === request.param("id"));
-  if (!job) throw new NotFound();
-  return job;
+  return orNotFound(jobs.find(({ requestId }) => requestId === request.param("id")));
 }
 
 async function download(ctx: PageContext, request: PageRequest): Promise<Response> {
@@ -140,12 +146,8 @@ function jobLine(job: ExportJob, request: PageRequest) {
       <td class="number">
         {state === "ready" ? bytes(job.bytesSize) : <span class="muted">–</span>}
       </td>
-      <td class="nowrap">
-        <Time at={job.createdAt} now={request.now} />
-      </td>
-      <td class="nowrap">
-        <Time at={job.expiresAt} now={request.now} />
-      </td>
+      <TimeCell at={job.createdAt} now={request.now} />
+      <TimeCell at={job.expiresAt} now={request.now} />
       <td class="actions">
         {request.may("member") && state === "ready"
           ? (
@@ -174,12 +176,9 @@ function deleteForm(job: ExportJob, request: PageRequest) {
         <strong>{describe(job)}</strong>{" "}
         goes for good, with its file. What is stored stays: another export can be asked for.
       </p>
-      <div class="buttons">
-        <button type="submit" class="button button-danger">
-          {isOpen(job) ? "Cancel export" : "Delete export"}
-        </button>
-        <a class="button" href={address}>Back</a>
-      </div>
+      <FormButtons back={address} cancel="Back" tone="danger">
+        {isOpen(job) ? "Cancel export" : "Delete export"}
+      </FormButtons>
     </PostForm>
   );
 }

@@ -18,7 +18,7 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Field, PostForm } from "../../components.tsx";
+import { Fact, Field, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
@@ -64,24 +64,13 @@ interface Wanted {
 function wantedOf(form: Form): Wanted {
   const body = validate(selectionRequest, {
     tables: form.all("tables"),
-    ...text(form, "user_id"),
+    ...form.filled("user_id"),
     session_ids: listOf(form.text("session_ids")),
     transaction_ids: listOf(form.text("transaction_ids")),
-    ...text(form, "start_date", "T00:00:00Z"),
-    ...(form.text("end_date") === "" ? {} : { end_date: dayAfter(form.text("end_date")) }),
+    ...form.span(),
   });
   const selectors = anySelectors(body);
   return { tables: body.tables, selectors, reason: validate(erasureReason, form.text("reason")) };
-}
-
-function text(form: Form, name: string, more = ""): Record<string, string> {
-  return form.text(name) === "" ? {} : { [name]: form.text(name) + more };
-}
-
-/** People name the last day; ends are half-open. What is no day is left for the contract to refuse. */
-function dayAfter(day: string): string {
-  const time = Date.parse(`${day}T00:00:00Z`);
-  return Number.isNaN(time) ? day : new Date(time + 86_400_000).toISOString();
 }
 
 function fieldOf(param: string): string {
@@ -180,16 +169,9 @@ function confirmPage(
     body: (
       <>
         <dl class="facts">
-          {tables.map((table) => (
-            <>
-              <dt>{tableNames[table]}</dt>
-              <dd>{count(counts[table])}</dd>
-            </>
-          ))}
-          <dt>Chosen by</dt>
-          <dd>{selectorKinds(selectors)}</dd>
-          <dt>Reason</dt>
-          <dd>{reason}</dd>
+          {tables.map((table) => <Fact name={tableNames[table]}>{count(counts[table])}</Fact>)}
+          <Fact name="Chosen by">{selectorKinds(selectors)}</Fact>
+          <Fact name="Reason">{reason}</Fact>
         </dl>
         <p class="narrow">
           {total === 0

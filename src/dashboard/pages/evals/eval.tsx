@@ -4,13 +4,13 @@ import { readResultCursor, resultCursor } from "../../../evals/eval_cursor.ts";
 import { count, usd } from "../../amounts.ts";
 import {
   action,
-  NotFound,
+  orNotFound,
   type Page,
   page,
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Badge, PostForm, Table, Time } from "../../components.tsx";
+import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
@@ -37,9 +37,7 @@ export function evalRoutes(app: Hono, ctx: PageContext): void {
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<EvalRun> {
-  const run = await ctx.evals.find(request.session.account.id, request.param("id"));
-  if (!run) throw new NotFound();
-  return run;
+  return orNotFound(await ctx.evals.find(request.session.account.id, request.param("id")));
 }
 
 async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
@@ -70,16 +68,13 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
             </p>
           )
           : <Table label="Results" head={head}>{shown.map((result) => resultLine(result))}</Table>}
-        {next === undefined ? null : (
-          <p>
-            <a
-              class="button"
-              href={`${address}/${run.evalRunId}?after=${encodeURIComponent(next)}`}
-            >
+        {next === undefined
+          ? null
+          : (
+            <LinkLine href={`${address}/${run.evalRunId}?after=${encodeURIComponent(next)}`}>
               Next
-            </a>
-          </p>
-        )}
+            </LinkLine>
+          )}
       </>
     ),
   };
@@ -105,55 +100,38 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
         </p>
       )}
       <div class="tiles">
-        <div class="tile">
-          <h2>Passed</h2>
-          <p class="tile-value">{passRate(counts)}</p>
-          <p class="hint">{`${count(counts.passed)} passed, ${count(counts.failed)} failed`}</p>
-        </div>
-        <div class="tile">
-          <h2>Progress</h2>
-          <p class="tile-value">{`${count(counts.done)} of ${count(counts.total)}`}</p>
-          <p class="hint">
-            {isOpen(run)
-              ? <Progress label="Progress" done={counts.done} total={counts.total} />
-              : `${count(counts.skipped)} skipped, ${count(counts.errors)} errors`}
-          </p>
-        </div>
-        <div class="tile">
-          <h2>Cost</h2>
-          <p class="tile-value">{usd(counts.costNanos)}</p>
-          <p class="hint">
-            {counts.unpricedCalls === 0
-              ? "All prices known"
-              : `${count(counts.unpricedCalls)} calls without a price`}
-          </p>
-        </div>
+        <Tile name="Passed" value={passRate(counts)}>
+          {`${count(counts.passed)} passed, ${count(counts.failed)} failed`}
+        </Tile>
+        <Tile name="Progress" value={`${count(counts.done)} of ${count(counts.total)}`}>
+          {isOpen(run)
+            ? <Progress label="Progress" done={counts.done} total={counts.total} />
+            : `${count(counts.skipped)} skipped, ${count(counts.errors)} errors`}
+        </Tile>
+        <Tile name="Cost" value={usd(counts.costNanos)}>
+          {counts.unpricedCalls === 0
+            ? "All prices known"
+            : `${count(counts.unpricedCalls)} calls without a price`}
+        </Tile>
       </div>
       <dl class="facts">
-        <dt>State</dt>
-        <dd>
+        <Fact name="State">
           <StateBadge run={run} />
-        </dd>
-        <dt>Asked for</dt>
-        <dd>
+        </Fact>
+        <Fact name="Asked for">
           <Time at={createdAt} now={request.now} />
-        </dd>
+        </Fact>
         {finishedAt === null ? null : (
-          <>
-            <dt>Ended</dt>
-            <dd>
-              <Time at={finishedAt} now={request.now} />
-            </dd>
-          </>
+          <Fact name="Ended">
+            <Time at={finishedAt} now={request.now} />
+          </Fact>
         )}
-        <dt>Stored calls</dt>
-        <dd>{filtersText(run)}</dd>
-        <dt>Graders</dt>
-        <dd>
+        <Fact name="Stored calls">{filtersText(run)}</Fact>
+        <Fact name="Graders">
           <ul>
             {run.graders.map((grader) => <li class="breaks">{graderText(grader)}</li>)}
           </ul>
-        </dd>
+        </Fact>
       </dl>
     </>
   );

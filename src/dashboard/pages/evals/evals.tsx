@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { EvalCounts, EvalRun, EvalState } from "../../../evals/eval.ts";
 import { count, percent, usd } from "../../amounts.ts";
 import { type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
+import { Badge, Empty, Older, Table, TimeCell, type Tone } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
@@ -104,9 +104,7 @@ function RunLine({ run, now }: { run: EvalRun; now: Date }) {
       </td>
       <td class="number">{passRate(counts)}</td>
       <td class="number">{usd(counts.costNanos)}</td>
-      <td class="nowrap">
-        <Time at={createdAt} now={now} />
-      </td>
+      <TimeCell at={createdAt} now={now} />
     </tr>
   );
 }

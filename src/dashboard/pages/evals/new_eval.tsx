@@ -12,7 +12,7 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Empty, PostForm } from "../../components.tsx";
+import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import { FormButtons, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
@@ -70,23 +70,14 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
 
 /** The form in the words of the API. */
 function requestOf(form: Form) {
-  const text = (name: string, value = form.text(name)) =>
-    form.text(name) === "" ? {} : { [name]: value };
   return {
-    ...text("name"),
+    ...form.filled("name"),
     model: form.text("model"),
     filters: readFilters(form),
-    ...text("start_date", `${form.text("start_date")}T00:00:00Z`),
-    ...text("end_date", dayAfter(form.text("end_date"))),
+    ...form.span(),
     limit: Number(form.text("limit")),
     sample: form.text("sample"),
   };
-}
-
-/** People name the last day; ends are half-open. */
-function dayAfter(day: string): string {
-  const time = Date.parse(`${day}T00:00:00Z`);
-  return Number.isNaN(time) ? day : new Date(time + 86_400_000).toISOString();
 }
 
 /** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
@@ -127,9 +118,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
             The calls of an evaluation are made with one of your keys, under its caps and limits: it
             needs the scope <code>evals</code>.
           </p>
-          <p>
-            <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>
-          </p>
+          <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
         </Empty>
       )
       : (

@@ -8,7 +8,7 @@ import type {
   Transcript,
 } from "../../../records/transcript.ts";
 import { fitBlocks, fitTurns } from "./fit_turns.ts";
-import { count } from "./figures.ts";
+import { count } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
 
 type WithMedia = { media: MediaAddresses };

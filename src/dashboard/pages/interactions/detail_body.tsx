@@ -4,8 +4,9 @@ import type { Transcript } from "../../../records/transcript.ts";
 import { errors } from "../../../../contracts/kernel/errors.ts";
 import { Badge } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
-import { CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
-import { count, duration, endings, usd } from "./figures.ts";
+import { AttemptPanel, CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
+import { count } from "../../amounts.ts";
+import { duration, endings, usd } from "./figures.ts";
 import type { MediaAddresses } from "./media.ts";
 import { RawPayloads } from "./raw_payloads.tsx";
 
@@ -22,6 +23,7 @@ export interface DetailProps {
 
 export function DetailBody(props: DetailProps) {
   const { detail, transcript, cost, names, media, now } = props;
+  const facts = { summary: detail.summary, names, now };
   return (
     <>
       <Headline detail={detail} />
@@ -32,9 +34,10 @@ export function DetailBody(props: DetailProps) {
           <RawPayloads detail={detail} />
         </div>
         <div class="detail-side">
-          <LabelPanel detail={detail} names={names} now={now} />
+          <LabelPanel {...facts} />
           <TimingPanel detail={detail} />
-          <TokenPanel detail={detail} />
+          <AttemptPanel detail={detail} />
+          <TokenPanel {...facts} />
           <CostPanel detail={detail} cost={cost} />
           <LossPanel detail={detail} />
         </div>

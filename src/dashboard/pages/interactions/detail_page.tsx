@@ -2,8 +2,16 @@ import type { Hono } from "hono";
 import { dataTables } from "../../../erasure/deletion.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { Transcript } from "../../../records/transcript.ts";
-import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import {
+  action,
+  NotFound,
+  orNotFound,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { PostForm, Time } from "../../components.tsx";
+import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { DetailBody } from "./detail_body.tsx";
 import { inlineMedia, mediaAddresses } from "./media.ts";
@@ -84,9 +92,7 @@ async function findCall(
   const found = await find();
   if (found) return found;
   await ctx.interactions.flushRecords();
-  const late = await find();
-  if (!late) throw new NotFound();
-  return late;
+  return orNotFound(await find());
 }
 
 async function transcriptOf(
@@ -103,8 +109,7 @@ async function transcriptOf(
 async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
   const side = request.param("side");
   if (side !== "request" && side !== "response") throw new NotFound();
-  const payload = (await findCall(ctx, request, allChars))[side];
-  if (!payload) throw new NotFound();
+  const payload = orNotFound((await findCall(ctx, request, allChars))[side]);
   return new Response(payload.text, {
     headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
   });
@@ -113,8 +118,7 @@ async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Respon
 /** A small picture or sound that stands in the payload itself. */
 async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
   const detail = await findCall(ctx, request, readableChars);
-  const found = inlineMedia(await transcriptOf(ctx, detail), request.param("index"));
-  if (!found) throw new NotFound();
+  const found = orNotFound(inlineMedia(await transcriptOf(ctx, detail), request.param("index")));
   return new Response(found.bytes, {
     headers: {
       "content-type": found.type,
@@ -150,10 +154,9 @@ function DeleteForm({ detail, request }: { detail: InteractionDetail; request: P
       <p class="muted">
         <code>{transactionId}</code>
       </p>
-      <div class="buttons">
-        <button type="submit" class="button button-danger">Delete this interaction</button>
-        <a class="button" href={`${listPath}/${transactionId}`}>Cancel</a>
-      </div>
+      <FormButtons back={`${listPath}/${transactionId}`} tone="danger">
+        Delete this interaction
+      </FormButtons>
     </PostForm>
   );
 }

@@ -1,51 +1,139 @@
 import type { Child } from "hono/jsx";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
+import { fieldOfColumn } from "../../../records/columns.ts";
 import type { InteractionSummary } from "../../../shared/interaction.ts";
 import type { CostLine } from "../../../pricing/pricing.ts";
+import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { CopyButton, Time } from "../../components.tsx";
-import { count, duration, usd } from "./figures.ts";
+import { count } from "../../amounts.ts";
+import { duration, usd } from "./figures.ts";
 import { type FilterName, listPath } from "./view.ts";
 
 type Detail = { detail: InteractionDetail };
 
+/** What the facts of a call are made of. */
+interface Facts {
+  summary: InteractionSummary;
+  /** Ids of keys → their names. */
+  names: ReadonlyMap<string, string>;
+  now: Date;
+}
+
+type Column = keyof typeof fieldOfColumn;
+type Value<C extends Column> = NonNullable<InteractionSummary[(typeof fieldOfColumn)[C]]>;
+
+/** A column as a line of a panel; null values have none. */
+interface Line<V> {
+  panel: "call" | "tokens";
+  name: string;
+  /** Counted in the figure above it. */
+  isPart?: true;
+  show: (value: V, facts: Facts) => Child | null;
+}
+
+/**
+ * Where a call's page shows each column of the record, in the order of the page: as a line of a
+ * panel, or in a part of its own that is named here. A new column does not compile without a place.
+ */
+const places: { readonly [C in Column]: Line<Value<C>> | string } = {
+  created_at: fact("Time", (at, { now }) => <Time at={at} now={now} />),
+  vendor: linked("Vendor", "vendor"),
+  model: linked("Model", "model"),
+  requested_model: fact("Asked for", (name, { summary }) => name === summary.model ? null : name),
+  endpoint: fact("Endpoint", (path) => <code>{path}</code>),
+  dialect: fact("Dialect", (name, { summary }) => name + (summary.stream ? ", streamed" : "")),
+  stream: "dialect",
+  mode: fact("Vendor key", (mode) => modes[mode]),
+  api_key_id: linked("API key", "key"),
+  app: linked("App", "app"),
+  flow: linked("Flow", "flow"),
+  cohort_id: linked("Cohort", "cohort"),
+  user_id: linked("User", "user"),
+  session_id: linked("Session", "session"),
+  transaction_id: id("Transaction"),
+  request_id: id("Request ID"),
+  account_id: "the account that is looked at",
+
+  input_tokens: tokens("Input"),
+  cache_read_tokens: partTokens("read from cache"),
+  cache_write_tokens: partTokens("written to cache"),
+  output_tokens: tokens("Output"),
+  reasoning_tokens: partTokens("reasoning"),
+  total_tokens: tokens("Total"),
+  billing_basis: "TokenPanel",
+
+  latency_ms: "TimingPanel",
+  time_to_first_token_ms: "TimingPanel",
+  cost_usd: "CostPanel",
+  charged_usd: "CostPanel",
+  price_version: "CostPanel",
+  attempts: "AttemptPanel",
+  translation_loss: "LossPanel",
+  status: "Headline",
+  http_status: "Headline",
+  error_code: "Failure",
+  finish_reason: "Conversation",
+  usage_raw: "RawPayloads",
+  payload_truncated: "RawPayloads",
+};
+
+function linesOf(panel: Line<never>["panel"], facts: Facts) {
+  return Object.entries<Line<never> | string>(places).flatMap(([column, line]) => {
+    if (typeof line === "string" || line.panel !== panel) return [];
+    const value = facts.summary[fieldOfColumn[column as Column]] ?? null;
+    const text = value === null ? null : line.show(value as never, facts);
+    return text === null ? [] : [{ ...line, text }];
+  });
+}
+
+function fact<V>(name: string, show: Line<V>["show"]): Line<V> {
+  return { panel: "call", name, show };
+}
+
+/** Leads to the calls that have the same value. */
+function linked(name: string, filter: FilterName): Line<string> {
+  const title = `All calls with this ${name.toLowerCase()}`;
+  return fact(
+    name,
+    (value, { names }) => (
+      <a href={`${listPath}?${new URLSearchParams({ [filter]: value })}`} title={title}>
+        {filter === "key" ? names.get(value) ?? value : value}
+      </a>
+    ),
+  );
+}
+
+function id(name: string): Line<string> {
+  return fact(name, (value) => (
+    <span class="id">
+      <code title={value}>{value}</code>
+      <CopyButton text={value} what={name} />
+    </span>
+  ));
+}
+
+function tokens(name: string): Line<number> {
+  return { panel: "tokens", name, show: count };
+}
+
+function partTokens(name: string): Line<number> {
+  const show = (value: number) => value > 0 ? count(value) : null;
+  return { panel: "tokens", name: `of which ${name}`, isPart: true, show };
+}
+
 /** Who called what, with what it is grouped by; each leads to the others like it. */
-export function LabelPanel(
-  { detail: { summary }, names, now }: Detail & {
-    names: ReadonlyMap<string, string>;
-    now: Date;
-  },
-) {
+export function LabelPanel(facts: Facts) {
   return (
     <section class="facts">
       <h2>Call</h2>
       <dl>
-        <Fact name="Time">
-          <Time at={summary.createdAt} now={now} />
-        </Fact>
-        <Linked name="Vendor" filter="vendor" value={summary.vendor} />
-        <Linked name="Model" filter="model" value={summary.model} />
-        {summary.requestedModel === summary.model
-          ? null
-          : <Fact name="Asked for">{summary.requestedModel}</Fact>}
-        <Fact name="Endpoint">
-          <code>{summary.endpoint}</code>
-        </Fact>
-        <Fact name="Dialect">{`${summary.dialect}${summary.stream ? ", streamed" : ""}`}</Fact>
-        <Fact name="Vendor key">{modes[summary.mode]}</Fact>
-        <Linked
-          name="API key"
-          filter="key"
-          value={summary.apiKeyId}
-          text={names.get(summary.apiKeyId)}
-        />
-        <Linked name="App" filter="app" value={summary.app} />
-        <Linked name="Flow" filter="flow" value={summary.flow} />
-        <Linked name="Cohort" filter="cohort" value={summary.cohortId} />
-        <Linked name="User" filter="user" value={summary.userId} />
-        <Linked name="Session" filter="session" value={summary.sessionId} />
-        <Id name="Transaction" value={summary.transactionId} />
-        <Id name="Request ID" value={summary.requestId} />
+        {linesOf("call", facts).map(({ name, text }) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
       </dl>
     </section>
   );
@@ -106,30 +194,43 @@ function speed({ latencyMs, timeToFirstTokenMs, outputTokens }: InteractionSumma
   );
 }
 
-export function TokenPanel({ detail: { summary } }: Detail) {
-  const rows: readonly (readonly [string, number | null, boolean])[] = [
-    ["Input", summary.inputTokens, false],
-    ["read from cache", summary.cacheReadTokens, true],
-    ["written to cache", summary.cacheWriteTokens, true],
-    ["Output", summary.outputTokens, false],
-    ["reasoning", summary.reasoningTokens, true],
-    ["Total", summary.totalTokens, false],
-  ];
-  const shownRows = rows.filter(([, value, isPart]) => value !== null && (!isPart || value > 0));
+export function TokenPanel(facts: Facts) {
+  const lines = linesOf("tokens", facts);
   return (
     <section class="facts">
       <h2>Tokens</h2>
-      {shownRows.length === 0 ? <p class="muted">None were counted.</p> : (
+      {lines.length === 0 ? <p class="muted">None were counted.</p> : (
         <dl class="figures">
-          {shownRows.map(([name, value, isPart]) => (
+          {lines.map(({ name, text, isPart }) => (
             <div class={isPart ? "figure-part" : ""}>
-              <dt>{isPart ? `of which ${name}` : name}</dt>
-              <dd>{count(value!)}</dd>
+              <dt>{name}</dt>
+              <dd>{text}</dd>
             </div>
           ))}
         </dl>
       )}
-      <p class="muted">{bases[summary.billingBasis]}</p>
+      <p class="muted">{bases[facts.summary.billingBasis]}</p>
+    </section>
+  );
+}
+
+/** What was asked of vendors, where one request was not enough. */
+export function AttemptPanel({ detail: { summary } }: Detail) {
+  if (!summary.attempts) return null;
+  return (
+    <section class="facts">
+      <h2>Attempts</h2>
+      <dl class="figures">
+        {summary.attempts.map(({ vendor, model, http_status: status, error_code: code, ms }) => (
+          <div>
+            <dt>
+              {`${vendor} ${model}: ${status === null ? "no answer" : `HTTP ${status}`} `}
+              {code === null ? null : <code>{code}</code>}
+            </dt>
+            <dd>{duration(ms)}</dd>
+          </div>
+        ))}
+      </dl>
     </section>
   );
 }
@@ -199,70 +300,31 @@ function PriceSource(
 }
 
 function lineText({ dimension, count: units, ratePico }: CostLine): string {
-  const [name, scale, unit] = dimensions[dimension];
+  const [scale, unit] = dimension in millionNames ? [1_000_000n, "/ 1M"] : [1n, "each"];
   const rate = usd(ratePico * scale / 1000n);
-  return `${count(units)} ${name} at ${rate} ${unit}`;
+  return `${units.toLocaleString("en-US")} ${dimensions[dimension]} at ${rate} ${unit}`;
 }
 
-/** What people call a dimension, and how many units its price is told for. */
-const dimensions: Readonly<Record<CostLine["dimension"], readonly [string, bigint, string]>> = {
-  input: ["input", 1_000_000n, "/ 1M"],
-  output: ["output", 1_000_000n, "/ 1M"],
-  cacheRead: ["read from cache", 1_000_000n, "/ 1M"],
-  cacheWrite: ["written to cache", 1_000_000n, "/ 1M"],
-  cacheWriteLong: ["written to cache for long", 1_000_000n, "/ 1M"],
-  reasoning: ["reasoning", 1_000_000n, "/ 1M"],
-  audioInput: ["audio input", 1_000_000n, "/ 1M"],
-  cachedAudioInput: ["cached audio input", 1_000_000n, "/ 1M"],
-  audioOutput: ["audio output", 1_000_000n, "/ 1M"],
-  imageInput: ["image input", 1_000_000n, "/ 1M"],
-  imageOutput: ["image output", 1_000_000n, "/ 1M"],
-  perRequest: ["request", 1n, "each"],
-  perCharacter: ["characters", 1_000_000n, "/ 1M"],
-  perMinute: ["minutes", 1n, "each"],
-  perWebSearch: ["web searches", 1n, "each"],
-  perXSearch: ["X searches", 1n, "each"],
-  perFileSearch: ["file searches", 1n, "each"],
-  perCodeSession: ["code sessions", 1n, "each"],
-  perMapsQuery: ["maps queries", 1n, "each"],
-  perImage: ["images", 1n, "each"],
+/** What people call a dimension. */
+const dimensions: Readonly<Record<CostLine["dimension"], string>> = {
+  input: "input",
+  output: "output",
+  cacheRead: "read from cache",
+  cacheWrite: "written to cache",
+  cacheWriteLong: "written to cache for long",
+  reasoning: "reasoning",
+  audioInput: "audio input",
+  cachedAudioInput: "cached audio input",
+  audioOutput: "audio output",
+  imageInput: "image input",
+  imageOutput: "image output",
+  perRequest: "request",
+  perCharacter: "characters",
+  perMinute: "minutes",
+  perWebSearch: "web searches",
+  perXSearch: "X searches",
+  perFileSearch: "file searches",
+  perCodeSession: "code sessions",
+  perMapsQuery: "maps queries",
+  perImage: "images",
 };
-
-function Fact({ name, children }: { name: string; children?: Child }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function Linked(
-  { name, filter, value, text }: {
-    name: string;
-    filter: FilterName;
-    value: string | null;
-    text?: string | undefined;
-  },
-) {
-  if (value === null) return null;
-  const query = new URLSearchParams({ [filter]: value });
-  return (
-    <Fact name={name}>
-      <a href={`${listPath}?${query}`} title={`All calls with this ${name.toLowerCase()}`}>
-        {text ?? value}
-      </a>
-    </Fact>
-  );
-}
-
-function Id({ name, value }: { name: string; value: string }) {
-  return (
-    <Fact name={name}>
-      <span class="id">
-        <code title={value}>{value}</code>
-        <CopyButton text={value} what={name} />
-      </span>
-    </Fact>
-  );
-}

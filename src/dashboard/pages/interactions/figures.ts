@@ -20,11 +20,6 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** `1,020`. */
-export function count(value: number): string {
-  return value.toLocaleString("en-US");
-}
-
 /** `512 B`, `4.2 KB`, `1.0 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

@@ -1,7 +1,8 @@
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
-import { Badge, Empty, Table, Time } from "../../components.tsx";
+import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
-import { count, duration, endings, usd } from "./figures.ts";
+import { count } from "../../amounts.ts";
+import { duration, endings, usd } from "./figures.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** Rows of a page, and where the pages beside it are. */
@@ -116,18 +117,14 @@ function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
     return (
       <Empty title="Nothing matches">
         <p>No call meets all filters. Take one off, or look at a longer time.</p>
-        <p>
-          <a class="button" href={listPath}>Clear all filters</a>
-        </p>
+        <LinkLine href={listPath}>Clear all filters</LinkLine>
       </Empty>
     );
   }
   return (
     <Empty title="No calls yet">
       <p>Every call that your keys make to a vendor appears here by itself.</p>
-      <p>
-        <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>
-      </p>
+      <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
     </Empty>
   );
 }

@@ -4,14 +4,25 @@ import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys
 import {
   action,
   NotFound,
+  orNotFound,
   type Page,
   page,
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import {
+  Badge,
+  CopyButton,
+  Empty,
+  LinkLine,
+  PostForm,
+  Table,
+  Time,
+  type Tone,
+} from "../../components.tsx";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
+import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
@@ -74,9 +85,7 @@ export function keyRoutes(app: Hono, ctx: PageContext): void {
 
 /** A key of the account that the path names. */
 async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
-  const key = await ctx.keys.find(request.session.account.id, request.param("id"));
-  if (!key) throw new NotFound();
-  return key;
+  return orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
 }
 
 async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
@@ -106,9 +115,7 @@ const ownersKey: Page = {
         This key may erase data, which only an owner can give to a key: ask an owner to rotate it,
         or make a key of your own.
       </p>
-      <p>
-        <a class="button" href="/dashboard/keys">Back to the keys</a>
-      </p>
+      <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
   ),
 };
@@ -274,10 +281,7 @@ function revokeForm(key: KeyRow, request: PageRequest) {
         undone.
       </p>
       <p>{lastUse(key, request.now)}</p>
-      <div class="buttons">
-        <button type="submit" class="button button-danger">Revoke</button>
-        <a class="button" href="/dashboard/keys">Cancel</a>
-      </div>
+      <FormButtons back="/dashboard/keys" tone="danger">Revoke</FormButtons>
     </PostForm>
   );
 }
@@ -307,10 +311,7 @@ function rotateForm(key: KeyRow, request: PageRequest) {
           </label>
         ))}
       </fieldset>
-      <div class="buttons">
-        <button type="submit" class="button button-primary">Rotate</button>
-        <a class="button" href="/dashboard/keys">Cancel</a>
-      </div>
+      <FormButtons back="/dashboard/keys">Rotate</FormButtons>
     </PostForm>
   );
 }

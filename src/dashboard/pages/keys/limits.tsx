@@ -4,7 +4,7 @@ import type { KeyRow } from "../../../keys/key_service.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Table, Time } from "../../components.tsx";
+import { Table, Tile, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
@@ -46,28 +46,20 @@ function Rate({ request }: { request: PageRequest }) {
     <>
       <h2>Rate limit</h2>
       <div class="tiles">
-        <div class="tile">
-          <h3>Tier</h3>
-          <p class="tile-value">{tier.charAt(0).toUpperCase() + tier.slice(1)}</p>
-          <p class="hint">Set by the operator</p>
-        </div>
-        <div class="tile">
-          <h3>Requests a minute</h3>
-          <p class="tile-value">{count(requestsPerMinute)}</p>
-          <p class="hint">All keys of the account together</p>
-        </div>
-        <div class="tile">
-          <h3>Burst</h3>
-          <p class="tile-value">{count(burst)}</p>
-          <p class="hint">At once, after a pause</p>
-        </div>
+        <Tile level={3} name="Tier" value={tier.charAt(0).toUpperCase() + tier.slice(1)}>
+          Set by the operator
+        </Tile>
+        <Tile level={3} name="Requests a minute" value={count(requestsPerMinute)}>
+          All keys of the account together
+        </Tile>
+        <Tile level={3} name="Burst" value={count(burst)}>At once, after a pause</Tile>
       </div>
     </>
   );
 }
 
 function CreditPart(
-  { credit, entries, request }: {
+  { credit: { balanceNanos, reservedNanos }, entries, request }: {
     credit: Credit;
     entries: readonly CreditEntry[];
     request: PageRequest;
@@ -77,22 +69,14 @@ function CreditPart(
     <>
       <h2>Credit</h2>
       <div class="tiles">
-        <div class="tile">
-          <h3>Balance</h3>
-          <p class="tile-value" title={exactUsd(credit.balanceNanos)}>{usd(credit.balanceNanos)}</p>
-          <p class="hint">
-            {credit.balanceNanos > 0n
-              ? "Granted, less what calls have cost"
-              : "Calls on the service's own vendor keys are refused"}
-          </p>
-        </div>
-        <div class="tile">
-          <h3>Reserved</h3>
-          <p class="tile-value" title={exactUsd(credit.reservedNanos)}>
-            {usd(credit.reservedNanos)}
-          </p>
-          <p class="hint">Set aside for calls under way</p>
-        </div>
+        <Tile level={3} name="Balance" value={usd(balanceNanos)} exact={exactUsd(balanceNanos)}>
+          {balanceNanos > 0n
+            ? "Granted, less what calls have cost"
+            : "Calls on the service's own vendor keys are refused"}
+        </Tile>
+        <Tile level={3} name="Reserved" value={usd(reservedNanos)} exact={exactUsd(reservedNanos)}>
+          Set aside for calls under way
+        </Tile>
       </div>
       {entries.length === 0
         ? <p class="muted">No credit was granted yet.</p>
@@ -100,9 +84,7 @@ function CreditPart(
           <Table label="Grants and corrections" head={creditHead}>
             {entries.map(({ kind, nanos, note, at }) => (
               <tr>
-                <td class="nowrap">
-                  <Time at={at} now={request.now} />
-                </td>
+                <TimeCell at={at} now={request.now} />
                 <td>{kind === "grant" ? "Grant" : "Correction"}</td>
                 <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>
                 <td class="wide">{note ?? <span class="muted">–</span>}</td>

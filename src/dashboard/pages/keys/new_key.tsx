@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { memberScopes } from "../../../keys/scopes.ts";
-import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { CopyButton, Snippet } from "../../components.tsx";
+import { action, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
@@ -44,8 +44,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/:id/created",
     page(ctx, "member", async (request) => {
-      const key = await ctx.keys.find(request.session.account.id, request.param("id"));
-      if (!key) throw new NotFound();
+      const key = orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
       const { notice } = request;
       const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
       return {
@@ -87,9 +86,7 @@ function ShownBefore({ prefix }: { prefix: string }) {
         The value of <code>{`${prefix}…`}</code>{" "}
         was shown once and is stored nowhere. If it is lost, rotate the key.
       </p>
-      <p>
-        <a class="button" href="/dashboard/keys">Back to the keys</a>
-      </p>
+      <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
   );
 }
@@ -111,9 +108,7 @@ function ShownOnce(
       {model === undefined
         ? null
         : <Snippet title="TypeScript" text={sdkCall(baseUrl, value, model)} />}
-      <p>
-        <a class="button" href="/dashboard/keys">I have copied it</a>
-      </p>
+      <LinkLine href="/dashboard/keys">I have copied it</LinkLine>
     </>
   );
 }

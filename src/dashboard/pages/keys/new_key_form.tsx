@@ -1,4 +1,12 @@
-import { describedBy, Field, PostForm } from "../../components.tsx";
+import { describedBy, PostForm } from "../../components.tsx";
+import {
+  FormButtons,
+  type Option,
+  SelectField,
+  type Shown,
+  TextArea,
+  TextField,
+} from "../../fields.tsx";
 import { environments } from "./read_new_key.ts";
 
 /** The form as it is first shown. */
@@ -10,13 +18,11 @@ export const emptyForm: Record<string, string[]> = {
   prompt_cache: ["on"],
 };
 
-interface FormProps {
+interface FormProps extends Shown {
   csrf: string;
   /** Those that the person may give. */
   scopes: readonly string[];
   isOwner: boolean;
-  values: Record<string, string[]>;
-  fieldErrors: Readonly<Record<string, string>>;
 }
 
 /** All that a key may be given. */
@@ -24,41 +30,38 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
   const shown = { values, fieldErrors };
   return (
     <PostForm action="/dashboard/keys/new" csrf={csrf} class="form">
-      <Field
+      <TextField
+        {...shown}
         id="name"
         label="Name"
         hint="What it is for, such as “checkout service”."
-        error={fieldErrors.name}
-      >
-        <input
-          id="name"
-          name="name"
-          type="text"
-          required
-          maxlength={200}
-          autocomplete="off"
-          value={values.name?.[0] ?? ""}
-          {...describedBy("name", { hint: true, error: fieldErrors.name !== undefined })}
-        />
-      </Field>
+        required
+        maxlength={200}
+      />
       <div class="columns">
-        <Environment {...shown} />
+        <SelectField {...shown} id="environment" label="Environment" options={environmentOptions} />
         <Expiry {...shown} />
       </div>
       <Access {...shown} scopes={scopes} isOwner={isOwner} />
       <div class="columns">
-        <Amount {...shown} id="cap_day" label="Spend per day, USD" />
-        <Amount {...shown} id="cap_month" label="Spend per month, USD" />
+        <TextField {...shown} {...cap} id="cap_day" label="Spend per day, USD" />
+        <TextField {...shown} {...cap} id="cap_month" label="Spend per month, USD" />
       </div>
-      <Models {...shown} />
+      <TextArea
+        {...shown}
+        id="models"
+        label="Models"
+        hint="Ids as in the unified list, one a line. Empty: every model."
+        placeholder="openai/gpt-5-mini"
+      />
       <div class="columns">
-        <Choice
+        <SelectField
           {...shown}
           id="on_disconnect"
           label="When a caller hangs up"
           options={[["cancel", "Stop the vendor's answer"], ["drain", "Read it to the end"]]}
         />
-        <Choice
+        <SelectField
           {...shown}
           id="translation_mode"
           label="What a vendor can't take"
@@ -68,53 +71,42 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
             ["lenient", "Drop and report all"],
           ]}
         />
-        <Choice
+        <SelectField
           {...shown}
           id="prompt_cache"
           label="Prompt cache of Anthropic"
           options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
         />
       </div>
-      <div class="buttons">
-        <button type="submit" class="button button-primary">Create API Key</button>
-        <a class="button" href="/dashboard/keys">Cancel</a>
-      </div>
+      <FormButtons back="/dashboard/keys">Create API Key</FormButtons>
     </PostForm>
   );
 }
 
-type Shown = Pick<FormProps, "values" | "fieldErrors">;
+const environmentOptions: readonly Option[] = [
+  ["", "None"],
+  ...environments.map((one): Option => [one, one]),
+];
 
-function Environment({ values }: Shown) {
-  const options: [string, string][] = [
-    ["", "None"],
-    ...environments.map((one): [string, string] => [
-      one,
-      one,
-    ]),
-  ];
-  return (
-    <Choice
-      values={values}
-      fieldErrors={{}}
-      id="environment"
-      label="Environment"
-      options={options}
-    />
-  );
-}
+const cap = { hint: "Empty: no cap.", placeholder: "25.00", inputmode: "decimal" } as const;
+
+const expiryOptions: readonly Option[] = [
+  ["30", "In 30 days"],
+  ["90", "In 90 days"],
+  ["365", "In a year"],
+  ["on", "On the day below"],
+  ["never", "Never"],
+];
 
 function Expiry({ values, fieldErrors }: Shown) {
-  const options: [string, string][] = [
-    ["30", "In 30 days"],
-    ["90", "In 90 days"],
-    ["365", "In a year"],
-    ["on", "On the day below"],
-    ["never", "Never"],
-  ];
   return (
     <div class="field">
-      <Choice values={values} fieldErrors={{}} id="expires" label="Expires" options={options} />
+      <SelectField
+        {...{ values, fieldErrors: {} }}
+        id="expires"
+        label="Expires"
+        options={expiryOptions}
+      />
       <label class="visually-hidden" for="expires_on">Last day on which the key works</label>
       <input
         id="expires_on"
@@ -160,62 +152,5 @@ function Access(
       </div>
       {fieldErrors.scopes === undefined ? null : <p class="error">{fieldErrors.scopes}</p>}
     </fieldset>
-  );
-}
-
-function Amount({ values, fieldErrors, id, label }: Shown & { id: string; label: string }) {
-  return (
-    <Field id={id} label={label} hint="Empty: no cap." error={fieldErrors[id]}>
-      <input
-        id={id}
-        name={id}
-        type="text"
-        inputmode="decimal"
-        autocomplete="off"
-        placeholder="25.00"
-        value={values[id]?.[0] ?? ""}
-        {...describedBy(id, { hint: true, error: fieldErrors[id] !== undefined })}
-      />
-    </Field>
-  );
-}
-
-function Models({ values, fieldErrors }: Shown) {
-  return (
-    <Field
-      id="models"
-      label="Models"
-      hint="Ids as in the unified list, one a line. Empty: every model."
-      error={fieldErrors.models}
-    >
-      <textarea
-        id="models"
-        name="models"
-        rows={3}
-        spellcheck={false}
-        placeholder="openai/gpt-5-mini"
-        {...describedBy("models", { hint: true, error: fieldErrors.models !== undefined })}
-      >
-        {values.models?.[0] ?? ""}
-      </textarea>
-    </Field>
-  );
-}
-
-function Choice(
-  { values, id, label, options }: Shown & {
-    id: string;
-    label: string;
-    options: readonly (readonly [value: string, label: string])[];
-  },
-) {
-  return (
-    <Field id={id} label={label}>
-      <select id={id} name={id}>
-        {options.map(([value, text]) => (
-          <option value={value} selected={values[id]?.[0] === value}>{text}</option>
-        ))}
-      </select>
-    </Field>
   );
 }

@@ -1,6 +1,7 @@
 import { errorsOf, type UsagePart, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Table } from "../../components.tsx";
-import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
+import { count, exactUsd } from "../../amounts.ts";
+import { compact, duration, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
 import { Meter } from "./meter.tsx";
@@ -78,7 +79,7 @@ function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {
   const errors = errorsOf(sums);
   return (
     <>
-      <td class="number" title={exactMoney(sums.costNanos)}>{money(sums.costNanos)}</td>
+      <td class="number" title={exactUsd(sums.costNanos)}>{money(sums.costNanos)}</td>
       <td class="share">{share(sums.costNanos, total.costNanos)}</td>
       <td class="number">{count(sums.calls)}</td>
       <td class="number" title={`${count(errors)} calls`}>{percent(errors, sums.calls)}</td>

@@ -1,6 +1,8 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
-import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
+import { count, exactUsd } from "../../amounts.ts";
+import { compact, duration, money, percent } from "../../figures.ts";
+import { months } from "../../format.ts";
 import { callsAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
 import type { Range } from "./range.ts";
@@ -38,7 +40,7 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
       id="spend"
       title={`Spend by ${partName}`}
       headline={money(total.costNanos)}
-      detail={<span title={exactMoney(total.chargedNanos)}>{spendDetail(overview)}</span>}
+      detail={<span title={exactUsd(total.chargedNanos)}>{spendDetail(overview)}</span>}
       kind="bars"
       series={series}
       format={(nanos) => money(BigInt(Math.round(nanos)))}
@@ -160,4 +162,3 @@ export function axisOf({ steps }: Overview, { step }: Range): Axis {
 }
 
 const stepTitles = { hour: "Hour (UTC)", day: "Day (UTC)", week: "Week from (UTC)" };
-const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

@@ -10,6 +10,7 @@ import {
   type UsageSums,
   type UsageValue,
 } from "../../../usage/usage_sums.ts";
+import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 
 /** What the overview is made of. */
@@ -129,23 +130,16 @@ async function capUses(
   keys: readonly KeyRow[],
   now: Date,
 ): Promise<CapUse[]> {
-  const capped = keys.filter((key) =>
-    (key.capDayNanos !== null || key.capMonthNanos !== null) && key.revokedAt === null &&
-    (key.expiresAt === null || key.expiresAt > now)
+  const usable = keys.filter((key) =>
+    key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now)
   );
-  if (capped.length === 0) return [];
-  const day = new Date(Math.floor(now.getTime() / dayMs) * dayMs);
-  const since = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
-  const sums = await spent({ keyIds: capped.map(({ id }) => id), since, day, transactionIds: [] });
-  const uses = capped.flatMap((key): CapUse[] => {
-    const { dayNanos, beforeNanos } = sums.spent.get(key.id) ?? { dayNanos: 0n, beforeNanos: 0n };
-    const use = (period: CapUse["period"], capNanos: bigint | null, spentNanos: bigint) =>
-      capNanos === null ? [] : [{ key, period, capNanos, spentNanos }];
-    return [
-      ...use("day", key.capDayNanos, dayNanos),
-      ...use("month", key.capMonthNanos, dayNanos + beforeNanos),
-    ];
-  });
+  const sums = await keySpend({ read: spent }, usable, now);
+  const uses = usable.flatMap((key) =>
+    capsOf(key).map(({ name: period, limitNanos: capNanos }): CapUse => {
+      const { dayNanos, monthNanos } = sums.get(key.id)!;
+      return { key, period, capNanos, spentNanos: period === "day" ? dayNanos : monthNanos };
+    })
+  );
   return uses.sort((a, b) => shareUsed(b) - shareUsed(a));
 }
 

@@ -1,6 +1,7 @@
 import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
-import { count, exactMoney, money, percent } from "../../figures.ts";
+import { count, exactUsd } from "../../amounts.ts";
+import { money, percent } from "../../figures.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";
 import { Meter } from "./meter.tsx";
 
@@ -20,7 +21,7 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
   return (
     <div>
       <h2>Balance</h2>
-      <p class="headline" title={exactMoney(balanceNanos)}>{money(balanceNanos)}</p>
+      <p class="headline" title={exactUsd(balanceNanos)}>{money(balanceNanos)}</p>
       <p class="muted">
         {runway(balanceNanos, dailyNanos)}
         {reservedNanos > 0n ? ` ${money(reservedNanos)} is set aside for calls under way.` : ""}

@@ -10,6 +10,7 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
+import { FormButtons } from "../../fields.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
 import type { Form } from "../../form.ts";
@@ -179,10 +180,7 @@ function RemoveForm(
           }`}
         </label>
       )}
-      <div class="buttons">
-        <button type="submit" class="button button-danger">Remove</button>
-        <a class="button" href={address}>Cancel</a>
-      </div>
+      <FormButtons back={address} tone="danger">Remove</FormButtons>
     </PostForm>
   );
 }

@@ -1,7 +1,7 @@
 import { inviteeOf } from "../../../people/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../../people/person.ts";
 import type { PageRequest } from "../../bind.tsx";
-import { CopyButton, describedBy, Field, PostForm, Table, Time } from "../../components.tsx";
+import { CopyButton, describedBy, Field, PostForm, Table, TimeCell } from "../../components.tsx";
 
 interface Props {
   address: string;
@@ -106,9 +106,7 @@ function MemberLine(
           )
           : role}
       </td>
-      <td class="nowrap">
-        <Time at={member.signedInAt} now={request.now} />
-      </td>
+      <TimeCell at={member.signedInAt} now={request.now} />
       <td class="actions">
         {isOwner
           ? (
@@ -134,9 +132,7 @@ function InvitationLine(
     <tr>
       <td>{inviteeOf(one)}</td>
       <td>{one.role}</td>
-      <td class="nowrap">
-        <Time at={one.expiresAt} now={request.now} />
-      </td>
+      <TimeCell at={one.expiresAt} now={request.now} />
       <td class="actions">
         {isOwner
           ? (

@@ -1,5 +1,6 @@
 import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
-import { compact, count, duration, money } from "../../figures.ts";
+import { count } from "../../amounts.ts";
+import { compact, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */
 export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;

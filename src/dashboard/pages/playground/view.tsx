@@ -1,5 +1,5 @@
 import { efforts } from "../../../playground/playground_calls.ts";
-import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
+import { describedBy, Empty, Field, LinkLine, PostForm, Snippet } from "../../components.tsx";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";
@@ -49,9 +49,7 @@ function NoModels() {
       <p>
         Calls need a vendor's API key: the service's own, which its operator sets, or one of yours.
       </p>
-      <p>
-        <a class="button button-primary" href="/dashboard/settings/vendor-keys">Vendor API keys</a>
-      </p>
+      <LinkLine href="/dashboard/settings/vendor-keys" primary>Vendor API keys</LinkLine>
     </Empty>
   );
 }

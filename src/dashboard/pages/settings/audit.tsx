@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { AuditRow } from "../../../audit/audit.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Older, Table, Time } from "../../components.tsx";
+import { Empty, Older, Table, TimeCell } from "../../components.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
 
 const pageRows = 50;
@@ -49,9 +49,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
       >
         {shown.map((row) => (
           <tr>
-            <td class="nowrap">
-              <Time at={row.at} now={request.now} />
-            </td>
+            <TimeCell at={row.at} now={request.now} />
             <td>{row.actor.name}</td>
             <td class="nowrap">
               <code>{row.action}</code>

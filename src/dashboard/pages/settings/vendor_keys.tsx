@@ -4,12 +4,14 @@ import { parseVendorKey, type StoredVendorKey } from "../../../keys/vendor_key.t
 import {
   action,
   NotFound,
+  orNotFound,
   type Outcome,
   page,
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
 import { Badge, PostForm, Time } from "../../components.tsx";
+import { FormButtons } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
 import { settingsTabs } from "./settings_tabs.tsx";
@@ -24,8 +26,7 @@ export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
     `${address}/:vendor/test`,
     action(ctx, "owner", async (_form, request) => {
       const vendor = vendorOf(ctx, request);
-      const key = await ctx.storedVendorKey(request.session.account.id, vendor.label);
-      if (!key) throw new NotFound();
+      const key = orNotFound(await ctx.storedVendorKey(request.session.account.id, vendor.label));
       const test = await ctx.testVendorKey(vendor.label, key);
       const kind = test.kind === "works" ? "done" : "failed";
       return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
@@ -93,9 +94,7 @@ function verdict(test: VendorKeyTest): string {
 }
 
 function vendorOf(ctx: PageContext, request: PageRequest): KeyVendor {
-  const vendor = ctx.keyVendors.find(({ label }) => label === request.param("vendor"));
-  if (!vendor) throw new NotFound();
-  return vendor;
+  return orNotFound(ctx.keyVendors.find(({ label }) => label === request.param("vendor")));
 }
 
 async function storedKeys(
@@ -225,10 +224,7 @@ function RemoveForm({ vendor, csrf }: { vendor: KeyVendor; csrf: string }) {
         Without your key, calls to <strong>{vendor.label}</strong>{" "}
         use the service's own key, if it has one, and cost credit.
       </p>
-      <div class="buttons">
-        <button type="submit" class="button button-danger">Remove</button>
-        <a class="button" href={address}>Cancel</a>
-      </div>
+      <FormButtons back={address} tone="danger">Remove</FormButtons>
     </PostForm>
   );
 }
