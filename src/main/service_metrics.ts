@@ -75,14 +75,14 @@ export function createServiceMetrics(
 
 /** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
-  journal.watch({
+  journal.observe({
     synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),
     failing: (reason) =>
       log.error("the disk does not take the journal: no call may begin", { reason }),
     mended: () => log.info("the disk takes the journal again"),
     lost: (records) => log.error("records that wait are damaged in the journal", { records }),
-    unreadable({ keptAs, bytes, isTorn }) {
-      const fields = { bytes, kept_as: `journal/${keptAs}` };
+    unreadable({ savedAs, bytes, isTorn }) {
+      const fields = { bytes, kept_as: `journal/${savedAs}` };
       if (isTorn) log.warn("the last record of a journal file was not written whole", fields);
       else log.error("a journal file is damaged: what could be read of it is stored", fields);
     },

@@ -112,8 +112,6 @@ export type EveryFieldHasAColumn = Nothing<
     keyof InteractionSummary,
     | (typeof table)[StoredPublicColumn]["field"]
     | (typeof privateColumns)[PrivateColumn]["field"]
-    | "repeats"
-    | "listCostUsd"
   >
 >;
 type Nothing<T extends never> = T;

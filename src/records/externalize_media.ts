@@ -17,23 +17,26 @@ const leastUnits = 32;
  */
 export function externalizeMedia(
   text: string,
-  options: LiftOptions,
-): Lifted {
+  options: ExternalizeOptions,
+): Externalized {
   return finish(externalizeMediaSteps(text, options));
 }
 
-interface LiftOptions {
+interface ExternalizeOptions {
   readonly inlineBytes: number;
   readonly fields: readonly MediaField[];
 }
 
-interface Lifted {
+interface Externalized {
   text: string;
   media: Media[];
 }
 
 /** The same in steps. */
-export function* externalizeMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
+export function* externalizeMediaSteps(
+  text: string,
+  options: ExternalizeOptions,
+): Steps<Externalized> {
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
   const least = options.fields.some(({ always }) => always)
@@ -65,20 +68,20 @@ function namedMedia({ sha256, content, mimeType }: Media) {
 /** A file that was sent as it is, so that no base64 is made of it. */
 export function externalizeFile(
   content: Uint8Array,
-  saidType: string | undefined,
+  declaredType: string | undefined,
 ): { media: Media; named: unknown } {
-  const media = finish(mediaOf(content, saidType));
+  const media = finish(mediaOf(content, declaredType));
   return { media, named: namedMedia(media) };
 }
 
 function* readMedia(
   text: string,
-  place: PlacedString,
+  found: PlacedString,
   field: MediaField,
   { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
 ): Steps<Media | undefined> {
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
-  const value = stringAt(text, place);
+  const value = stringAt(text, found);
   // Our own paths are letters of base64 throughout.
   if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
@@ -87,18 +90,18 @@ function* readMedia(
   const content = yield* base64BytesSteps(data);
   if (content === undefined || content.length <= inlineBytes) return undefined;
   const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
-  const said = address?.[1] ||
+  const declaredType = address?.[1] ||
     (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
     (format === undefined ? undefined : `audio/${format}`);
-  return yield* mediaOf(content, said);
+  return yield* mediaOf(content, declaredType);
 }
 
-function* mediaOf(content: Uint8Array, said: string | undefined): Steps<Media> {
+function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<Media> {
   // The first bytes tell the type.
   const head = content.subarray(0, 48).toBase64();
   return {
     sha256: yield* sha256Steps(content),
-    mimeType: base64Source(head, said).mimeType,
+    mimeType: base64Source(head, declaredType).mimeType,
     content,
   };
 }
@@ -112,11 +115,11 @@ function ownText(text: string): string {
 const maxAddressHead = 512;
 
 /** Reads the short string members of the object that holds the value. */
-function siblingsIn(text: string): (place: PlacedString) => Sibling {
-  const known = new Map<number, Members | undefined>();
+function siblingsIn(text: string): (found: PlacedString) => Sibling {
+  const parsedObjects = new Map<number, Members | undefined>();
   const membersOf = (object: number) => {
-    if (!known.has(object)) known.set(object, membersAt(text, object));
-    return known.get(object)?.members;
+    if (!parsedObjects.has(object)) parsedObjects.set(object, membersAt(text, object));
+    return parsedObjects.get(object)?.members;
   };
   return ({ object }) => (key) => {
     const member = object === undefined ? undefined : membersOf(object)?.get(key);

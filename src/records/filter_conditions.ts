@@ -51,10 +51,10 @@ function isColumn(table: ExportTable, column: string): boolean {
 function nothing(table: ExportTable, column: string): string {
   const others = Object.keys(columnKinds) as ExportTable[];
   if (others.some((other) => other !== table && isColumn(other, column))) return "false";
-  const known = filterColumns(table).filter((one) => one !== "account_id");
+  const names = filterColumns(table).filter((one) => one !== "account_id");
   throw new Fault("invalid_value", {
     param: `filters.${column}`,
-    message: `filters.${column}: expected one of ${known.join(", ")}.`,
+    message: `filters.${column}: expected one of ${names.join(", ")}.`,
   });
 }
 

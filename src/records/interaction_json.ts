@@ -9,11 +9,13 @@ export type JsonInteraction = Omit<SettledCall, "media"> & {
 
 /**
  * A record as JSON text; amounts as digits, since they may be larger than JSON's numbers hold, and
- * media as base64.
+ * media as base64. Two fields keep the names that journals and background calls are stored with.
  */
 export function interactionToJson(row: JsonInteraction): string {
   const json: Record<string, unknown> = {
     ...row,
+    ...{ kept: row.retained, retained: undefined },
+    ...{ repeats: row.sourceCallIds, sourceCallIds: undefined },
     media: row.media?.map(({ content, ...named }) => ({
       ...named,
       ...(content ? { content: content.toBase64() } : {}),
@@ -24,11 +26,13 @@ export function interactionToJson(row: JsonInteraction): string {
   return JSON.stringify(json);
 }
 
-/** The record out of `interactionToJson`'s text, which our own journal's checksum vouches for. */
+/** The record in `interactionToJson`'s text. It is trusted: the journal has its checksum. */
 export function interactionFromJson(text: string): JsonInteraction {
-  const { media, ...json } = JSON.parse(text) as Record<string, unknown> & {
+  const { media, kept, repeats, ...json } = JSON.parse(text) as Record<string, unknown> & {
     media?: (Omit<Media, "content"> & { content?: string })[];
   };
+  if (kept !== undefined) json.retained = kept;
+  if (repeats !== undefined) json.sourceCallIds = repeats;
   for (const field of timeFields) json[field] = new Date(json[field] as string);
   for (const field of amountFields) {
     const digits = json[field] as string | null;

@@ -33,7 +33,7 @@ export interface InteractionListPage {
   /** Where the next page begins; absent after the last row. */
   next?: ListPosition;
   /** Rows beyond this time were not looked at: `next` goes on there. */
-  lookedTo?: Date;
+  searchedBackTo?: Date;
 }
 
 /** Interactions as one account's people look at them: nothing reaches another account's. */

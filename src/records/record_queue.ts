@@ -90,9 +90,10 @@ function endOf({ createdAt, latencyMs }: SettledCall): Date {
 }
 
 function weigh(row: SettledCall): number {
-  const { requestText, responseText, kept, media = [] } = row;
-  const response = kept?.response;
-  const keptChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
+  const { requestText, responseText, retained, media = [] } = row;
+  const response = retained?.response;
+  const responseChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
   const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + keptChars + mediaBytes + 1000;
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + responseChars + mediaBytes +
+    1000;
 }

@@ -59,7 +59,7 @@ interface Waiter {
 }
 
 class QueueRecorder implements Recorder {
-  readonly #parts: RecorderDeps;
+  readonly #deps: RecorderDeps;
   readonly #queue: RecordQueue;
   #waiters: Waiter[] = [];
   #writing = false;
@@ -69,7 +69,7 @@ class QueueRecorder implements Recorder {
   #wake = () => {};
 
   constructor(deps: RecorderDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#queue = new RecordQueue(deps.spillSpace, deps.memory);
   }
 
@@ -105,7 +105,7 @@ class QueueRecorder implements Recorder {
   }
 
   admit(): void {
-    this.#parts.spillSpace?.admit();
+    this.#deps.spillSpace?.admit();
   }
 
   close(): void {
@@ -138,28 +138,28 @@ class QueueRecorder implements Recorder {
   /** False when a row in the batch is refused. Throws when the store is away. */
   async #write(batch: readonly SettledCall[]): Promise<boolean> {
     try {
-      await this.#parts.store.insert(batch);
+      await this.#deps.store.insert(batch);
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
       const [row] = batch as [SettledCall];
-      const isKept = await this.#writeBare(row, thrown) ||
+      const isSaved = await this.#writeBare(row, thrown) ||
         await this.#reject(row, messageOf(thrown));
-      if (!isKept) return true;
+      if (!isSaved) return true;
     }
-    this.#parts.stored?.(batch.map(({ transactionId }) => transactionId));
+    this.#deps.stored?.(batch.map(({ transactionId }) => transactionId));
     return true;
   }
 
   /** A payload that the store refuses takes no row with it. Throws when the store is away. */
   async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
     try {
-      await this.#parts.store.insert([bareInteraction(row)]);
+      await this.#deps.store.insert([bareInteraction(row)]);
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       return false;
     }
-    this.#parts.log.error("the record of a call is stored without its payload", {
+    this.#deps.log.error("the record of a call is stored without its payload", {
       transaction: row.transactionId,
       reason: messageOf(refusal),
     });
@@ -169,7 +169,7 @@ class QueueRecorder implements Recorder {
   /** Whether the record is kept elsewhere now; if not, the journal's files still have it. */
   async #reject(interaction: SettledCall, reason: string): Promise<boolean> {
     this.#rejected++;
-    const { log, reject } = this.#parts;
+    const { log, reject } = this.#deps;
     const transaction = interaction.transactionId;
     try {
       await reject?.(interaction, reason);
@@ -191,7 +191,7 @@ class QueueRecorder implements Recorder {
 
   /** Who waits for a read is told at once; the records stay and are tried again. */
   #noteAway(thrown: unknown): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const fault = isAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     if (this.#away) {
       // One outage is one line.
@@ -208,7 +208,7 @@ class QueueRecorder implements Recorder {
   async #rest(ms: number): Promise<void> {
     if (this.#closed) return;
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
-    await Promise.race([this.#parts.pause(ms), woken]);
+    await Promise.race([this.#deps.pause(ms), woken]);
     this.#wake = () => {};
   }
 

@@ -31,15 +31,15 @@ export function searchKeys(
 
 /** What somebody looks for: all these words, and these runs of them as they are written. */
 export interface SearchTerms {
-  words: string[];
+  tokens: string[];
   phrases: string[];
 }
 
 /** Reads `word "some words"`. No words: nothing can be found. */
 export function searchTerms(text: string): SearchTerms {
-  const words = new Set(textWords(text));
+  const tokens = new Set(textWords(text));
   const phrases = [...text.matchAll(/"([^"]+)"/g)].map(([, phrase]) => phrase!.trim());
-  return { words: [...words].slice(0, maxTerms), phrases: phrases.filter(isRun) };
+  return { tokens: [...tokens].slice(0, maxTerms), phrases: phrases.filter(isRun) };
 }
 
 /** Words of a search that are looked at. */

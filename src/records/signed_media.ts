@@ -29,17 +29,17 @@ export function createMediaSigner(
         signature(accountId, sha256, expires)
       }`;
     },
-    check(sha256, expires, given) {
-      const account = /^(\d{1,15})\./.exec(given)?.[1];
+    check(sha256, expires, presented) {
+      const account = /^(\d{1,15})\./.exec(presented)?.[1];
       if (account === undefined || !/^\d{1,12}$/.test(expires)) return undefined;
       if (Number(expires) < nowSeconds()) return undefined;
       const expected = signature(Number(account), sha256, Number(expires));
-      return isSame(given, expected) ? Number(account) : undefined;
+      return isSame(presented, expected) ? Number(account) : undefined;
     },
   };
 }
 
-function isSame(given: string, expected: string): boolean {
-  const [a, b] = [new TextEncoder().encode(given), new TextEncoder().encode(expected)];
+function isSame(presented: string, expected: string): boolean {
+  const [a, b] = [new TextEncoder().encode(presented), new TextEncoder().encode(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

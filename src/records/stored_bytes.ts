@@ -51,14 +51,14 @@ export interface StoredBytesDeps {
  * as ever, with their charge, and with the beginning of their payloads alone.
  */
 export class StoredBytes {
-  readonly #parts: StoredBytesDeps;
+  readonly #deps: StoredBytesDeps;
   readonly #used = new Map<number, number>();
-  readonly #told = new Set<number>();
+  readonly #warned = new Set<number>();
   #day = "";
   #cut = 0;
 
   constructor(deps: StoredBytesDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
   /** Rows so far whose payloads found no room. */
@@ -75,7 +75,7 @@ export class StoredBytes {
       const { accountId } = row;
       const before = taken.get(accountId) ?? 0;
       const bytes = sizeOf(row);
-      if ((this.#used.get(accountId) ?? 0) + before + bytes <= this.#parts.perDay) {
+      if ((this.#used.get(accountId) ?? 0) + before + bytes <= this.#deps.perDay) {
         taken.set(accountId, before + bytes);
         return row;
       }
@@ -87,25 +87,25 @@ export class StoredBytes {
       stored: () => {
         for (const [id, bytes] of taken) this.#used.set(id, (this.#used.get(id) ?? 0) + bytes);
         this.#cut += over.length;
-        for (const { accountId } of over) this.#tell(accountId);
+        for (const { accountId } of over) this.#warn(accountId);
       },
     };
   }
 
   #turnDay(): void {
-    const day = this.#parts.clock.now().toISOString().slice(0, 10);
+    const day = this.#deps.clock.now().toISOString().slice(0, 10);
     if (day === this.#day) return;
     this.#day = day;
     this.#used.clear();
-    this.#told.clear();
+    this.#warned.clear();
   }
 
-  #tell(account: number): void {
-    if (this.#told.has(account)) return;
-    this.#told.add(account);
-    this.#parts.log.warn("an account has stored as much as it may today: payloads are cut", {
+  #warn(account: number): void {
+    if (this.#warned.has(account)) return;
+    this.#warned.add(account);
+    this.#deps.log.warn("an account has stored as much as it may today: payloads are cut", {
       account,
-      bytes: this.#parts.perDay,
+      bytes: this.#deps.perDay,
     });
   }
 }

@@ -3,13 +3,13 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
-import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
+import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { OpenCalls, type PendingEnd, refused, silentWatcher, SpilledRecords } from "./state.ts";
+import { OpenCalls, type PendingEnd, refused, silentObserver, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
 
 const defaultSegmentBytes = 4 * 1024 * 1024;
@@ -25,7 +25,7 @@ export class FileJournal implements Journal {
   readonly #rejected: RejectedRecords;
   readonly #maxBytes: number;
   readonly #segmentBytes: number;
-  #watcher: JournalWatcher = silentWatcher;
+  #observer: JournalObserver = silentObserver;
   #left: readonly string[];
   #next: number;
   /** Oldest first; the last one is written to. */
@@ -75,8 +75,8 @@ export class FileJournal implements Journal {
     return this.#spilled.count;
   }
 
-  watch(watcher: JournalWatcher): void {
-    this.#watcher = watcher;
+  observe(observer: JournalObserver): void {
+    this.#observer = observer;
   }
 
   admit(): void {
@@ -159,7 +159,7 @@ export class FileJournal implements Journal {
       this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
     }
     if (missing > 0) {
-      this.#watcher.lost(missing);
+      this.#observer.lost(missing);
       // The file stays for the next start to look again, or until it is in the way.
       segment.open = Infinity;
     }
@@ -287,7 +287,7 @@ export class FileJournal implements Journal {
 
   async #removeReplayed(path: string): Promise<void> {
     const unreadable = await removeReplayed(path);
-    if (unreadable) this.#watcher.unreadable(unreadable);
+    if (unreadable) this.#observer.unreadable(unreadable);
   }
 
   /** Oldest first: an end must never be there without its beginning having gone before. */
@@ -329,7 +329,7 @@ export class FileJournal implements Journal {
   #failed(thrown: unknown): void {
     // A file that is done makes room once nothing of it waits for the disk.
     this.#startSync();
-    if (!this.#isFailing) this.#watcher.failing(messageOf(thrown));
+    if (!this.#isFailing) this.#observer.failing(messageOf(thrown));
     this.#isFailing = true;
   }
 
@@ -348,7 +348,7 @@ export class FileJournal implements Journal {
         await this.#sync();
         for (const { resolve } of group) resolve();
         if (this.#isFailing && this.#unwritten.length === 0 && !this.#isNearlyFull) {
-          this.#watcher.mended();
+          this.#observer.mended();
           this.#isFailing = false;
         }
         this.#isConfirming = false;
@@ -376,7 +376,7 @@ export class FileJournal implements Journal {
     }
     for (const segment of leaving) segment.open--;
     if (dirty.length === 0) return;
-    this.#watcher.synced((this.#clock.monotonicMs() - startedMs) / 1000);
+    this.#observer.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
 
   /**

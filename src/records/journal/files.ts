@@ -54,7 +54,7 @@ export async function readSegmentFile(path: string): Promise<SegmentContents> {
 }
 
 /** Writes a file that is on the disk when this resolves; one of that name is overwritten. */
-export async function writeKept(path: string, pieces: readonly Uint8Array[]): Promise<void> {
+export async function writeDurably(path: string, pieces: readonly Uint8Array[]): Promise<void> {
   using file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
   for (const piece of pieces) {
     for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));

@@ -55,7 +55,7 @@ export interface Journal {
    */
   replay(write: (interactions: readonly SettledCall[]) => Promise<void>): Promise<Replayed>;
   /** Whoever is to be told what happens here; the last one is. */
-  watch(watcher: JournalWatcher): void;
+  observe(observer: JournalObserver): void;
   /** Bytes on the disk that this process has written and not removed. */
   readonly bytes: number;
   /** Files that they are in. */
@@ -64,7 +64,7 @@ export interface Journal {
   close(): Promise<void>;
 }
 
-export interface JournalWatcher {
+export interface JournalObserver {
   /** One wait for the disk took so long. */
   synced(seconds: number): void;
   /** The disk takes nothing: no call may begin. */

@@ -1,6 +1,6 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
-import { readSegmentFile, type SegmentContents, writeKept } from "./files.ts";
+import { readSegmentFile, type SegmentContents, writeDurably } from "./files.ts";
 
 /** What a replay found. */
 export interface Replayed {
@@ -11,7 +11,7 @@ export interface Replayed {
 /** Bytes of a journal file that could not be read. */
 export interface Unreadable {
   /** Name of the file that they were kept in. */
-  keptAs: string;
+  savedAs: string;
   bytes: number;
   /** They are at the file's end, as when a crash of the machine cut a record short. */
   isTorn: boolean;
@@ -54,20 +54,20 @@ export async function replayFiles(
 /** Removes a file that was replayed; what could not be read of it is kept beside it. */
 export async function removeReplayed(path: string): Promise<Unreadable | undefined> {
   const contents = await readSegmentFile(path);
-  const kept = await keepUnreadable(path, contents);
+  const unreadable = await saveUnreadable(path, contents);
   await Deno.remove(path);
-  return kept;
+  return unreadable;
 }
 
-async function keepUnreadable(
+async function saveUnreadable(
   path: string,
   { unreadable, isTorn }: SegmentContents,
 ): Promise<Unreadable | undefined> {
   if (unreadable.length === 0) return undefined;
-  const keptPath = `${path}.damaged`;
-  await writeKept(keptPath, unreadable);
+  const damagedPath = `${path}.damaged`;
+  await writeDurably(damagedPath, unreadable);
   return {
-    keptAs: keptPath.slice(keptPath.lastIndexOf("/") + 1),
+    savedAs: damagedPath.slice(damagedPath.lastIndexOf("/") + 1),
     bytes: unreadable.reduce((sum, { length }) => sum + length, 0),
     isTorn,
   };

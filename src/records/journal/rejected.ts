@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { damagedNames, rejectedName, writeKept } from "./files.ts";
+import { damagedNames, rejectedName, writeDurably } from "./files.ts";
 
 /** What was put aside in a journal's folder, worked on by one at a time. */
 export class RejectedRecords {
@@ -43,8 +43,8 @@ async function keepRejected(
   const path = `${directory}/${rejectedName}`;
   using file = await Deno.open(path, { create: true, append: true, mode: 0o600 });
   const { size } = await file.stat();
-  const kept = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
-  const line = `{"reason":${JSON.stringify(reason)},"interaction":${kept}}\n`;
+  const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
+  const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
   const bytes = Buffer.from(line);
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
   await file.sync();
@@ -53,7 +53,7 @@ async function keepRejected(
 /** Beyond this the file takes no more payloads: rows and charges are what nobody else has. */
 const wholeBytes = 64 * 1024 * 1024;
 
-function withoutPayload({ media: _media, kept: _kept, ...row }: SettledCall): SettledCall {
+function withoutPayload({ media: _media, retained: _retained, ...row }: SettledCall): SettledCall {
   return { ...row, requestText: null, responseText: null, payloadTruncated: true };
 }
 
@@ -73,15 +73,15 @@ async function eraseRejected(
   if (bytes === undefined) return 0;
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
   // A line that a crash cut short is nobody's.
-  const kept = lines.filter((line) => {
+  const remaining = lines.filter((line) => {
     const interaction = interactionOfLine(line);
     return interaction !== undefined && !isErased(interaction);
   });
-  if (kept.length === lines.length) return 0;
-  const text = kept.map((line) => `${line}\n`).join("");
-  await writeKept(`${path}.new`, [Buffer.from(text)]);
+  if (remaining.length === lines.length) return 0;
+  const text = remaining.map((line) => `${line}\n`).join("");
+  await writeDurably(`${path}.new`, [Buffer.from(text)]);
   await Deno.rename(`${path}.new`, path);
-  return lines.length - kept.length;
+  return lines.length - remaining.length;
 }
 
 function interactionOfLine(line: string): SettledCall | undefined {

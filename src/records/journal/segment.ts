@@ -120,25 +120,25 @@ export class Segment {
    * Leaves out the records of calls that are not to be kept; gives the bytes saved. The segment
    * must be sealed; a crash in the middle leaves it as it was.
    */
-  async rewrite(isKept: (id: string) => boolean): Promise<number> {
+  async rewrite(isNeeded: (id: string) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
       // Who waits for the disk waits for the old file.
       await this.sync();
-      return this.open > 0 ? await this.#replace(isKept) : 0;
+      return this.open > 0 ? await this.#replace(isNeeded) : 0;
     } finally {
       this.#isRewriting = false;
     }
   }
 
-  async #replace(isKept: (id: string) => boolean): Promise<number> {
+  async #replace(isNeeded: (id: string) => boolean): Promise<number> {
     const path = `${this.path}${rewrittenSuffix}`;
     const before = this.#bytes;
     const old = await this.read();
     const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
     let bytes = 0;
     for (const { record } of scanRecords(old)) {
-      if (!record || !isKept(record.id)) continue;
+      if (!record || !isNeeded(record.id)) continue;
       const encoded = encodeRecord(record);
       for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
       bytes += encoded.length;

@@ -1,7 +1,7 @@
 import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
-import type { JournalWatcher } from "./journal.ts";
+import type { JournalObserver } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 import { CallReader } from "./calls.ts";
 import { readSegment } from "./files.ts";
@@ -84,7 +84,7 @@ export class OpenCalls {
 }
 
 /** Tells nobody. */
-export const silentWatcher: JournalWatcher = {
+export const silentObserver: JournalObserver = {
   synced() {},
   failing() {},
   mended() {},

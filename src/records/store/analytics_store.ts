@@ -48,8 +48,11 @@ export function createAnalyticsStore(
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;
-    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
-    await writing(rows, (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "kept"] : ["rows"]));
+    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["retained"]));
+    await writing(
+      rows,
+      (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"]),
+    );
   };
   return {
     ...createAnalyticsReads(database),
@@ -61,7 +64,7 @@ export function createAnalyticsStore(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "kept"]),
+        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "retained"]),
       );
     },
     list: (query) => listInteractions(database, query),

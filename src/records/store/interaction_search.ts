@@ -32,7 +32,7 @@ export async function searchInteractions(
   search: string,
 ): Promise<InteractionListPage> {
   const terms = searchTerms(sanitizeText(search));
-  if (terms.words.length === 0) return { rows: [] };
+  if (terms.tokens.length === 0) return { rows: [] };
   const searcher = new Searcher(database, { ...query, order: "newest" }, terms);
   return await searcher.page();
 }
@@ -50,9 +50,9 @@ class Searcher {
   }
 
   async page(): Promise<InteractionListPage> {
-    const [place, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
-    if (place === undefined || bottom === undefined || this.#isFull) return this.#whole();
-    return await this.#among(place, bottom);
+    const [cursor, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
+    if (cursor === undefined || bottom === undefined || this.#isFull) return this.#whole();
+    return await this.#among(cursor, bottom);
   }
 
   get #isFull(): boolean {
@@ -99,7 +99,7 @@ class Searcher {
       rows.map(({ createdAt }) => createdAt.toISOString()),
     ];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const said = this.#terms.words.map((word) =>
+    const conditions = this.#terms.tokens.map((word) =>
       `p.words && ${bind(termKeys(this.#query.accountId, spans, word))}::bigint[]`
     );
     // As a value of each row, not as a join, which may read all payloads for it; and by the row's
@@ -108,7 +108,7 @@ class Searcher {
       `select named.transaction_id from unnest($1::text[], $2::timestamptz[])
          as named(transaction_id, created_at)
        where (
-         select (${[...said, ...this.#phrases(bind)].join(" and ")}) is true
+         select (${[...conditions, ...this.#phrases(bind)].join(" and ")}) is true
          from interaction_payloads p
          where p.transaction_id = named.transaction_id and p.created_at = named.created_at
        )`,
@@ -119,20 +119,20 @@ class Searcher {
   }
 
   /** What the index of words has beyond a place. */
-  async #among(place: CallKey, bottom: Date): Promise<InteractionListPage> {
-    if (isBelow(place, bottom)) return this.#whole();
-    const top = spanBeyond(place);
+  async #among(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
+    if (isBelow(cursor, bottom)) return this.#whole();
+    const top = spanBeyond(cursor);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
     const hasPhrases = this.#terms.phrases.length > 0;
     const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
-    const found = await this.#found(place, { top, lowest, most });
+    const found = await this.#found(cursor, { top, lowest, most });
     pushAll(this.#rows, await this.#meeting(found));
     if (this.#isFull) return this.#whole();
     const end = found.length < most
       ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
       : found.at(-1)!;
     if (isBelow(end, bottom)) return this.#whole();
-    return { rows: this.#rows, next: end, lookedTo: end.createdAt };
+    return { rows: this.#rows, next: end, searchedBackTo: end.createdAt };
   }
 
   /** When the oldest row that can be meant was made. */
@@ -148,7 +148,7 @@ class Searcher {
    * the whole table. Lookups come in their order, so that those after enough are not made.
    */
   async #found(
-    place: CallKey,
+    cursor: CallKey,
     { top, lowest, most }: { top: number; lowest: number; most: number },
   ): Promise<CallKey[]> {
     const { accountId, start } = this.#query;
@@ -157,16 +157,16 @@ class Searcher {
       const spans = Array.from({ length: lookupSpans }, (_, at) => from - at);
       lookups.push(spans.filter((span) => span >= lowest));
     }
-    const values: SqlValue[] = [place.createdAt, place.transactionId];
+    const values: SqlValue[] = [cursor.createdAt, cursor.transactionId];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
     const arrays = [
       `${bind(lookups.map((spans) => timeOf(spans.at(-1)!)))}::timestamptz[]`,
       `${bind(lookups.map((spans) => timeOf(spans[0]! + 1)))}::timestamptz[]`,
-      ...this.#terms.words.map((word) =>
+      ...this.#terms.tokens.map((word) =>
         `${bind(lookups.map((spans) => `{${termKeys(accountId, spans, word).join()}}`))}::text[]`
       ),
     ];
-    const keys = this.#terms.words.map((_, at) => `keys${at}`);
+    const keys = this.#terms.tokens.map((_, at) => `keys${at}`);
     const found = await this.#database.query(
       `select p.transaction_id, p.created_at
        from (

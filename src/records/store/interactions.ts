@@ -17,7 +17,7 @@ import {
 import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 
 /** Which parts of records stand in a database. */
-export type RecordPart = "rows" | "kept";
+export type RecordPart = "rows" | "retained";
 
 /**
  * Writes rows with payloads and media, what calls keep, or both, as part of a transaction; rows that
@@ -26,17 +26,17 @@ export type RecordPart = "rows" | "kept";
  */
 export async function writeRecords(
   tx: Queryable,
-  given: readonly SettledCall[],
+  calls: readonly SettledCall[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
-  const { rows, erased, newlyErased } = await withoutErased(tx, given);
-  if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
+  const { rows, erased, newlyErased } = await withoutErased(tx, calls);
+  if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
     // Last, so that the rows of sums, which all writers share, are locked for the shortest time.
     await changeUsage(tx, [...unstored, ...await insertRows(tx, rows)]);
   }
-  if (rows.length > 0 && parts.includes("kept")) await insertStoredResponses(tx, rows);
+  if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
 }
 

@@ -58,11 +58,11 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
   });
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
-  const way = query.order === "newest" ? "desc" : "asc";
+  const direction = query.order === "newest" ? "desc" : "asc";
   const select = (more: readonly string[]) =>
     `select ${selectedColumns} from interactions i
      where ${[...conditions, ...more].join(" and ")}
-     order by i.created_at ${way}, i.transaction_id ${way} limit ${limit}`;
+     order by i.created_at ${direction}, i.transaction_id ${direction} limit ${limit}`;
   // One row more tells whether there is another page.
   const limit = bind(query.limit + 1);
   if (!indexColumn) return { text: select([]), values };
@@ -72,7 +72,7 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
   );
   return {
     text: `${each.join(" union all ")}
-      order by created_at ${way}, transaction_id ${way} limit ${limit}`,
+      order by created_at ${direction}, transaction_id ${direction} limit ${limit}`,
     values,
   };
 }
@@ -133,14 +133,14 @@ export async function trySelectiveRange(
   const { conditions, values } = interactionConditions(query);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
-  const way = query.order === "newest" ? "desc" : "asc";
+  const direction = query.order === "newest" ? "desc" : "asc";
   const found = await database.query(
     `with found as materialized (
        select i.transaction_id, i.created_at from interactions i
        where ${conditions.join(" and ")} limit ${maxSorted + 1}
      )
      select transaction_id, created_at, (select count(*) from found) as total from found
-     order by created_at ${way}, transaction_id ${way} limit ${bind(query.limit + 1)}`,
+     order by created_at ${direction}, transaction_id ${direction} limit ${bind(query.limit + 1)}`,
     values,
     { forceCustomPlan: true },
   );

@@ -33,14 +33,14 @@ export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): 
   // In one order everywhere, so that writers never wait for each other in a circle.
   const hashes = [...all.keys()].sort();
   // What is there is held, so that nobody erases it before these rows name it.
-  const known = new Set(
+  const stored = new Set(
     (await tx.query(
       "select sha256 from media where sha256 = any($1::text[]) order by sha256 for key share",
       [hashes],
     )).map((row) => String(row.sha256)),
   );
   for (const hash of hashes) {
-    if (known.has(hash)) continue;
+    if (stored.has(hash)) continue;
     const { content } = all.get(hash)!;
     await tx.query(
       // Both drivers would write bytes in hexadecimal digits, which are half as long again.

@@ -45,9 +45,9 @@ export function createRecords(
 /** Gives the rows as they were charged. */
 async function postCharges(
   tx: Queryable,
-  given: readonly SettledCall[],
+  calls: readonly SettledCall[],
 ): Promise<readonly SettledCall[]> {
-  const rows = await chargeOnce(tx, given);
+  const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
   return rows;
