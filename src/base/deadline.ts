@@ -26,9 +26,9 @@ export class Deadline {
 
   constructor(
     readonly clock: Pick<Clock, "monotonicMs">,
-    readonly later: SetTimer,
+    readonly setTimer: SetTimer,
     readonly onExpire: () => void,
-    readonly patient = false,
+    readonly isStarvationTolerant = false,
   ) {}
 
   /** The deadline is `ms` from now, whatever it was. */
@@ -55,7 +55,7 @@ export class Deadline {
 
   #schedule(ms: number): void {
     this.#wakeAtMs = this.clock.monotonicMs() + ms;
-    this.#cancel = this.later(ms, () => this.#wake());
+    this.#cancel = this.setTimer(ms, () => this.#wake());
   }
 
   #wake(): void {
@@ -66,7 +66,9 @@ export class Deadline {
     if (this.#deadlineMs === Infinity) return;
     const leftMs = this.#deadlineMs - nowMs;
     if (leftMs > 0) return this.#schedule(Math.ceil(leftMs));
-    if (!this.patient || lateMs <= starvedMs || this.#isExtended) return this.onExpire();
+    if (!this.isStarvationTolerant || lateMs <= starvedMs || this.#isExtended) {
+      return this.onExpire();
+    }
     this.#isExtended = true;
     this.#deadlineMs = nowMs + lateMs;
     this.#schedule(lateMs);

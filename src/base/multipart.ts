@@ -38,7 +38,7 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   if (!isFirst && first < 0) throw new MultipartError("no part begins with the boundary");
   let at = first + delimiter.length;
   while (bytes.toString("latin1", at, at + 2) !== "--") {
-    if (parts.length === maxParts) throw new MultipartError(`more than ${maxParts} parts`);
+    if (parts.length === maxPartCount) throw new MultipartError(`more than ${maxPartCount} parts`);
     const headStart = lineEnd(bytes, at);
     // A part without any header lines has its blank line at once.
     const headEnd = bytes.indexOf("\r\n\r\n", headStart - 2, "latin1");
@@ -92,7 +92,7 @@ function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): numbe
   return -1;
 }
 
-const maxParts = 256;
+const maxPartCount = 256;
 const maxHeadBytes = 16 * 1024;
 
 /** After the spaces that may follow a boundary, and the line's end. */

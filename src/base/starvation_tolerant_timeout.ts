@@ -10,10 +10,10 @@ const slices = 20;
 export function starvationTolerantTimeout(
   ms: number,
   run: () => void,
-  later: SetTimer = systemSetTimer,
+  setTimer: SetTimer = systemSetTimer,
 ): () => void {
   let left = slices;
-  const next = () => later(ms / slices, () => --left > 0 ? cancel = next() : run());
+  const next = () => setTimer(ms / slices, () => --left > 0 ? cancel = next() : run());
   let cancel = next();
   return () => cancel();
 }

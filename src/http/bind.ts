@@ -17,7 +17,7 @@ import { toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
-type Given<S> = S extends z.ZodType ? z.input<S> : never;
+type Accepted<S> = S extends z.ZodType ? z.input<S> : never;
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
 /** What a handler gets: parsed input. It never sees the web framework. */
@@ -35,7 +35,7 @@ export interface Input<Params, Query, Body> {
 }
 
 /** A typed JSON value, or bytes with their own headers. */
-export type Output<Answer> = Given<Answer> | ReplyOutput;
+export type Output<Answer> = Accepted<Answer> | ReplyOutput;
 
 export interface ReplyOutput {
   reply: Reply;

@@ -123,14 +123,14 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
 function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { config, dialects, idempotency } = services;
   const { registry } = services.vendors;
-  const { relay, operations, drawImages, speakText, countTokens } = services.calls;
+  const { relay, operations, generateImages, generateSpeech, countTokens } = services.calls;
   const { background } = services.background;
   const { mediaSigner } = services.records;
   proxyRoutes(app, { ...binding, registry, relay, background, idempotency, countTokens, dialects });
   operationCallRoutes(app, { ...binding, registry, operations, idempotency, config });
-  const address = addressOf(config);
   mediaCallRoutes(app, {
-    ...{ ...binding, ...address, drawImages, speakText, mediaSigner, idempotency, registry },
+    ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },
+    ...{ mediaSigner, idempotency, registry },
   });
   storedResponseRoutes(app, { ...binding, registry, background });
 }

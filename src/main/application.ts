@@ -300,7 +300,7 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
 
 function createServiceLog(lines: LogLines, clock: Clock): Log {
   const log = createLog((line) => lines.write(line), clock.now);
-  lines.watch?.((dropped) =>
+  lines.onDropped?.((dropped) =>
     log.warn("nobody read the log for a while: lines were dropped", { lines: dropped })
   );
   return log;

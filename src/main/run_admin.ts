@@ -56,7 +56,7 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
 /** An export is too large to be a command's result: it is written while it is read. */
 async function exportRows(
   config: Config,
-  words: readonly string[],
+  args: readonly string[],
   asJson: boolean,
 ): Promise<CommandResult> {
   const terminal = {
@@ -65,14 +65,14 @@ async function exportRows(
       for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
     },
   };
-  return await runExportCommand(words, asJson, terminal, async function* (withTotal) {
+  return await runExportCommand(args, asJson, terminal, async function* (withTotal) {
     const answered = config.databaseUrl
       ? undefined
-      : await callExport(config.dataDir, words, withTotal);
+      : await callExport(config.dataDir, args, withTotal);
     if (answered) return yield* answered;
     await using stack = new AsyncDisposableStack();
     if (!config.databaseUrl) await claimHere(config, stack);
-    yield* runExport(exportDepsOf(config, await openDatabases(config, stack)), words, withTotal);
+    yield* runExport(exportDepsOf(config, await openDatabases(config, stack)), args, withTotal);
   });
 }
 
@@ -101,8 +101,8 @@ async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Prom
 }
 
 /** What standard input holds, for a command that takes a secret from there. */
-async function inputOf(words: readonly string[]): Promise<string> {
-  if (!readsInput(words)) return "";
+async function inputOf(args: readonly string[]): Promise<string> {
+  if (!readsInput(args)) return "";
   if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
   return await readInput(Deno.stdin.readable);
 }
@@ -113,30 +113,30 @@ async function inputOf(words: readonly string[]): Promise<string> {
  */
 async function run(
   config: Config,
-  words: readonly string[],
+  args: readonly string[],
   input: string,
 ): Promise<CommandResult> {
-  if (words[0] === "journal") return await runOnJournal(config, words);
+  if (args[0] === "journal") return await runOnJournal(config, args);
   // A server tidies its journal too, whichever database it uses.
-  const isServers = !config.databaseUrl || words[0] === "scrub";
-  const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
+  const isServers = !config.databaseUrl || args[0] === "scrub";
+  const answered = isServers ? await callControl(config.dataDir, args, input) : undefined;
   if (answered) return answered;
   await using stack = new AsyncDisposableStack();
   if (!config.databaseUrl) await claimHere(config, stack);
   const database = await openDatabase(config.databaseUrl, config.dataDir);
   stack.defer(() => database.close());
   // Opening has applied what was missing.
-  if (words[0] === "migrate") {
+  if (args[0] === "migrate") {
     return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
   }
-  return await runCommand(createAdminDeps(config, database), words, input);
+  return await runCommand(createAdminDeps(config, database), args, input);
 }
 
 /** The journal is in the data directory whatever the store is, and is seen while that is away. */
-async function runOnJournal(config: Config, words: readonly string[]): Promise<CommandResult> {
+async function runOnJournal(config: Config, args: readonly string[]): Promise<CommandResult> {
   const deps = { clock: systemClock, journalStatus: () => journalStatus(config) };
-  return await callControl(config.dataDir, words) ??
-    await runCommandOf(journalCommands, deps, words);
+  return await callControl(config.dataDir, args) ??
+    await runCommandOf(journalCommands, deps, args);
 }
 
 function journalStatus(config: Config): Promise<JournalStatus> {

@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
+import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../exports/export_job.ts";
 import {
   type ExportFormat,
@@ -36,7 +36,7 @@ export function exportRoutes(
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
-      const bytes = pulledStream(await exports.write(accountId, order), callersPatience);
+      const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
@@ -138,6 +138,6 @@ function fileReply(
       etag,
       ...(range.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${size}` } : {}),
     },
-    body: pulledStream(exports.read(job, start, end), callersPatience),
+    body: pulledStream(exports.read(job, start, end), callerUnreadTimeout),
   };
 }
