@@ -148,7 +148,7 @@ class MigrationRun {
           );
         }
         const fields = { step: version, name, attempt, of: attempts };
-        this.#log.warn("a migration waits for locks that others hold; it tries again", fields);
+        this.#log.warn("a migration waits for locks; retrying", fields);
         await pause(pauseMs);
       }
     }

@@ -99,7 +99,7 @@ class QueueRecorder implements Recorder {
     if (this.#away || this.#closed) {
       // It may be back before the next attempt was due.
       this.#wake();
-      throw new Fault("store_unavailable", { note: "the store is away, records wait" });
+      throw new Fault("store_unavailable", { note: "the store is unavailable: records wait" });
     }
     await new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject, left }));
   }
@@ -173,17 +173,17 @@ class QueueRecorder implements Recorder {
     const transaction = interaction.transactionId;
     try {
       await reject?.(interaction, reason);
-      log.error("the store refuses the record of a call", {
+      log.error("the store rejected the record of a call", {
         transaction,
         reason,
-        ...(reject ? { kept_in: "journal/rejected.jsonl" } : {}),
+        ...(reject ? { saved_in: "journal/rejected.jsonl" } : {}),
       });
       return true;
     } catch (thrown) {
-      log.error("the store refuses the record of a call; it stays in the journal", {
+      log.error("the store rejected the record of a call; it stays in the journal", {
         transaction,
         reason,
-        not_kept: messageOf(thrown),
+        not_saved: messageOf(thrown),
       });
       return false;
     }
@@ -197,9 +197,11 @@ class QueueRecorder implements Recorder {
       // One outage is one line.
     } else if (fault === thrown) {
       const reason = fault.note ?? fault.code;
-      log.warn("the store is away, records wait", { waiting: this.#queue.waiting, reason });
+      log.warn("the store is unavailable: records wait", { waiting: this.#queue.waiting, reason });
     } else {
-      log.error("records that wait can't be read back", { reason: messageOf(thrown) });
+      log.error("waiting records can't be read back from the journal", {
+        reason: messageOf(thrown),
+      });
     }
     this.#away = true;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(fault);

@@ -103,7 +103,7 @@ export class StoredBytes {
   #warn(account: number): void {
     if (this.#warned.has(account)) return;
     this.#warned.add(account);
-    this.#deps.log.warn("an account has stored as much as it may today: payloads are cut", {
+    this.#deps.log.warn("an account has reached its daily storage limit: payloads are truncated", {
       account,
       bytes: this.#deps.perDay,
     });

@@ -59,7 +59,7 @@ class RefusalLines {
     if (!isWritten) this.#leftOut++;
     const nowMs = this.#deps.clock.monotonicMs();
     if (this.#leftOut > 0 && nowMs - this.#warnedMs >= leftOutMs) {
-      this.#deps.log.warn("requests without a valid key are left out of the log", {
+      this.#deps.log.warn("log lines of requests without a valid key were left out", {
         left_out: this.#leftOut,
       });
       this.#leftOut = 0;
