@@ -74,3 +74,22 @@ export class Deadline {
     this.#schedule(lateMs);
   }
 }
+
+/** `starvationTolerantTimeout` is this many short timers. */
+const slices = 20;
+
+/**
+ * Runs `run` once after `ms`; returns a function that cancels it. The time is counted in short
+ * timers: while the event loop is blocked none of them fires, so data that waits unread in a socket
+ * gets its chance before the timeout.
+ */
+export function starvationTolerantTimeout(
+  ms: number,
+  run: () => void,
+  setTimer: SetTimer = systemSetTimer,
+): () => void {
+  let left = slices;
+  const next = () => setTimer(ms / slices, () => --left > 0 ? cancel = next() : run());
+  let cancel = next();
+  return () => cancel();
+}

@@ -157,3 +157,38 @@ function extended(value: string | undefined): string | undefined {
     return value;
   }
 }
+
+/** A part of a form that is written: text, or a file. */
+export type FormField =
+  | { readonly name: string; readonly text: string }
+  | {
+    readonly name: string;
+    readonly fileName: string;
+    readonly mimeType: string;
+    readonly content: Uint8Array;
+  };
+
+/**
+ * Writes a `multipart/form-data` body in pieces, so that no file is copied. `boundary` must not occur
+ * in any part, as random digits don't; names must not hold quotes or line breaks.
+ */
+export function formBody(
+  fields: readonly FormField[],
+  boundary: string,
+): { contentType: string; pieces: Uint8Array[] } {
+  const encoder = new TextEncoder();
+  const pieces = fields.flatMap((field) => {
+    const head = `--${boundary}\r\ncontent-disposition: form-data; name="${field.name}"`;
+    if ("text" in field) return [encoder.encode(`${head}\r\n\r\n${field.text}\r\n`)];
+    const { fileName, mimeType, content } = field;
+    return [
+      encoder.encode(`${head}; filename="${fileName}"\r\ncontent-type: ${mimeType}\r\n\r\n`),
+      content,
+      encoder.encode("\r\n"),
+    ];
+  });
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    pieces: [...pieces, encoder.encode(`--${boundary}--\r\n`)],
+  };
+}

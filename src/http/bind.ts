@@ -11,9 +11,8 @@ import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
-import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./request_context.ts";
-import { toResponse } from "./respond.ts";
+import { jsonReply, toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { formBody } from "../base/form_body.ts";
+import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { type ImageBody, readImageRequest } from "../dialects/media/images/request.ts";
 import { isRecord } from "../dialects/kernel/json.ts";

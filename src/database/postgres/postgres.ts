@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { starvationTolerantTimeout } from "../../base/starvation_tolerant_timeout.ts";
+import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import type { Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";

@@ -6,7 +6,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { AnalyticsStore } from "../analytics_store.ts";
 import { createAnalyticsStore } from "./analytics_store.ts";
 import { postAll } from "../../credit/store/ledger.ts";
-import { asRowFault } from "../../database/row_faults.ts";
+import { asRowFault } from "../../database/postgres/faults.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
 /**

@@ -1,11 +1,12 @@
 import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env } from "../request_context.ts";
 
 /**
- * Puts the security headers on whatever answer comes out, whoever made it. What is for one key is
- * kept by nobody on the way; the rest may say for itself how long it may be kept.
+ * Adds the security headers to every response. A response to a key is never cached; others may set
+ * their own `cache-control`.
  */
 export function secure(
   errorDialect: (path: string) => ErrorDialect,
@@ -29,9 +30,33 @@ export function secure(
       if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
     }
     if (!headers.has("x-request-id")) headers.set("x-request-id", requestContext.requestId);
-    // The messages dialect's own clients look for it here (`_request_id`, `APIError.requestID`).
+    // Clients of the messages dialect read it from here (`_request_id`, `APIError.requestID`).
     if (errorDialect(context.req.path) === "messages") {
       headers.set("request-id", requestContext.requestId);
     }
   };
+}
+
+/** Lets browsers call from these origins; `OPTIONS` needs no key. */
+export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env> {
+  return cors({
+    origin: (origin) => origins.includes(origin) ? origin : null,
+    allowMethods: ["GET", "POST", "DELETE", "OPTIONS"],
+    exposeHeaders: [
+      "X-Request-ID",
+      "X-Transaction-ID",
+      "X-Vendor-Request-ID",
+      "Request-ID",
+      "X-RateLimit-Limit",
+      "X-RateLimit-Remaining",
+      "X-RateLimit-Reset",
+      "Retry-After",
+      "X-Translation-Loss",
+      "X-Idempotent-Replay",
+      "X-Token-Count",
+      "ETag",
+      "Content-Range",
+    ],
+    maxAge: 600,
+  });
 }
