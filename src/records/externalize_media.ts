@@ -6,14 +6,13 @@ import { finish, type Steps } from "../base/steps.ts";
 import { base64BytesSteps, base64Source } from "../dialects/kernel/media_source.ts";
 import { type Media, mediaPath } from "../shared/media.ts";
 
-/** Shorter strings hold no media. */
+/** Shorter strings are not media. */
 const leastUnits = 32;
 
 /**
- * Takes media of more than `inlineBytes` out of a payload, given as JSON text, and puts
- * `{sha256, bytes, mime_type, url}` in the place of the base64 or `data:` address; the rest of the
- * text stays as it was written. Each medium comes once. What is no base64 stays where it is, and
- * so does everything in a text that is no JSON.
+ * Takes media of more than `inlineBytes` out of a payload (JSON text), and replaces the base64 or
+ * `data:` address by `{sha256, bytes, mime_type, url}`; all other text stays as it is. Returns each
+ * medium once. Invalid base64, and text that isn't JSON, are left alone.
  */
 export function externalizeMedia(
   text: string,
@@ -60,12 +59,12 @@ export function* externalizeMediaSteps(
   return { text: ownText(splice(text, edits)), media: [...media.values()] };
 }
 
-/** What stands in a payload in the place of media. */
+/** What replaces media in a payload. */
 function namedMedia({ sha256, content, mimeType }: Media) {
   return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
 }
 
-/** A file that was sent as it is, so that no base64 is made of it. */
+/** For a file that was sent as bytes: it never becomes base64. */
 export function externalizeFile(
   content: Uint8Array,
   declaredType: string | undefined,
@@ -82,7 +81,7 @@ function* readMedia(
 ): Steps<Media | undefined> {
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, found);
-  // Our own paths are letters of base64 throughout.
+  // Our own media paths consist of base64 characters too.
   if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
@@ -97,7 +96,7 @@ function* readMedia(
 }
 
 function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<Media> {
-  // The first bytes tell the type.
+  // The first bytes decide the type.
   const head = content.subarray(0, 48).toBase64();
   return {
     sha256: yield* sha256Steps(content),
@@ -106,15 +105,15 @@ function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<
   };
 }
 
-/** Slices of a text hold all of it in memory, media included. */
+/** A copy: a slice would keep the whole original text, media included, in memory. */
 function ownText(text: string): string {
   return new TextDecoder().decode(new TextEncoder().encode(text));
 }
 
-/** Of a `data:` address before the data. */
+/** Longest part of a `data:` address before the data. */
 const maxAddressHead = 512;
 
-/** Reads the short string members of the object that holds the value. */
+/** Reads short string members of the object that holds the value. */
 function siblingsIn(text: string): (found: PlacedString) => Sibling {
   const parsedObjects = new Map<number, Members | undefined>();
   const membersOf = (object: number) => {
@@ -128,13 +127,13 @@ function siblingsIn(text: string): (found: PlacedString) => Sibling {
   };
 }
 
-/** A short string member beside the media. */
+/** Reads a short string member of the object that holds the media. */
 type Sibling = (key: string) => string | undefined;
 
-/** Media stands in no dialect so deep; each level is looked through once more for what is beside. */
+/** No dialect nests media deeper; looking up siblings costs one scan for each level. */
 const maxDepth = 32;
 
-/** The string whose token stands there; undefined when it is none. */
+/** The string at this range; undefined if it isn't a string. */
 function stringAt(text: string, { start, end }: { start: number; end: number }) {
   const inner = text.slice(start + 1, end - 1);
   if (text[start] !== '"' || text[end - 1] !== '"') return undefined;

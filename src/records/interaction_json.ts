@@ -2,14 +2,14 @@ import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import { amountFields, timeFields } from "./columns.ts";
 
-/** A record whose media may stand elsewhere, as in the journal's files. */
+/** A record whose media may be stored separately, as in the journal's files. */
 export type JsonInteraction = Omit<SettledCall, "media"> & {
   media?: readonly (Omit<Media, "content"> & { content?: Uint8Array })[];
 };
 
 /**
- * A record as JSON text; amounts as digits, since they may be larger than JSON's numbers hold, and
- * media as base64. Two fields keep the names that journals and background calls are stored with.
+ * A record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers, media as
+ * base64. Stored journals and background calls have `kept` and `repeats` for two of its fields.
  */
 export function interactionToJson(row: JsonInteraction): string {
   const json: Record<string, unknown> = {

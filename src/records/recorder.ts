@@ -6,40 +6,40 @@ import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.t
 export type { SpillSpace } from "./record_queue.ts";
 
 /**
- * Takes the records of ended calls and writes them to the store behind the caller's back, in
- * batches as large as the store is slow. Nothing on the hot path waits for it.
+ * Writes the records of ended calls to the store in the background. The slower the store, the larger
+ * the batches. Nothing on the hot path waits for it.
  */
 export interface Recorder {
   record(interaction: SettledCall): void;
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
-   * includes it. Throws `store_unavailable`, at once while the store is known to be away.
+   * includes it. Throws `store_unavailable`, at once if the store is known to be unavailable.
    */
   drain(): Promise<void>;
-  /** Throws `overloaded` when so much waits that no new call may begin. */
+  /** Throws `overloaded` if so much waits that no new call can begin. */
   admit(): void;
-  /** How many records wait. */
+  /** Number of waiting records. */
   readonly waiting: number;
-  /** When the call ended whose record waits the longest. */
+  /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
-  /** Records that the store has refused. */
+  /** Number of records that the store has rejected. */
   readonly rejected: number;
-  /** Stops trying; what waits is the journal's. */
+  /** Stops writing; waiting records stay in the journal. */
   close(): void;
 }
 
 export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
-  /** Waits between attempts while the store is away; a timer in production. */
+  /** Waits between attempts during an outage; a timer in production. */
   pause: (ms: number) => Promise<void>;
-  /** Told which records need not be kept elsewhere any more. */
+  /** Called with the ids of records that are now in the store, or saved by `reject`. */
   stored?: (transactionIds: readonly string[]) => void;
-  /** Where records stay that are too many for memory; all are kept in memory without. */
+  /** Takes the records that exceed `memory`; absent: all are held in memory. */
   spillSpace?: SpillSpace;
-  /** What waits in memory at most; 5,000 records and 16 Mi units of text when absent. */
+  /** Default: 5,000 records and 16 Mi units of text. */
   memory?: MemoryLimit;
-  /** Keeps a record that the store refuses; it counts as stored once this resolves. */
+  /** Saves a record that the store rejects; it counts as stored once this resolves. */
   reject?: (interaction: SettledCall, reason: string) => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ const longestDelayMs = 2000;
 interface Waiter {
   resolve: () => void;
   reject: (fault: unknown) => void;
-  /** Records before it that are not written yet. */
+  /** Records ahead of it that are not written yet. */
   left: number;
 }
 
@@ -97,7 +97,7 @@ class QueueRecorder implements Recorder {
     const left = this.#queue.waiting;
     if (left === 0) return;
     if (this.#away || this.#closed) {
-      // It may be back before the next attempt was due.
+      // The store may be back: try now instead of at the next attempt.
       this.#wake();
       throw new Fault("store_unavailable", { note: "the store is unavailable: records wait" });
     }
@@ -113,7 +113,7 @@ class QueueRecorder implements Recorder {
     this.#wake();
   }
 
-  /** Writes until nothing waits; an outage of the store only makes it take longer. */
+  /** Writes until nothing waits, through outages of the store. */
   async #run(): Promise<void> {
     let delayMs = firstDelayMs;
     let size = maxBatch;
@@ -121,7 +121,7 @@ class QueueRecorder implements Recorder {
       try {
         const batch = await this.#queue.first(size);
         const isWritten = await this.#write(batch);
-        // One bad row takes no others with it: it is looked for in ever smaller batches.
+        // A bad row must not block the others: ever smaller batches isolate it.
         size = isWritten ? Math.min(maxBatch, size * 2) : Math.ceil(batch.length / 2);
         this.#away = false;
         delayMs = firstDelayMs;
@@ -135,7 +135,7 @@ class QueueRecorder implements Recorder {
     this.#writing = false;
   }
 
-  /** False when a row in the batch is refused. Throws when the store is away. */
+  /** False if a row of the batch is rejected. Throws if the store is unavailable. */
   async #write(batch: readonly SettledCall[]): Promise<boolean> {
     try {
       await this.#deps.store.insert(batch);
@@ -151,7 +151,7 @@ class QueueRecorder implements Recorder {
     return true;
   }
 
-  /** A payload that the store refuses takes no row with it. Throws when the store is away. */
+  /** Stores the row without its rejected payload. Throws if the store is unavailable. */
   async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
     try {
       await this.#deps.store.insert([bareInteraction(row)]);
@@ -166,7 +166,7 @@ class QueueRecorder implements Recorder {
     return true;
   }
 
-  /** Whether the record is kept elsewhere now; if not, the journal's files still have it. */
+  /** Whether the record is saved elsewhere now; if not, it is still in the journal. */
   async #reject(interaction: SettledCall, reason: string): Promise<boolean> {
     this.#rejected++;
     const { log, reject } = this.#deps;
@@ -189,12 +189,12 @@ class QueueRecorder implements Recorder {
     }
   }
 
-  /** Who waits for a read is told at once; the records stay and are tried again. */
+  /** Fails waiting drains at once; the records stay queued and are retried. */
   #noteAway(thrown: unknown): void {
     const { log } = this.#deps;
     const fault = isAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     if (this.#away) {
-      // One outage is one line.
+      // One line per outage.
     } else if (fault === thrown) {
       const reason = fault.note ?? fault.code;
       log.warn("the store is unavailable: records wait", { waiting: this.#queue.waiting, reason });

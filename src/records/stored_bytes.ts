@@ -3,19 +3,19 @@ import type { Log } from "../base/log.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { capPayload } from "./payload.ts";
 
-/** Of each payload that is stored although its account has no room left. */
+/** Stored of each payload even when the account has reached its limit. */
 const leastBytes = 4 * 1024;
-/** Of the request of a call that its vendor's door turned away: whoever asks costs us nothing else. */
+/** Stored of a request whose key the vendor rejected: storage is all that such a call costs us. */
 const refusedBytes = 64 * 1024;
 
-/** Calls with a key that the vendor doesn't take cost their caller nothing. */
+/** Calls with a key that the vendor rejects cost their caller nothing. */
 const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["errorCode"]>([
   ...["invalid_vendor_api_key", "upstream_authentication_failed", "upstream_forbidden"] as const,
 ]);
 
 /**
- * What is stored of calls that failed before there was an answer: their media isn't, nor the most
- * of a request that was refused.
+ * Calls that failed without an answer are stored without media; of a request whose key the vendor
+ * rejected only the beginning is stored.
  */
 export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
@@ -23,7 +23,7 @@ export function worthStoring(row: SettledCall): SettledCall {
   return withoutMedia(row, maxBytes);
 }
 
-/** The row with at most so much of each payload, and no media; it says so where something went. */
+/** The row with at most `maxBytes` of each payload and no media, marked if anything was cut. */
 function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): SettledCall {
   const cap = (text: string | null) =>
     text === null || maxBytes === Infinity
@@ -40,15 +40,15 @@ function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): Settled
 }
 
 export interface StoredBytesDeps {
-  /** Bytes of payloads and media that are stored of an account a day. */
+  /** Daily limit per account: bytes of payloads and media. */
   perDay: number;
   clock: Pick<Clock, "now">;
   log: Log;
 }
 
 /**
- * Counts what this process stores of each account in a day (UTC). Beyond the limit rows are stored
- * as ever, with their charge, and with the beginning of their payloads alone.
+ * Counts the bytes that this process stores for each account per day (UTC). Beyond the limit rows
+ * and charges are stored as usual, but only the beginning of the payloads.
  */
 export class StoredBytes {
   readonly #deps: StoredBytesDeps;
@@ -61,12 +61,12 @@ export class StoredBytes {
     this.#deps = deps;
   }
 
-  /** Rows so far whose payloads found no room. */
+  /** Number of rows so far whose payloads were cut. */
   get cut(): number {
     return this.#cut;
   }
 
-  /** The rows as there is room for them; `stored` counts them once they are. */
+  /** The rows, cut to the limit; call `stored` once they are stored, to count them. */
   fit(rows: readonly SettledCall[]): { rows: SettledCall[]; stored(): void } {
     this.#turnDay();
     const taken = new Map<number, number>();
