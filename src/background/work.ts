@@ -219,7 +219,7 @@ async function conclude(
     requestText: text,
     payloadTruncated: truncated,
     ...(media.length > 0 ? { media } : {}),
-    kept: { reasoning: [], background: task.end(ending, undefined) },
+    retained: { reasoning: [], background: task.end(ending, undefined) },
   };
   const noted = journal.end(interaction);
   recorder.record(interaction);

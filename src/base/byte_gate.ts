@@ -4,8 +4,8 @@ import {
   type BodyGate,
   freeBytes,
   leastBytesPerSecond,
-  type MemoryHolder,
   type MemoryPermit,
+  type PermitOwner,
   smallBytes,
 } from "./byte_room.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
@@ -23,7 +23,7 @@ import { type SetTimer, systemSetTimer } from "./deadline.ts";
  */
 export interface ByteGate {
   /** A body that begins; nothing is taken yet. Give it back with `release`, whatever happens. */
-  open(who: MemoryHolder): MemoryPermit;
+  open(owner: PermitOwner): MemoryPermit;
   /** Bytes that are in, for measures. */
   readonly inside: number;
 }
@@ -33,7 +33,7 @@ export interface ByteGateOptions {
   /** Told how many bytes were given back at once. */
   released?: (bytes: number) => void;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: SetTimer;
+  setTimer?: SetTimer;
 }
 
 export function createByteGate(options: ByteGateOptions): ByteGate {
@@ -47,7 +47,7 @@ const briskBytesPerSecond = 256 * 1024;
 /** A body that was worked on for so long only waits for its vendor, and counts apart. */
 const restAfterMs = 3_000;
 /** So long nobody has to make way for who waits. */
-const patienceMs = 1_000;
+const makeWayAfterMs = 1_000;
 /** Bodies that bring less make way first. */
 const silentBytesPerSecond = 16 * 1024;
 /** How often it is looked who became slow, while somebody waits. */
@@ -64,7 +64,7 @@ interface Account {
 class Gate implements ByteGate, BodyGate {
   readonly #capacity: number;
   readonly #released: (bytes: number) => void;
-  readonly #later: SetTimer;
+  readonly #setTimer: SetTimer;
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** In the order in which their turn comes. */
   readonly #accounts = new Map<string, Account>();
@@ -79,7 +79,7 @@ class Gate implements ByteGate, BodyGate {
   constructor(options: ByteGateOptions) {
     this.#capacity = options.capacityBytes;
     this.#released = options.released ?? (() => {});
-    this.#later = options.later ?? systemSetTimer;
+    this.#setTimer = options.setTimer ?? systemSetTimer;
     this.#clock = options.clock ?? systemClock;
   }
 
@@ -87,8 +87,8 @@ class Gate implements ByteGate, BodyGate {
     return this.#held + this.#resting + (this.#beyond?.extra ?? 0);
   }
 
-  open(who: MemoryHolder): MemoryPermit {
-    return new Body(who, this);
+  open(owner: PermitOwner): MemoryPermit {
+    return new Body(owner, this);
   }
 
   nowMs(): number {
@@ -120,12 +120,12 @@ class Gate implements ByteGate, BodyGate {
 
   completed(body: Body): void {
     // What it was yet to bring was kept free for it.
-    if (this.#waiting > 0 && this.#accounts.get(body.who.key)?.bodies.has(body)) this.#serve();
+    if (this.#waiting > 0 && this.#accounts.get(body.owner.key)?.bodies.has(body)) this.#serve();
   }
 
   /** Its room is free again, and it waits no more. */
   drop(body: Body): void {
-    const account = this.#accounts.get(body.who.key);
+    const account = this.#accounts.get(body.owner.key);
     if (!account?.bodies.delete(body)) return;
     const bytes = body.held + body.extra + body.resting;
     account.held -= body.held;
@@ -148,7 +148,7 @@ class Gate implements ByteGate, BodyGate {
     this.#cancelLook = undefined;
   }
 
-  #accountOf({ who: { key } }: Body): Account {
+  #accountOf({ owner: { key } }: Body): Account {
     let account = this.#accounts.get(key);
     if (!account) {
       account = { key, held: 0, resting: 0, bodies: new Set() };
@@ -167,15 +167,15 @@ class Gate implements ByteGate, BodyGate {
   }
 
   /** No share could ever hold it: it waits for the place beyond, and fills none in vain. */
-  #isOutsize({ who, isDemoted }: Body): boolean {
-    return !isDemoted && who.bytes !== undefined && who.bytes - freeBytes > this.#capacity / 4;
+  #isOutsize({ owner, isDemoted }: Body): boolean {
+    return !isDemoted && owner.bytes !== undefined && owner.bytes - freeBytes > this.#capacity / 4;
   }
 
   /** What an account keeps free for a body that is getting on. */
   #dueOf(body: Body, nowMs: number): number {
     if (body.isComplete || this.#beyond === body || this.#isOutsize(body)) return 0;
     if (body.isSlow(nowMs, briskBytesPerSecond)) return 0;
-    return Math.max(0, (body.who.bytes ?? likelyBytes) - body.arrived);
+    return Math.max(0, (body.owner.bytes ?? likelyBytes) - body.arrived);
   }
 
   #hold(account: Account, body: Body, bytes: number): void {
@@ -224,7 +224,7 @@ class Gate implements ByteGate, BodyGate {
   }
 
   #startLooking(): void {
-    if (this.#waiting > 0) this.#cancelLook ??= this.#later(lookMs, () => this.#look());
+    if (this.#waiting > 0) this.#cancelLook ??= this.#setTimer(lookMs, () => this.#look());
   }
 
   /** Time makes room as well: bodies become slow, or only wait for their vendor any more. */
@@ -252,7 +252,7 @@ class Gate implements ByteGate, BodyGate {
     const even = this.#capacity / (accounts.length + 3);
     for (const account of accounts) {
       const first = [...account.bodies].find((body) => body.isWaiting && !this.#isOutsize(body));
-      if (!first || first.waitedMs(nowMs) < patienceMs) continue;
+      if (!first || first.waitedMs(nowMs) < makeWayAfterMs) continue;
       const most = accounts.reduce((most, one) => one.held > most.held ? one : most);
       if (account.held + first.wanted > even) {
         dropSlow(account, this.#limitOf(account) - first.wanted, nowMs);
@@ -270,7 +270,7 @@ class Gate implements ByteGate, BodyGate {
       body.extra = 0;
       this.#beyond = undefined;
       this.#hold(account, body, extra);
-    } else if (body.who.lost && body.isTooSlowBeyond(nowMs)) {
+    } else if (body.owner.lost && body.isTooSlowBeyond(nowMs)) {
       body.lose();
     }
   }
@@ -300,7 +300,7 @@ function dropSlow(account: Account, heldBytes: number, nowMs: number): void {
     for (const body of [...account.bodies]) {
       if (account.held <= heldBytes) return;
       const isIdle = !body.isComplete && !body.isWaiting && body.held > 0;
-      if (isIdle && body.who.lost && body.isSlow(nowMs, pace)) body.lose();
+      if (isIdle && body.owner.lost && body.isSlow(nowMs, pace)) body.lose();
     }
   }
 }

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { createByteGate } from "./byte_gate.ts";
-import type { MemoryHolder, MemoryPermit } from "./byte_room.ts";
+import type { MemoryPermit, PermitOwner } from "./byte_room.ts";
 import { FakeClock } from "./clock.ts";
 
 const kib = 1024;
@@ -15,7 +15,7 @@ function gateOf(capacityBytes: number) {
     capacityBytes,
     clock,
     released: (bytes) => given += bytes,
-    later: (ms, run) => {
+    setTimer: (ms, run) => {
       const timer = { atMs: clock.monotonicMs() + ms, run };
       timers.add(timer);
       return () => void timers.delete(timer);
@@ -38,7 +38,7 @@ class Sent {
   readonly room: MemoryPermit;
   isWaiting = false;
   refused: unknown;
-  constructor(gate: ReturnType<typeof gateOf>["gate"], who: MemoryHolder) {
+  constructor(gate: ReturnType<typeof gateOf>["gate"], who: PermitOwner) {
     this.room = gate.open(who);
   }
   begin(): this {

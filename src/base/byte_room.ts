@@ -1,4 +1,4 @@
-export interface MemoryHolder {
+export interface PermitOwner {
   /** Whose share it is. */
   key: string;
   /** What the body is announced to have. */
@@ -90,7 +90,7 @@ export class Body implements MemoryPermit {
   #recent: Mark;
   #before: Mark;
 
-  constructor(readonly who: MemoryHolder, readonly gate: BodyGate) {
+  constructor(readonly owner: PermitOwner, readonly gate: BodyGate) {
     this.#recent = this.#before = { atMs: gate.nowMs(), arrived: 0 };
   }
 
@@ -115,7 +115,7 @@ export class Body implements MemoryPermit {
   }
 
   ready(): Promise<void> | undefined {
-    return (this.who.bytes ?? 0) > smallBytes ? this.gate.take(this, 0) : undefined;
+    return (this.owner.bytes ?? 0) > smallBytes ? this.gate.take(this, 0) : undefined;
   }
 
   take(bytes: number): Promise<void> | undefined {
@@ -141,7 +141,7 @@ export class Body implements MemoryPermit {
 
   wait(bytes: number, nowMs: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const { signal } = this.who;
+    const { signal } = this.owner;
     const leave = () => {
       const wait = this.#wait;
       this.release();
@@ -197,7 +197,7 @@ export class Body implements MemoryPermit {
   lose(): void {
     this.#isLost = true;
     this.release();
-    this.who.lost?.();
+    this.owner.lost?.();
   }
 
   #waitedAt(nowMs: number): number {

@@ -26,9 +26,9 @@ export class Deadline {
 
   constructor(
     readonly clock: Pick<Clock, "monotonicMs">,
-    readonly later: SetTimer,
+    readonly setTimer: SetTimer,
     readonly onExpire: () => void,
-    readonly patient = false,
+    readonly isStarvationTolerant = false,
   ) {}
 
   /** The deadline is `ms` from now, whatever it was. */
@@ -55,7 +55,7 @@ export class Deadline {
 
   #schedule(ms: number): void {
     this.#wakeAtMs = this.clock.monotonicMs() + ms;
-    this.#cancel = this.later(ms, () => this.#wake());
+    this.#cancel = this.setTimer(ms, () => this.#wake());
   }
 
   #wake(): void {
@@ -66,9 +66,30 @@ export class Deadline {
     if (this.#deadlineMs === Infinity) return;
     const leftMs = this.#deadlineMs - nowMs;
     if (leftMs > 0) return this.#schedule(Math.ceil(leftMs));
-    if (!this.patient || lateMs <= starvedMs || this.#isExtended) return this.onExpire();
+    if (!this.isStarvationTolerant || lateMs <= starvedMs || this.#isExtended) {
+      return this.onExpire();
+    }
     this.#isExtended = true;
     this.#deadlineMs = nowMs + lateMs;
     this.#schedule(lateMs);
   }
+}
+
+/** `starvationTolerantTimeout` is this many short timers. */
+const slices = 20;
+
+/**
+ * Runs `run` once after `ms`; returns a function that cancels it. The time is counted in short
+ * timers: while the event loop is blocked none of them fires, so data that waits unread in a socket
+ * gets its chance before the timeout.
+ */
+export function starvationTolerantTimeout(
+  ms: number,
+  run: () => void,
+  setTimer: SetTimer = systemSetTimer,
+): () => void {
+  let left = slices;
+  const next = () => setTimer(ms / slices, () => --left > 0 ? cancel = next() : run());
+  let cancel = next();
+  return () => cancel();
 }

@@ -44,7 +44,7 @@ export interface HeavyWorker {
   readonly key: string;
   readonly signal?: AbortSignal;
   /** Waits for its turn however long that takes. */
-  readonly isPatient?: boolean;
+  readonly hasNoTimeout?: boolean;
 }
 
 export interface HeavyWorkOptions {
@@ -52,7 +52,7 @@ export interface HeavyWorkOptions {
   tooLate: () => Error;
   maxWaitMs?: number;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: SetTimer;
+  setTimer?: SetTimer;
 }
 
 export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
@@ -71,14 +71,14 @@ class Turns implements HeavyWork {
   #isBusy = false;
 
   constructor(options: HeavyWorkOptions) {
-    const defaults = { maxWaitMs: 20_000, clock: systemClock, later: systemSetTimer };
+    const defaults = { maxWaitMs: 20_000, clock: systemClock, setTimer: systemSetTimer };
     this.#options = { ...defaults, ...options };
   }
 
   run<T>(who: HeavyWorker, job: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const { signal, key } = who;
-    const { later, maxWaitMs, tooLate } = this.#options;
+    const { setTimer, maxWaitMs, tooLate } = this.#options;
     if (signal?.aborted) return Promise.reject(signal.reason);
     const leave = (reason: unknown) => {
       cancel();
@@ -95,7 +95,7 @@ class Turns implements HeavyWork {
         reject(thrown);
       }
     };
-    const cancel = who.isPatient ? () => {} : later(maxWaitMs, () => {
+    const cancel = who.hasNoTimeout ? () => {} : setTimer(maxWaitMs, () => {
       signal?.removeEventListener("abort", onAbort);
       leave(tooLate());
     });
@@ -128,7 +128,7 @@ class Turns implements HeavyWork {
 
   #rest(ms: number): void {
     this.#isBusy = true;
-    this.#options.later(Math.min(ms, maxRestMs), () => this.#next());
+    this.#options.setTimer(Math.min(ms, maxRestMs), () => this.#next());
   }
 
   #next(): void {

@@ -9,7 +9,7 @@ function world(maxWaitMs?: number) {
     tooLate: () => new Error("too late"),
     ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
     clock: { monotonicMs: () => nowMs },
-    later(ms, run) {
+    setTimer(ms, run) {
       const timer = { at: nowMs + ms, run };
       timers.add(timer);
       return () => timers.delete(timer);

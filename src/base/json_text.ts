@@ -170,7 +170,7 @@ export function changeMembers(
   if (list === undefined) throw new Error(`There is no object at ${object.start}`);
   const removed = new Set(changes.remove);
   const edits: Edit[] = [];
-  let kept: Member | undefined;
+  let lastRemaining: Member | undefined;
   let runStart: Member | undefined;
   for (const member of list.members) {
     if (removed.has(member.key)) {
@@ -179,16 +179,20 @@ export function changeMembers(
     }
     if (runStart) edits.push({ start: runStart.keyStart, end: member.keyStart, text: "" });
     runStart = undefined;
-    kept = member;
+    lastRemaining = member;
   }
   const last = list.members.at(-1);
   if (runStart && last) {
-    edits.push({ start: kept?.valueEnd ?? runStart.keyStart, end: last.valueEnd, text: "" });
+    edits.push({
+      start: lastRemaining?.valueEnd ?? runStart.keyStart,
+      end: last.valueEnd,
+      text: "",
+    });
   }
   const added = (changes.insert ?? []).map(([key, value]) => `${JSON.stringify(key)}:${value}`);
   if (added.length > 0) {
     const at = last?.valueEnd ?? object.start + 1;
-    edits.push({ start: at, end: at, text: (kept ? "," : "") + added.join(",") });
+    edits.push({ start: at, end: at, text: (lastRemaining ? "," : "") + added.join(",") });
   }
   return edits;
 }

@@ -25,7 +25,7 @@ export interface LogLines {
   /** Lines that were not written because nobody read the output. */
   readonly dropped?: number;
   /** `told` hears how many lines were dropped, once the output takes lines again. */
-  watch?(told: (lines: number) => void): void;
+  onDropped?(report: (lines: number) => void): void;
 }
 
 export interface OutputOptions {
@@ -35,7 +35,7 @@ export interface OutputOptions {
   maxWaiting?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
-  later?: SetTimer;
+  setTimer?: SetTimer;
 }
 
 /**
@@ -55,33 +55,33 @@ export class OutputLines implements LogLines {
   readonly #put: (bytes: Uint8Array) => Promise<number>;
   readonly #maxWaiting: number;
   readonly #flushMs: number;
-  readonly #later: SetTimer;
+  readonly #setTimer: SetTimer;
   #waiting: string[] = [];
   #units = 0;
   #writing: Promise<void> | undefined;
   #dropped = 0;
-  #untold = 0;
-  #told: (lines: number) => void = () => {};
+  #unreported = 0;
+  #onDropped: (lines: number) => void = () => {};
 
   constructor(options: OutputOptions) {
     this.#put = options.write ?? ((bytes) => Deno.stdout.write(bytes));
     this.#maxWaiting = options.maxWaiting ?? 256 * 1024;
     this.#flushMs = options.flushMs ?? 1_000;
-    this.#later = options.later ?? systemSetTimer;
+    this.#setTimer = options.setTimer ?? systemSetTimer;
   }
 
   get dropped(): number {
     return this.#dropped;
   }
 
-  watch(told: (lines: number) => void): void {
-    this.#told = told;
+  onDropped(report: (lines: number) => void): void {
+    this.#onDropped = report;
   }
 
   write(line: string): void {
     if (this.#units + line.length < this.#maxWaiting) return this.print(line);
     this.#dropped++;
-    this.#untold++;
+    this.#unreported++;
   }
 
   /** A line that is never dropped, such as a key that is shown only once. */
@@ -94,7 +94,7 @@ export class OutputLines implements LogLines {
 
   async flush(): Promise<void> {
     const late = Promise.withResolvers<void>();
-    const cancel = this.#later(this.#flushMs, late.resolve);
+    const cancel = this.#setTimer(this.#flushMs, late.resolve);
     await Promise.race([this.#writing, late.promise]);
     cancel();
   }
@@ -102,17 +102,17 @@ export class OutputLines implements LogLines {
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const isOut = await this.#putAll(this.#encoder.encode(this.#next()));
-      if (isOut) this.#tell();
+      if (isOut) this.#report();
     }
     this.#writing = undefined;
   }
 
   /** Once there is room for the line that says it. */
-  #tell(): void {
-    if (this.#untold === 0 || this.#units > this.#maxWaiting / 2) return;
-    const lines = this.#untold;
-    this.#untold = 0;
-    this.#told(lines);
+  #report(): void {
+    if (this.#unreported === 0 || this.#units > this.#maxWaiting / 2) return;
+    const lines = this.#unreported;
+    this.#unreported = 0;
+    this.#onDropped(lines);
   }
 
   #next(): string {

@@ -33,7 +33,7 @@ Deno.test("lines go out whole and in order, however little the output takes at o
 Deno.test("what nobody reads is dropped beyond the bound, counted, and told once it is read", async () => {
   const { out, open, write } = reader();
   const lines = stdoutLines({ write, maxWaiting: 100 });
-  lines.watch((dropped) => lines.write(`${dropped} dropped`));
+  lines.onDropped((dropped) => lines.write(`${dropped} dropped`));
   lines.write("x".repeat(90));
   // The first is with the system.
   await Promise.resolve();
@@ -57,7 +57,7 @@ Deno.test("a flush waits for a reader no longer than its time", async () => {
   let expire = () => {};
   const lines = stdoutLines({
     write: () => new Promise(() => {}),
-    later: (_ms, run) => {
+    setTimer: (_ms, run) => {
       expire = run;
       return () => {};
     },

@@ -17,7 +17,7 @@ export interface LoopWatchOptions<Work> {
   /** The loop was blocked; what did it, where that is known. */
   blocked: (ms: number, work: Work | undefined) => void;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: SetTimer;
+  setTimer?: SetTimer;
 }
 
 export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatch<Work> {
@@ -33,7 +33,7 @@ const maxMarks = 1024;
 class Watching<Work> implements LoopWatch<Work> {
   readonly #options: LoopWatchOptions<Work>;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #later: SetTimer;
+  readonly #setTimer: SetTimer;
   #marks: { atMs: number; work: Work }[] = [];
   #lookedMs: number;
   #cancel: () => void;
@@ -41,9 +41,9 @@ class Watching<Work> implements LoopWatch<Work> {
   constructor(options: LoopWatchOptions<Work>) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#later = options.later ?? systemSetTimer;
+    this.#setTimer = options.setTimer ?? systemSetTimer;
     this.#lookedMs = this.#clock.monotonicMs();
-    this.#cancel = this.#later(lookMs, () => this.#look());
+    this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }
 
   begins(work: Work): void {
@@ -62,7 +62,7 @@ class Watching<Work> implements LoopWatch<Work> {
     this.#options.lag(lateMs);
     this.#marks = [];
     this.#lookedMs = this.#clock.monotonicMs();
-    this.#cancel = this.#later(lookMs, () => this.#look());
+    this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }
 
   /** What ran longest since the last look, if it can have been that which blocked. */

@@ -12,7 +12,7 @@ function watching() {
     clock,
     lag: (ms) => lags.push(ms),
     blocked: (ms, work) => blocks.push([ms, work]),
-    later: (_ms, run) => {
+    setTimer: (_ms, run) => {
       look = run;
       return () => isCancelled = true;
     },

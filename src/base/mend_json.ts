@@ -19,8 +19,10 @@ export function* mendJson(text: string): Generator<unknown> {
   }
   const arrays = [...open.keys()].filter((depth) => open[depth]!.kind === "]").toReversed();
   // Each try reads the whole text: of very many arrays the innermost and the outermost are tried.
-  const tried = arrays.filter((_, at) => at < mostTries / 2 || at >= arrays.length - mostTries / 2);
-  for (const depth of tried) {
+  const candidates = arrays.filter((_, at) =>
+    at < mostTries / 2 || at >= arrays.length - mostTries / 2
+  );
+  for (const depth of candidates) {
     const { lastEnd } = open[depth]!;
     const mended = parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
     if (mended) yield mended.value;
@@ -79,10 +81,10 @@ function closeString(text: string): string {
 }
 
 /** How many backslashes stand in front of a place, one behind the other. */
-function slashesBefore(text: string, place: number): number {
-  let at = place;
+function slashesBefore(text: string, index: number): number {
+  let at = index;
   while (text[at - 1] === "\\") at--;
-  return place - at;
+  return index - at;
 }
 
 function closing(open: readonly Open[]): string {

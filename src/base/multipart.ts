@@ -38,7 +38,7 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   if (!isFirst && first < 0) throw new MultipartError("no part begins with the boundary");
   let at = first + delimiter.length;
   while (bytes.toString("latin1", at, at + 2) !== "--") {
-    if (parts.length === maxParts) throw new MultipartError(`more than ${maxParts} parts`);
+    if (parts.length === maxPartCount) throw new MultipartError(`more than ${maxPartCount} parts`);
     const headStart = lineEnd(bytes, at);
     // A part without any header lines has its blank line at once.
     const headEnd = bytes.indexOf("\r\n\r\n", headStart - 2, "latin1");
@@ -92,7 +92,7 @@ function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): numbe
   return -1;
 }
 
-const maxParts = 256;
+const maxPartCount = 256;
 const maxHeadBytes = 16 * 1024;
 
 /** After the spaces that may follow a boundary, and the line's end. */
@@ -156,4 +156,39 @@ function extended(value: string | undefined): string | undefined {
   } catch {
     return value;
   }
+}
+
+/** A part of a form that is written: text, or a file. */
+export type FormField =
+  | { readonly name: string; readonly text: string }
+  | {
+    readonly name: string;
+    readonly fileName: string;
+    readonly mimeType: string;
+    readonly content: Uint8Array;
+  };
+
+/**
+ * Writes a `multipart/form-data` body in pieces, so that no file is copied. `boundary` must not occur
+ * in any part, as random digits don't; names must not hold quotes or line breaks.
+ */
+export function formBody(
+  fields: readonly FormField[],
+  boundary: string,
+): { contentType: string; pieces: Uint8Array[] } {
+  const encoder = new TextEncoder();
+  const pieces = fields.flatMap((field) => {
+    const head = `--${boundary}\r\ncontent-disposition: form-data; name="${field.name}"`;
+    if ("text" in field) return [encoder.encode(`${head}\r\n\r\n${field.text}\r\n`)];
+    const { fileName, mimeType, content } = field;
+    return [
+      encoder.encode(`${head}; filename="${fileName}"\r\ncontent-type: ${mimeType}\r\n\r\n`),
+      content,
+      encoder.encode("\r\n"),
+    ];
+  });
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    pieces: [...pieces, encoder.encode(`--${boundary}--\r\n`)],
+  };
 }

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { boundaryOf, MultipartError, parseMultipart } from "./multipart.ts";
+import { boundaryOf, formBody, MultipartError, parseMultipart } from "./multipart.ts";
 
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
@@ -90,4 +90,20 @@ Deno.test("a part that could be read in two ways is none", () => {
   assert.deepEqual([quoted!.name, quoted!.filename], ["a", "x; name=b.png"]);
   const [named] = part("Content-Disposition: form-data; name=a; filename*=UTF-8''na%C3%AFve.png");
   assert.equal(named!.filename, "naïve.png");
+});
+
+Deno.test("a form is read back as it was written, files byte for byte", async () => {
+  const content = Uint8Array.of(0, 13, 10, 45, 45, 255);
+  const { contentType, pieces } = formBody([
+    { name: "prompt", text: 'Zürich\r\nat "night"' },
+    { name: "image[]", fileName: "image-0.png", mimeType: "image/png", content },
+  ], "b0undary");
+  const form = await new Response(new Blob(pieces as BlobPart[]), {
+    headers: { "content-type": contentType },
+  }).formData();
+  assert.equal(form.get("prompt"), 'Zürich\r\nat "night"');
+  const file = form.get("image[]") as File;
+  assert.equal(file.name, "image-0.png");
+  assert.equal(file.type, "image/png");
+  assert.deepEqual(await file.bytes(), content);
 });

@@ -72,16 +72,16 @@ function* parseString(
 }
 
 /** The place itself, or the end of the escape that it stands in; nothing is escaped at `from`. */
-function behindEscape(text: string, from: number, place: number): number {
-  const least = Math.max(from, place - longestEscape + 1);
-  let at = place - 1;
+function behindEscape(text: string, from: number, index: number): number {
+  const least = Math.max(from, index - longestEscape + 1);
+  let at = index - 1;
   while (at >= least && text.charCodeAt(at) !== backslash) at--;
-  if (at < least) return place;
+  if (at < least) return index;
   let first = at;
   while (first > from && text.charCodeAt(first - 1) === backslash) first--;
   // Of an even number each pair is a backslash of its own.
-  if ((at - first) % 2 === 1) return place;
-  return Math.max(place, at + (text.charCodeAt(at + 1) === lowerU ? longestEscape : 2));
+  if ((at - first) % 2 === 1) return index;
+  return Math.max(index, at + (text.charCodeAt(at + 1) === lowerU ? longestEscape : 2));
 }
 
 /** Units of `\u0000`. */
@@ -226,8 +226,8 @@ function parsePiece(
   try {
     return JSON.parse(before + text.slice(start, end) + after);
   } catch (thrown) {
-    const said = thrown instanceof Error ? /position (\d+)/.exec(thrown.message)?.[1] : undefined;
-    const position = said === undefined ? undefined : Number(said) - before.length + start;
+    const found = thrown instanceof Error ? /position (\d+)/.exec(thrown.message)?.[1] : undefined;
+    const position = found === undefined ? undefined : Number(found) - before.length + start;
     throw new JsonTextError(position);
   }
 }

@@ -1,13 +1,13 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** How long a reader may ask for nothing. */
-export interface Patience {
+export interface UnreadTimeout {
   unreadMs: number;
-  later?: SetTimer;
+  setTimer?: SetTimer;
 }
 
 /** For callers: whoever does not read holds a file, or a place among the account's streams. */
-export const callersPatience: Patience = { unreadMs: 75_000 };
+export const callerUnreadTimeout: UnreadTimeout = { unreadMs: 75_000 };
 
 /**
  * A stream that takes from a generator only what its reader asks for, and nothing before it asks.
@@ -16,14 +16,14 @@ export const callersPatience: Patience = { unreadMs: 75_000 };
  */
 export function pulledStream(
   bytes: AsyncIterable<Uint8Array>,
-  patience?: Patience,
+  timeout?: UnreadTimeout,
 ): ReadableStream<Uint8Array> {
   const pieces = bytes[Symbol.asyncIterator]();
-  const { unreadMs, later = systemSetTimer } = patience ?? {};
+  const { unreadMs, setTimer = systemSetTimer } = timeout ?? {};
   let stopWaiting = () => {};
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (unreadMs === undefined) return;
-    stopWaiting = later(unreadMs, () => {
+    stopWaiting = setTimer(unreadMs, () => {
       controller.error(new Error("the reader has asked for nothing for too long"));
       // Nobody is left to be told.
       pieces.return?.().catch(() => {});

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { type Patience, pulledStream } from "./pulled_stream.ts";
+import { pulledStream, type UnreadTimeout } from "./pulled_stream.ts";
 
-function source(pieces: number, patience?: Patience) {
+function source(pieces: number, patience?: UnreadTimeout) {
   const seen = { given: 0, ended: false };
   async function* generate() {
     try {
@@ -48,7 +48,7 @@ Deno.test("a reader that asks for nothing for too long loses the stream", async 
     return () => void timers.delete(run);
   };
   for (const read of [0, 2]) {
-    const { seen, stream } = source(5, { unreadMs: 1000, later });
+    const { seen, stream } = source(5, { unreadMs: 1000, setTimer: later });
     const reader = stream.getReader();
     for (let n = 0; n < read; n++) assert.equal((await reader.read()).done, false);
     assert.equal(timers.size, 1);

@@ -40,8 +40,8 @@ export function pushStream(highWaterMark = 64 * 1024): PushStream {
   let cancelListener: ((reason: unknown) => void) | undefined;
   let drainListener: (() => void) | undefined;
   const stream = new ReadableStream<Uint8Array>({
-    start(given) {
-      controller = given;
+    start(created) {
+      controller = created;
     },
     pull() {
       if (!behind) return;

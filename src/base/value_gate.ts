@@ -19,8 +19,8 @@ export interface ValueGate {
  */
 const maxHoldMs = 10_000;
 
-export function createValueGate(capacity: number, later: SetTimer = systemSetTimer): ValueGate {
-  return new Gate(capacity, later);
+export function createValueGate(capacity: number, setTimer: SetTimer = systemSetTimer): ValueGate {
+  return new Gate(capacity, setTimer);
 }
 
 interface Waiter {
@@ -30,14 +30,14 @@ interface Waiter {
 
 class Gate implements ValueGate {
   readonly #capacity: number;
-  readonly #later: SetTimer;
+  readonly #setTimer: SetTimer;
   /** By key, in the order in which their turn comes. */
   readonly #lines = new Map<string, Set<Waiter>>();
   #inside = 0;
 
-  constructor(capacity: number, later: SetTimer) {
+  constructor(capacity: number, setTimer: SetTimer) {
     this.#capacity = capacity;
-    this.#later = later;
+    this.#setTimer = setTimer;
   }
 
   get inside(): number {
@@ -90,7 +90,7 @@ class Gate implements ValueGate {
       this.#inside -= values;
       this.#serve();
     };
-    const cancel = this.#later(maxHoldMs, release);
+    const cancel = this.#setTimer(maxHoldMs, release);
     return release;
   }
 

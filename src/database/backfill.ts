@@ -40,7 +40,7 @@ export async function runBackfills(
       const outcome = await runBatch(database, step, batchRows);
       if (outcome === "busy") break;
       if (outcome === "done") {
-        log.info("a backfill has ended", { step: step.version, name: step.name });
+        log.info("a backfill is complete", { step: step.version, name: step.name });
         break;
       }
       await new Promise((resolve) => setTimeout(resolve, systemClock.monotonicMs() - began));

@@ -77,3 +77,18 @@ async function readOwner(path: string): Promise<Owner | undefined> {
     return undefined;
   }
 }
+
+/**
+ * The id under which this process holds leases: created once per `DATA_DIR`, so that a restart finds
+ * its leases. The caller must have claimed the directory.
+ */
+export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
+  const path = `${dataDir}/process-id`;
+  const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
+  if (/^[\w-]{8,64}$/.test(existing)) return existing;
+  const made = newId();
+  const fresh = `${path}.new`;
+  await Deno.writeTextFile(fresh, `${made}\n`, { mode: 0o600 });
+  await Deno.rename(fresh, path);
+  return made;
+}

@@ -50,7 +50,7 @@ export async function migrate(
 
 class MigrationRun {
   readonly #log: Pick<Log, "info" | "warn">;
-  readonly #patience: Required<Omit<MigrateOptions, "log">>;
+  readonly #timeouts: Required<Omit<MigrateOptions, "log">>;
 
   constructor(
     readonly database: Database,
@@ -58,7 +58,7 @@ class MigrationRun {
     { log = { info() {}, warn() {} }, ...lockWait }: MigrateOptions,
   ) {
     this.#log = log;
-    this.#patience = {
+    this.#timeouts = {
       ...{ lockTimeoutMs: 3000, attempts: 40, pauseMs: 2000, turnMs: 10 * 60_000 },
       ...lockWait,
     };
@@ -89,10 +89,10 @@ class MigrationRun {
       if (applied) return applied;
       if ((await this.missing()).length === 0) return [];
       if (attempt === 1) this.#log.info("another process migrates the database; waiting for it");
-      if (systemClock.monotonicMs() - began > this.#patience.turnMs) {
+      if (systemClock.monotonicMs() - began > this.#timeouts.turnMs) {
         throw new Error(
           `Another process has been migrating the database for ${
-            Math.round(this.#patience.turnMs / 1000)
+            Math.round(this.#timeouts.turnMs / 1000)
           } s: start again when it has ended.`,
         );
       }
@@ -132,7 +132,7 @@ class MigrationRun {
 
   /** In a transaction that gives up its place in the queue for a lock after a while, and tries again. */
   async #withLocks(step: Migration, change: (tx: Queryable) => Promise<unknown>): Promise<void> {
-    const { lockTimeoutMs, attempts, pauseMs } = this.#patience;
+    const { lockTimeoutMs, attempts, pauseMs } = this.#timeouts;
     const { version, name } = step;
     for (let attempt = 1;; attempt++) {
       try {
@@ -148,7 +148,7 @@ class MigrationRun {
           );
         }
         const fields = { step: version, name, attempt, of: attempts };
-        this.#log.warn("a migration waits for locks that others hold; it tries again", fields);
+        this.#log.warn("a migration waits for locks; retrying", fields);
         await pause(pauseMs);
       }
     }

@@ -37,7 +37,7 @@ const full: Partial<SettledCall> = {
     { vendor: "vendor-b", model: "m", http_status: 400, error_code: "invalid_value", ms: 3 },
     { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
   ],
-  kept: { reasoning: [] },
+  retained: { reasoning: [] },
 };
 const interactionJson = (row: SettledCall) => jsonWriter("interactions")(interactionCells(row));
 const parse = (more: Partial<SettledCall> = {}) =>

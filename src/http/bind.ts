@@ -12,13 +12,12 @@ import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
-import { jsonReply } from "./json_reply.ts";
 import type { Env, RequestContext } from "./request_context.ts";
-import { toResponse } from "./respond.ts";
+import { jsonReply, toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
-type Given<S> = S extends z.ZodType ? z.input<S> : never;
+type Accepted<S> = S extends z.ZodType ? z.input<S> : never;
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
 /** What a handler gets: parsed input. It never sees the web framework. */
@@ -36,7 +35,7 @@ export interface Input<Params, Query, Body> {
 }
 
 /** A typed JSON value, or bytes with their own headers. */
-export type Output<Answer> = Given<Answer> | ReplyOutput;
+export type Output<Answer> = Accepted<Answer> | ReplyOutput;
 
 export interface ReplyOutput {
   reply: Reply;

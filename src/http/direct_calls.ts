@@ -12,7 +12,7 @@ import type { AccessLog } from "./middleware/access_log.ts";
 import type { Authenticate } from "./middleware/authenticate.ts";
 import type { RateCheck } from "./middleware/rate_limit.ts";
 import { newRequestContext, type RequestContextDeps } from "./middleware/request_context.ts";
-import { addServiceHeaders } from "./middleware/secure.ts";
+import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { RequestContext } from "./request_context.ts";
 import { nameAnswer } from "./respond.ts";
 

@@ -24,7 +24,7 @@ export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key"
 export interface FrontDoorDeps {
   admission: Admission;
   errorDialect: (path: string) => ErrorDialect;
-  later?: SetTimer;
+  setTimer?: SetTimer;
   clock?: Pick<Clock, "monotonicMs">;
 }
 
@@ -36,38 +36,38 @@ export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
  * A refusal is sent after this delay: callers that ask again at once would else have the process do
  * nothing but refuse.
  */
-const tellAfterMs = 500;
-const tellEveryMs = 10;
+const sendAfterMs = 500;
+const sendEveryMs = 10;
 /**
  * A refusal, with the connection that it often costs, takes a tenth of the time that a call does:
  * all together they take a fifth of what the process can do at most.
  */
-const toldForEachCall = 2;
-const toldPerSecond = { least: 100, most: 600 };
+const refusalsPerCall = 2;
+const refusalsPerSecond = { least: 100, most: 600 };
 /** Of those whose time came while the loop stood still. */
-const maxToldAtOnce = 64;
+const maxSentAtOnce = 64;
 /** More are not kept waiting. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
 
 class Door implements FrontDoor {
   readonly #deps: FrontDoorDeps;
-  readonly #later: SetTimer;
+  readonly #setTimer: SetTimer;
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   /** Accounts by a hash of what their callers send; no key is kept. */
   readonly #accounts = new Map<number, string>();
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** By dialect and seconds, which are few. */
-  readonly #refusals = new Map<string, Told>();
+  readonly #refusals = new Map<string, Refusal>();
   /** Refusals that wait to be sent, the next first. */
   readonly #held: Held[] = [];
-  #toldMs = 0;
+  #sentMs = 0;
   /** How many may be sent now; a fraction is kept for the next time. */
-  #mayTell = 1;
+  #maySend = 1;
 
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
-    this.#later = deps.later ?? systemSetTimer;
+    this.#setTimer = deps.setTimer ?? systemSetTimer;
     this.#clock = deps.clock ?? systemClock;
   }
 
@@ -121,7 +121,7 @@ class Door implements FrontDoor {
     const dialect = this.#deps.errorDialect(path);
     const { status, headers, pieces } = this.#refusalIn(dialect, noRoom);
     const body = pieces.join(requestId);
-    const tell = () => {
+    const send = () => {
       if (outgoing.destroyed) return false;
       outgoing.writeHead(status, [
         ...headers,
@@ -134,38 +134,38 @@ class Door implements FrontDoor {
       outgoing.end(body);
       return true;
     };
-    if (this.#held.length >= maxHeld) return void tell();
-    this.#held.push({ atMs: this.#clock.monotonicMs() + tellAfterMs, tell });
+    if (this.#held.length >= maxHeld) return void send();
+    this.#held.push({ atMs: this.#clock.monotonicMs() + sendAfterMs, send });
     if (this.#held.length > 1) return;
-    this.#mayTell = 1;
-    this.#toldMs = this.#clock.monotonicMs() + tellAfterMs;
-    this.#later(tellAfterMs, () => this.#tell());
+    this.#maySend = 1;
+    this.#sentMs = this.#clock.monotonicMs() + sendAfterMs;
+    this.#setTimer(sendAfterMs, () => this.#send());
   }
 
   /** Those whose time has come, a few at once: all together would ask again together. */
-  #tell(): void {
+  #send(): void {
     const nowMs = this.#clock.monotonicMs();
-    const { least, most } = toldPerSecond;
-    const perSecond = this.#deps.admission.pacePerSecond * toldForEachCall;
+    const { least, most } = refusalsPerSecond;
+    const perSecond = this.#deps.admission.pacePerSecond * refusalsPerCall;
     const perMs = Math.max(least, Math.min(most, perSecond)) / 1000;
-    this.#mayTell = Math.min(maxToldAtOnce, this.#mayTell + (nowMs - this.#toldMs) * perMs);
-    this.#toldMs = nowMs;
+    this.#maySend = Math.min(maxSentAtOnce, this.#maySend + (nowMs - this.#sentMs) * perMs);
+    this.#sentMs = nowMs;
     let taken = 0;
-    for (; this.#mayTell >= 1; taken++) {
+    for (; this.#maySend >= 1; taken++) {
       const next = this.#held[taken];
       if (next === undefined || next.atMs > nowMs) break;
       // Who has left costs nothing.
-      if (next.tell()) this.#mayTell--;
+      if (next.send()) this.#maySend--;
     }
     this.#held.splice(0, taken);
-    if (this.#held.length > 0) this.#later(tellEveryMs, () => this.#tell());
+    if (this.#held.length > 0) this.#setTimer(sendEveryMs, () => this.#send());
   }
 
   /** The refusal in a dialect's words, but for the request's id. */
-  #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: Overloaded): Told {
+  #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: Overloaded): Refusal {
     const kind = `${dialect} ${retryAfterSeconds}`;
-    const told = this.#refusals.get(kind);
-    if (told !== undefined) return told;
+    const cached = this.#refusals.get(kind);
+    if (cached !== undefined) return cached;
     const fault = new Fault("overloaded", { retryAfterSeconds });
     const { status, headers, body } = errorReply(fault, dialect, idMark);
     const made = {
@@ -182,11 +182,11 @@ class Door implements FrontDoor {
 interface Held {
   readonly atMs: number;
   /** False when its caller has left. */
-  tell(): boolean;
+  send(): boolean;
 }
 
 /** A refusal that is made but for its request's id. */
-interface Told {
+interface Refusal {
   readonly status: number;
   /** Names and values by turns. */
   readonly headers: readonly string[];

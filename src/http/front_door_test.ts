@@ -17,7 +17,12 @@ function fullHouse(pacePerSecond: number) {
     pacePerSecond,
     refused: 0,
   };
-  const door = createFrontDoor({ admission, errorDialect: () => "service", clock, later });
+  const door = createFrontDoor({
+    admission,
+    errorDialect: () => "service",
+    clock,
+    setTimer: later,
+  });
   const guarded = door.guard(() => assert.fail("a call was let in"));
   const told: { status: number; headers: readonly string[] }[] = [];
   const knock = () => {

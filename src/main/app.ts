@@ -9,11 +9,10 @@ import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
 import { createAuthenticate, requireKey } from "../http/middleware/authenticate.ts";
-import { allowOrigins } from "../http/middleware/cors.ts";
+import { allowOrigins, secure } from "../http/middleware/response_headers.ts";
 import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
-import { secure } from "../http/middleware/secure.ts";
 import { toResponse } from "../http/respond.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
@@ -130,14 +129,14 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
 function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { config, dialects, idempotency } = services;
   const { registry } = services.vendors;
-  const { relay, operations, drawImages, speakText, countTokens } = services.calls;
+  const { relay, operations, generateImages, generateSpeech, countTokens } = services.calls;
   const { background } = services.background;
   const { mediaSigner } = services.records;
   proxyRoutes(app, { ...binding, registry, relay, background, idempotency, countTokens, dialects });
   operationCallRoutes(app, { ...binding, registry, operations, idempotency, config });
-  const address = addressOf(config);
   mediaCallRoutes(app, {
-    ...{ ...binding, ...address, drawImages, speakText, mediaSigner, idempotency, registry },
+    ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },
+    ...{ mediaSigner, idempotency, registry },
   });
   storedResponseRoutes(app, { ...binding, registry, background });
 }

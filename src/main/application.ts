@@ -300,8 +300,8 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
 
 function createServiceLog(lines: LogLines, clock: Clock): Log {
   const log = createLog((line) => lines.write(line), clock.now);
-  lines.watch?.((dropped) =>
-    log.warn("nobody read the log for a while: lines were dropped", { lines: dropped })
+  lines.onDropped?.((dropped) =>
+    log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
   return log;
 }
@@ -336,7 +336,7 @@ async function recover(
   });
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
-  log.info("took in what the last run left", { ...found, leases });
+  log.info("recovered the journal and leases of the last run", { ...found, leases });
 }
 
 /** The last line is the first to end: jobs, then work, then what waits to be written, then leases. */
@@ -364,10 +364,13 @@ function closeInOrder(
   stack.defer(() => credit.reservations.close());
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
-      log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
-        waiting: recorder.waiting,
-        reason: messageOf(thrown),
-      })
+      log.warn(
+        "the store is unavailable at shutdown: waiting records stay in the journal for the next start",
+        {
+          waiting: recorder.waiting,
+          reason: messageOf(thrown),
+        },
+      )
     )
   );
   stack.defer(() => idempotency.drain());

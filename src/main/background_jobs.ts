@@ -24,74 +24,77 @@ export interface BackgroundJobDeps {
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
-  /** Goes on with backfills of migrations, which another process may have begun. */
+  /** Continues the backfills of migrations, which another process may have started. */
   runBackfills: () => Promise<void>;
   sweepKeyCharges: () => Promise<void>;
   sweepReplays: () => Promise<void>;
-  /** This process alone uses the database of accounts. */
+  /** No other process uses the database of accounts. */
   isEmbedded: boolean;
-  /** This process alone uses the database of interactions. */
+  /** No other process uses the database of interactions. */
   isAnalyticsEmbedded: boolean;
 }
 
-/** A revocation is refused everywhere within a second; this leaves room for a slow database. */
-const keyWatchMs = 250;
+/** A revoked key is refused everywhere within a second, even if the database is slow. */
+const keyPollMs = 250;
 
-/** All that the service does by the clock. A failing job is logged, counted and run again. */
+/**
+ * All periodic work. A job's name is its label in `gateway_background_job_runs_total`; a job that
+ * fails is logged, counted and run again at its next time.
+ */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
   const { credit, erasure, exports, keys } = on;
   const { vacuum } = erasure;
   return [
     // Calls
-    { name: "rate leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
-    { name: "credit leases", everyMs: 1_000, run: () => credit.reservations.tick() },
+    { name: "rate_leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
+    { name: "credit_leases", everyMs: 1_000, run: () => credit.reservations.tick() },
     {
-      name: "expired leases",
+      name: "expired_credit_leases",
       everyMs: 10_000,
       run: async () => void await on.ledger.sweepExpired(),
     },
-    { name: "spend caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
-    { name: "keep claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
-    { name: "keep prices", everyMs: 15_000, run: on.archivePrices },
+    { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
+    { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
+    { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
 
-    // Work for callers who don't wait
+    // Asynchronous requests
     {
-      name: "background calls",
+      name: "background_calls",
       everyMs: 1_000,
       firstMs: 0,
       run: () => on.background.backgroundRunner.tick(),
     },
-    { name: "evaluations", everyMs: 1_000, run: () => on.evals.evalRunner.tick() },
+    { name: "evals", everyMs: 1_000, run: () => on.evals.evalRunner.tick() },
     { name: "exports", everyMs: 2_000, run: () => exports.tick() },
     { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.tick() },
 
-    // What other processes have changed; the embedded database has one process only, and whoever
-    // changes a key there tells the caches.
-    { name: "hear of erasures", everyMs: 1_000, run: () => erasure.erasures.refresh() },
+    // Changes by other processes. The embedded database has no others, and its one process evicts
+    // the keys that it changes.
+    { name: "erasure_feed", everyMs: 1_000, run: () => erasure.erasures.refresh() },
     ...(on.isEmbedded ? [] : [
-      { name: "watch keys", everyMs: keyWatchMs, run: () => keys.keyCache.refresh() },
-      { name: "watch vendor keys", everyMs: keyWatchMs, run: () => keys.storedKeys.refresh() },
+      { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
+      { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
     ]),
 
     // Housekeeping
-    { name: "sweep replays", everyMs: 60_000, run: on.sweepReplays },
-    { name: "sweep key charges", everyMs: 60_000, run: on.sweepKeyCharges },
-    { name: "sweep exports", everyMs: 60_000, run: () => exports.sweep() },
-    { name: "sweep news of erasures", everyMs: 60_000, run: erasure.sweepErasureFeed },
+    { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
+    { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
+    { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {
       name: "retention",
       everyMs: retentionEveryMs,
       firstMs: retentionFirstMs,
       run: on.eraseOldRecords,
     },
-    // Where others use the database too, tables are locked only when its operator asks for it.
+    // A vacuum locks tables: on a shared database only the operator starts one (`admin scrub`).
     on.isEmbedded
-      ? { name: "scrub", everyMs: 5_000, run: () => vacuum.whenQuiet() }
-      : { name: "look whether to scrub", everyMs: 60_000, run: () => vacuum.look() },
+      ? { name: "vacuum", everyMs: 5_000, run: () => vacuum.whenQuiet() }
+      : { name: "vacuum_check", everyMs: 60_000, run: () => vacuum.look() },
     { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: on.runBackfills },
-    // A database server refreshes them by itself.
+    // A database server refreshes its statistics itself.
     ...(on.isAnalyticsEmbedded
-      ? [{ name: "statistics", everyMs: 5 * 60_000, run: on.refreshStatistics }]
+      ? [{ name: "table_statistics", everyMs: 5 * 60_000, run: on.refreshStatistics }]
       : []),
   ];
 }

@@ -22,9 +22,9 @@ export interface Calls {
   /** Pictures, speech, transcripts and embeddings. */
   operations: Operations;
   /** Pictures of any vendor that draws. */
-  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  generateImages: (request: ImagesRequest) => Promise<Reply>;
   /** Speech of any vendor that speaks. */
-  speakText: (request: SpeechRequest) => Promise<Reply>;
+  generateSpeech: (request: SpeechRequest) => Promise<Reply>;
   /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
   bodies: ByteGate;
   /** Where bodies that hold much are worked on. */
@@ -74,9 +74,9 @@ export function createCalls(
   return {
     relay: createRelay(all),
     operations,
-    drawImages: (request) =>
+    generateImages: (request) =>
       createImages({ registry, operations, publicFetch, vendorFetch }, request),
-    speakText: (request) => createSpeech({ registry, operations }, request),
+    generateSpeech: (request) => createSpeech({ registry, operations }, request),
     bodies: gateOf(config),
     heavy: heavyBodies(),
     countTokens: (request) => countTokens(all, request),

@@ -35,7 +35,7 @@ export class EnvironmentReader {
     if (value === undefined) return undefined;
     const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN;
     if (number >= range.min && number <= range.max) return number;
-    throw wrong(name, value, `a whole number from ${range.min} to ${range.max}`);
+    throw invalid(name, value, `a whole number from ${range.min} to ${range.max}`);
   }
 
   bytes(name: string): number | undefined {
@@ -51,7 +51,7 @@ export class EnvironmentReader {
     if (value === undefined) return undefined;
     if (value === "true" || value === "1") return true;
     if (value === "false" || value === "0") return false;
-    throw wrong(name, value, "true or false");
+    throw invalid(name, value, "true or false");
   }
 
   oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
@@ -59,7 +59,7 @@ export class EnvironmentReader {
     if (value === undefined) return undefined;
     const found = values.find((one) => one === value);
     if (found !== undefined) return found;
-    throw wrong(name, value, values.join(" or "));
+    throw invalid(name, value, values.join(" or "));
   }
 
   secret(name: string): Secret | undefined {
@@ -71,13 +71,13 @@ export class EnvironmentReader {
   headerSecret(name: string): Secret | undefined {
     const secret = this.secret(name);
     if (secret === undefined || /^[\x21-\x7e]+$/.test(secret.reveal())) return secret;
-    throw wrong(name, masked, "a key of printable ASCII characters without spaces");
+    throw invalid(name, masked, "a key of printable ASCII characters without spaces");
   }
 
   masterKey(name: string): Secret | undefined {
     const secret = this.secret(name);
     if (secret === undefined || /^[A-Za-z0-9+/]{43}=$/.test(secret.reveal())) return secret;
-    throw wrong(name, masked, "32 bytes in base64 (44 characters)");
+    throw invalid(name, masked, "32 bytes in base64 (44 characters)");
   }
 
   databaseUrl(name: string): Secret | undefined {
@@ -85,7 +85,7 @@ export class EnvironmentReader {
     if (secret === undefined) return undefined;
     const url = secret.reveal();
     if (URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol)) return secret;
-    throw wrong(name, masked, "an address such as postgres://user:password@host:5432/database");
+    throw invalid(name, masked, "an address such as postgres://user:password@host:5432/database");
   }
 
   /** An http or https address, without the slash at its end. */
@@ -96,20 +96,20 @@ export class EnvironmentReader {
     const hasCredentials = Boolean(url?.username || url?.password);
     if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return withoutEnd(value, "/");
     const shown = value.includes("@") ? masked : value;
-    throw wrong(name, shown, "an address such as https://api.example.com, without credentials");
+    throw invalid(name, shown, "an address such as https://api.example.com, without credentials");
   }
 
   origins(name: string): string[] {
     return this.list(name).map((one) => {
       if (URL.canParse(one) && new URL(one).origin === one) return one;
-      throw wrong(name, one, "origins such as https://app.example.com, separated by commas");
+      throw invalid(name, one, "origins such as https://app.example.com, separated by commas");
     });
   }
 
   hosts(name: string): string[] {
     return this.list(name).map((one) => {
       if (/^[\w.:[\]-]+$/.test(one)) return one;
-      throw wrong(name, one, "host names such as files.internal, separated by commas");
+      throw invalid(name, one, "host names such as files.internal, separated by commas");
     });
   }
 
@@ -118,7 +118,7 @@ export class EnvironmentReader {
     const value = this.text(name);
     if (value === undefined) return undefined;
     const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(value);
-    if (!match) throw wrong(name, value, "an amount in US dollars such as 10 or 2.50");
+    if (!match) throw invalid(name, value, "an amount in US dollars such as 10 or 2.50");
     return BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
   }
 
@@ -131,12 +131,12 @@ export class EnvironmentReader {
     } catch {
       // Falls through to the same sentence: it can't be read as a file.
     }
-    throw wrong(name, path, "a file that can be read");
+    throw invalid(name, path, "a file that can be read");
   }
 }
 
 const masked = "****";
 
-function wrong(name: string, shown: string, expected: string): ConfigError {
+function invalid(name: string, shown: string, expected: string): ConfigError {
   return new ConfigError(`${name}=${shown} is not valid: expected ${expected}.`);
 }

@@ -18,21 +18,21 @@ import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
 import { claimDataDir } from "../database/data_dir.ts";
-import { openAnalytics, openDatabase } from "../database/open.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
-import { openDatabases, type OpenedDatabases } from "./open_stores.ts";
+import { openInteractions, openMain } from "./open_stores.ts";
 import { createOperatorStores } from "./operator_stores.ts";
 import { createConfiguredRegistry, openPriceCommands } from "./vendors.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /**
- * Runs one of the operator's commands to the end of the process: prints what it
- * says, as one JSON value with `--json`, and exits 0 done, 1 failed, 2 wrong usage.
+ * Runs one of the operator's commands, prints its result (with `--json` as one JSON value) and exits:
+ * 0 done, 1 failed, 2 wrong usage.
  */
 export async function runAdmin(argv: readonly string[]): Promise<never> {
   const asJson = argv.includes("--json");
@@ -53,10 +53,10 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
   }
 }
 
-/** An export is too large to be a command's result: it is written while it is read. */
+/** An export is written while it is read: it is too large to be a command's result. */
 async function exportRows(
   config: Config,
-  words: readonly string[],
+  args: readonly string[],
   asJson: boolean,
 ): Promise<CommandResult> {
   const terminal = {
@@ -65,31 +65,42 @@ async function exportRows(
       for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
     },
   };
-  return await runExportCommand(words, asJson, terminal, async function* (withTotal) {
+  return await runExportCommand(args, asJson, terminal, async function* (withTotal) {
     const answered = config.databaseUrl
       ? undefined
-      : await callExport(config.dataDir, words, withTotal);
+      : await callExport(config.dataDir, args, withTotal);
     if (answered) return yield* answered;
     await using stack = new AsyncDisposableStack();
     if (!config.databaseUrl) await claimHere(config, stack);
-    yield* runExport(exportDepsOf(config, await openDatabases(config, stack)), words, withTotal);
+    yield* runExport(await openExportDeps(config, stack), args, withTotal);
   });
 }
 
-function exportDepsOf(config: Config, { database, analytics }: OpenedDatabases): ExportDeps {
+async function openExportDeps(config: Config, stack: AsyncDisposableStack): Promise<ExportDeps> {
+  const database = await openMain(config, stack);
+  const { analytics, analyticsStore } = await openAnalyticsStore(config, database, stack);
   const clock = systemClock;
   const log = createLog((line) => console.error(line), clock.now);
   const { dataDir, exportBucket } = config;
   return {
     accounts: createAccounts(database),
     exports: createExportService({
-      ...{ dataDir, exportBucket, database, clock, log, newId: createUuidv7(clock) },
-      analyticsStore: createAnalyticsStore(analytics, database),
-      // A command has nobody to take turns with.
+      ...{ dataDir, exportBucket, database, analyticsStore, clock, log },
+      newId: createUuidv7(clock),
       reads: createFairReads(analytics),
     }),
     flushRecords: nothingToFlush,
   };
+}
+
+/** Only the commands that read or reprice calls open the database of interactions. */
+async function openAnalyticsStore(
+  config: Config,
+  database: Database,
+  stack: AsyncDisposableStack,
+): Promise<{ analytics: Database; analyticsStore: AnalyticsStore }> {
+  const analytics = await openInteractions(config, database, stack);
+  return { analytics, analyticsStore: createAnalyticsStore(analytics, database) };
 }
 
 /** Commands record no calls. */
@@ -100,43 +111,42 @@ async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Prom
   stack.defer(() => claim.release());
 }
 
-/** What standard input holds, for a command that takes a secret from there. */
-async function inputOf(words: readonly string[]): Promise<string> {
-  if (!readsInput(words)) return "";
+/** Standard input, for a command that reads a secret from it. */
+async function inputOf(args: readonly string[]): Promise<string> {
+  if (!readsInput(args)) return "";
   if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
   return await readInput(Deno.stdin.readable);
 }
 
 /**
- * A running server that owns the embedded database takes the command; else the store is opened
- * here, PostgreSQL at its address or the embedded one in its directory.
+ * Runs a command in the server that holds the embedded database, if there is one; else it opens the
+ * database itself.
  */
 async function run(
   config: Config,
-  words: readonly string[],
+  args: readonly string[],
   input: string,
 ): Promise<CommandResult> {
-  if (words[0] === "journal") return await runOnJournal(config, words);
-  // A server tidies its journal too, whichever database it uses.
-  const isServers = !config.databaseUrl || words[0] === "scrub";
-  const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
+  if (args[0] === "journal") return await runOnJournal(config, args);
+  // `scrub` includes the journal of a running server, whichever database it uses.
+  const isServers = !config.databaseUrl || args[0] === "scrub";
+  const answered = isServers ? await callControl(config.dataDir, args, input) : undefined;
   if (answered) return answered;
   await using stack = new AsyncDisposableStack();
   if (!config.databaseUrl) await claimHere(config, stack);
-  const database = await openDatabase(config.databaseUrl, config.dataDir);
-  stack.defer(() => database.close());
-  // Opening has applied what was missing.
-  if (words[0] === "migrate") {
+  const database = await openMain(config, stack);
+  // `openMain` has migrated it.
+  if (args[0] === "migrate") {
     return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
   }
-  return await runCommand(createAdminDeps(config, database), words, input);
+  return await runCommand(createAdminDeps(config, database, stack), args, input);
 }
 
-/** The journal is in the data directory whatever the store is, and is seen while that is away. */
-async function runOnJournal(config: Config, words: readonly string[]): Promise<CommandResult> {
+/** Reads the data directory alone, so that the journal can be seen while the database is down. */
+async function runOnJournal(config: Config, args: readonly string[]): Promise<CommandResult> {
   const deps = { clock: systemClock, journalStatus: () => journalStatus(config) };
-  return await callControl(config.dataDir, words) ??
-    await runCommandOf(journalCommands, deps, words);
+  return await callControl(config.dataDir, args) ??
+    await runCommandOf(journalCommands, deps, args);
 }
 
 function journalStatus(config: Config): Promise<JournalStatus> {
@@ -146,7 +156,11 @@ function journalStatus(config: Config): Promise<JournalStatus> {
   });
 }
 
-function createAdminDeps(config: Config, database: Database): AdminDeps {
+function createAdminDeps(
+  config: Config,
+  database: Database,
+  stack: AsyncDisposableStack,
+): AdminDeps {
   const { dataDir, tls, host, port } = config;
   const clock = systemClock;
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
@@ -154,7 +168,7 @@ function createAdminDeps(config: Config, database: Database): AdminDeps {
     ...createOperatorStores({ database, masterKey, clock }),
     scrub: () => vacuumHere(config, database),
     registry: createConfiguredRegistry(config),
-    openPrices: () => openPrices(config, database),
+    openPrices: () => openPrices(config, database, stack),
     flushRecords: nothingToFlush,
     // A server stores the prices that it has learned; a command has learned none.
     archivePrices: () => Promise.resolve(),
@@ -166,22 +180,18 @@ function createAdminDeps(config: Config, database: Database): AdminDeps {
   });
 }
 
-/** The calls may stand in a database of their own, which only these commands open. */
-async function openPrices(config: Config, database: Database): Promise<PriceCommands> {
+async function openPrices(
+  config: Config,
+  database: Database,
+  stack: AsyncDisposableStack,
+): Promise<PriceCommands> {
   const commands = openPriceCommands(config);
-  const analytics = await openAnalytics(config, database);
-  return {
-    ...commands,
-    repricing: createRepricing(database, createAnalyticsStore(analytics, database)),
-    async close() {
-      await commands.close();
-      if (analytics !== database) await analytics.close();
-    },
-  };
+  const { analyticsStore } = await openAnalyticsStore(config, database, stack);
+  return { ...commands, repricing: createRepricing(database, analyticsStore) };
 }
 
 function print(result: CommandResult, asJson: boolean): void {
-  // An export on standard output stands alone there.
+  // Standard output holds an export, and nothing else.
   if (result.json === undefined) return;
   if (asJson) console.log(JSON.stringify(result.json));
   else if (result.exitCode === 0) result.lines.forEach((line) => console.log(line));

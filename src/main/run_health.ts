@@ -6,7 +6,7 @@ import { messageOf } from "../shared/fault.ts";
 import { addressOfOwner } from "../database/data_dir.ts";
 
 /** As long as a probe may take before it counts as failed. */
-const patienceMs = 5_000;
+const probeTimeoutMs = 5_000;
 
 /**
  * `admin health`: asks the server that holds the data directory whether it is ready, as probes of
@@ -14,9 +14,9 @@ const patienceMs = 5_000;
  */
 export async function runHealth(
   config: Pick<Config, "dataDir">,
-  words: readonly string[],
+  args: readonly string[],
 ): Promise<CommandResult> {
-  if (words.some((word) => word !== "--json")) {
+  if (args.some((word) => word !== "--json")) {
     const usage = "usage: health";
     return { exitCode: 2, json: { error: usage }, lines: [usage] };
   }
@@ -31,14 +31,14 @@ export async function runHealth(
 
 function whyNotReady(address: string): Promise<string | undefined> {
   // The certificate is for the public name, not for this machine's own address.
-  const options = { rejectUnauthorized: false, timeout: patienceMs, agent: false };
+  const options = { rejectUnauthorized: false, timeout: probeTimeoutMs, agent: false };
   return new Promise((resolve) => {
     const open = address.startsWith("https:") ? secure : plain;
     const asking = open(address, options, (answer) => {
       answer.resume();
       resolve(answer.statusCode === 200 ? undefined : `/readyz answered ${answer.statusCode}`);
     });
-    asking.on("timeout", () => asking.destroy(new Error(`no answer within ${patienceMs} ms`)));
+    asking.on("timeout", () => asking.destroy(new Error(`no answer within ${probeTimeoutMs} ms`)));
     asking.on("error", (thrown) => resolve(messageOf(thrown)));
     asking.end();
   });

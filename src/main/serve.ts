@@ -4,13 +4,16 @@ import { serveControl } from "../admin/control.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
 import { claimLink } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
+import { operatorLimits } from "../keys/account.ts";
+import { mintKey } from "../keys/credential.ts";
+import type { Secret } from "../base/secret.ts";
+import { ensureFirstAccount } from "../people/store/first_start.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
 import { createServices, type Services } from "./application.ts";
 import type { Config } from "./config.ts";
 import { createDashboardDeps } from "./dashboard.ts";
-import { firstStart } from "./first_start.ts";
 import { greeting } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
@@ -131,4 +134,32 @@ function operatorDepsOf(
     journalStatus: services.journalStatus,
     exports: services.exports,
   });
+}
+
+/**
+ * Creates the first account and its key, once for all processes that share the database. Returns the
+ * key in the one process that created it.
+ */
+export async function firstStart(
+  services: Pick<Services, "config" | "database" | "clock">,
+): Promise<Secret | undefined> {
+  const firstKey = mintKey(services.clock);
+  const { created } = await ensureFirstAccount(services.database, {
+    account: { name: "default", tier: "enterprise", ...operatorLimits },
+    key: {
+      id: firstKey.id,
+      name: "first key",
+      prefix: firstKey.prefix,
+      hash: firstKey.hash,
+      scopes: [],
+      models: [],
+      onDisconnect: "cancel",
+      translationMode: "default",
+      capDayNanos: null,
+      capMonthNanos: null,
+      expiresAt: null,
+    },
+    creditNanos: services.config.startingCreditNanos,
+  });
+  return created ? firstKey.value : undefined;
 }

@@ -31,22 +31,22 @@ export function createServiceMetrics(
       read: () => exports.running,
     },
     gateway_records_waiting: {
-      help: "Records of ended calls that the store has not taken yet",
+      help: "Records of ended calls that are not in the store yet",
       read: () => recorder.waiting,
     },
     gateway_records_rejected_total: {
-      help: "Records that the store has refused; they are in DATA_DIR/journal/rejected.jsonl",
+      help: "Records that the store rejected; they are in DATA_DIR/journal/rejected.jsonl",
       kind: "counter",
       read: () => recorder.rejected,
     },
     gateway_payloads_cut_total: {
       help:
-        "Records whose payloads were cut, since their account had stored as much as it may a day",
+        "Records whose payloads were truncated: their account had reached its daily storage limit",
       kind: "counter",
       read: () => storedBytes.cut,
     },
     gateway_settling_failures_total: {
-      help: "Steps of settling a call that failed and were done in a plainer way; see the log",
+      help: "Steps of settling a call that failed and were replaced by a simpler one; see the log",
       kind: "counter",
       read: () => tries.failed,
     },
@@ -75,16 +75,15 @@ export function createServiceMetrics(
 
 /** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
-  journal.watch({
+  journal.observe({
     synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),
-    failing: (reason) =>
-      log.error("the disk does not take the journal: no call may begin", { reason }),
-    mended: () => log.info("the disk takes the journal again"),
-    lost: (records) => log.error("records that wait are damaged in the journal", { records }),
-    unreadable({ keptAs, bytes, isTorn }) {
-      const fields = { bytes, kept_as: `journal/${keptAs}` };
-      if (isTorn) log.warn("the last record of a journal file was not written whole", fields);
-      else log.error("a journal file is damaged: what could be read of it is stored", fields);
+    failing: (reason) => log.error("the journal can't be written: no call can begin", { reason }),
+    mended: () => log.info("the journal can be written again"),
+    lost: (records) => log.error("waiting records in the journal can't be read back", { records }),
+    unreadable({ savedAs, bytes, isTorn }) {
+      const fields = { bytes, saved_as: `journal/${savedAs}` };
+      if (isTorn) log.warn("the last record of a journal file is incomplete", fields);
+      else log.error("a journal file is damaged: its readable records are stored", fields);
     },
   });
 }

@@ -53,32 +53,31 @@ export class Sound {
   /** What the caller of a stream gets for a piece of the vendor's answer. */
   hear(piece: Uint8Array): { bytes: Uint8Array | undefined; isLast: boolean } {
     const isFirst = this.#length === 0;
-    const heard = this.#splitter
+    const sound = this.#splitter
       ? this.#splitter.push(piece).flatMap((event) => this.#event(event))
       : [piece];
-    this.#keep(heard);
+    this.#keep(sound);
     const started = isFirst && this.#length > 0 && this.#wantsHeader
       ? [wavHeader(this.#samples, undefined)]
       : [];
-    const all = [...started, ...heard];
+    const all = [...started, ...sound];
     return { bytes: all.length > 0 ? Buffer.concat(all) : undefined, isLast: this.#hasEnded };
   }
 
   /** The vendor has closed its answer. Throws when something is missing. */
   end(): void {
     if (this.#splitter) this.#keep(this.#splitter.end().flatMap((event) => this.#event(event)));
-    if (this.#length === 0) throw nothingSaid();
+    if (this.#length === 0) throw noAudio();
     if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");
   }
 
   /** A whole answer of whatever type. Throws where there is no sound in it. */
   hearAll(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
-      const heard = this.#read(
-        this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body))),
+      this.#keep(
+        this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))),
       );
-      this.#keep(heard);
-      if (this.#length === 0) throw nothingSaid();
+      if (this.#length === 0) throw noAudio();
       return;
     }
     this.hear(body);
@@ -170,9 +169,9 @@ export class Sound {
     if (wire.givesSamples || encoded.format === "pcm") {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
-    const heard = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
+    const measured = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
     // Latin text is read at about 14 characters a second.
-    return heard ?? characters(ask.text) / 14 / (ask.speed ?? 1);
+    return measured ?? characters(ask.text) / 14 / (ask.speed ?? 1);
   }
 
   #json(file: Uint8Array | undefined): string {
@@ -200,7 +199,7 @@ export class Sound {
 }
 
 /** Now and then a model says nothing at all; saying it again mostly helps. */
-function nothingSaid(): Fault {
+function noAudio(): Fault {
   return new Fault("upstream_error", {
     message: "The vendor's model answered without sound. Try again.",
     note: "an answer without sound",

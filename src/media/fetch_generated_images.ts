@@ -9,7 +9,7 @@ const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
  * that can't be fetched stays an address where that is what the caller wants; else it is a failure
  * of the vendor's.
  */
-export async function fetchDrawn(
+export async function fetchGeneratedImages(
   images: readonly GeneratedImage[],
   { fetch, signal, asAddress }: { fetch: PublicFetch; signal: AbortSignal; asAddress: boolean },
 ): Promise<GeneratedImage[]> {

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
-import { fetchDrawn } from "./fetch_generated_images.ts";
+import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 
 const { signal } = new AbortController();
 const bytes = new TextEncoder().encode("picture");
@@ -15,14 +15,18 @@ const there = { url: "https://vendor.example/there", revisedPrompt: "A boat" };
 const gone = { url: "https://vendor.example/gone" };
 
 Deno.test("pictures that a vendor gave by address are fetched and keep their order", async () => {
-  const images = await fetchDrawn([{ data: "aGk=" }, there], { fetch, signal, asAddress: false });
+  const images = await fetchGeneratedImages([{ data: "aGk=" }, there], {
+    fetch,
+    signal,
+    asAddress: false,
+  });
   assert.deepEqual(images, [{ data: "aGk=" }, { data: btoa("picture"), revisedPrompt: "A boat" }]);
 });
 
 Deno.test("one that can't be fetched stays an address for who wants addresses, else it fails", async () => {
-  assert.deepEqual(await fetchDrawn([gone], { fetch, signal, asAddress: true }), [gone]);
+  assert.deepEqual(await fetchGeneratedImages([gone], { fetch, signal, asAddress: true }), [gone]);
   await assert.rejects(
-    fetchDrawn([gone], { fetch, signal, asAddress: false }),
+    fetchGeneratedImages([gone], { fetch, signal, asAddress: false }),
     (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
   );
 });

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { formBody } from "../base/form_body.ts";
+import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { type ImageBody, readImageRequest } from "../dialects/media/images/request.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
@@ -23,7 +23,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/ask_vendor.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
-import { fetchDrawn } from "./fetch_generated_images.ts";
+import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
@@ -183,14 +183,14 @@ async function wholeAnswer(
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
-  const drawn: GeneratedImage[] = answers.flatMap((answer) => answer.images);
-  if (drawn.length === 0) throw nothingDrawn(answers);
+  const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
+  if (generated.length === 0) throw noImages(answers);
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
   // They were drawn, whether or not they can be fetched where they are.
   ctx.meter.report(usage, basis);
-  const images = await fetchDrawn(drawn, { fetch, signal, asAddress: ask.asAddress });
+  const images = await fetchGeneratedImages(generated, { fetch, signal, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
@@ -214,7 +214,7 @@ async function wholeAnswer(
 }
 
 /** Withheld by the vendor's rules, in its own words; else a failure that a repetition may mend. */
-function nothingDrawn(answers: readonly ImageAnswer[]): Fault {
+function noImages(answers: readonly ImageAnswer[]): Fault {
   const refusal = answers.map((answer) => answer.refusal).find((one) => one !== undefined);
   if (refusal !== undefined) {
     return new Fault("content_policy_violation", {

@@ -225,10 +225,10 @@ function eventListener(
   let isEnough = false;
   const hear = (events: readonly SseEvent[]) => {
     for (const event of events) {
-      const { error, ...news } = reader.event(event);
+      const { error, ...progress } = reader.event(event);
       if (error) throw ctx.vendorCall.fault(error);
-      isEnded ||= news.isLast === true;
-      isEnough ||= news.isEnough === true;
+      isEnded ||= progress.isLast === true;
+      isEnough ||= progress.isEnough === true;
     }
     return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
   };

@@ -12,51 +12,49 @@ import type { Usage } from "../shared/usage.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**
- * The port to where interactions, their payloads and their media stand: `ANALYTICS_DATABASE_URL`, or
- * the main database. Nothing else names their tables. Implemented in
- * `src/records/store/analytics_store.ts` for PostgreSQL, served and embedded; an analytics store of
- * another kind implements this interface.
+ * The port to the store of interactions, their payloads and their media: `ANALYTICS_DATABASE_URL`, or
+ * the main database. Nothing else names their tables. `src/records/store/analytics_store.ts`
+ * implements it for PostgreSQL, server and embedded; another kind of store implements this interface.
  */
 export interface AnalyticsStore extends AnalyticsReads, InteractionStore, AnalyticsTransaction {
   /**
-   * Whether the rows stand in the main database, so that they change in one transaction with what
-   * stands there. Where they don't, the main database goes first, and a step that was cut is
-   * repeated.
+   * Whether the rows are in the main database, so that they change in one transaction with its other
+   * tables. Otherwise the main database is written first, and an interrupted step is repeated.
    */
   readonly sharesMain: boolean;
   /**
-   * Inserts rows as `prepare` gives them: in one transaction of the main database with what that
-   * writes, or, where the rows stand elsewhere, after it.
+   * Inserts the rows that `prepare` returns: in one transaction with what `prepare` writes to the main
+   * database, or, if the rows are elsewhere, after it.
    */
   insertPrepared(rows: readonly SettledCall[], prepare: PrepareRows): Promise<void>;
-  /** The store as part of a transaction of the main database; itself where it doesn't share that. */
+  /** The store within a transaction of the main database; the store itself if it is elsewhere. */
   within(tx: Queryable): AnalyticsTransaction;
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */
   pricedCalls(query: PricedCallQuery): AsyncGenerator<readonly PricedCall[]>;
-  /** From its return on, rows that the tombstone covers are not written. */
+  /** Once this has returned, rows that the tombstone covers are no longer written. */
   addTombstone(tombstone: Tombstone): Promise<void>;
-  /** Forgets calls that were erased some days ago: nobody writes them any more. */
+  /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
   sweepErased(): Promise<void>;
   /** Creates the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
-  /** Erases payloads of before `limit`; undefined when another process erases. */
+  /** Erases payloads older than `limit`; undefined while another process is erasing. */
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
-  /** Erases rows of before `limit`; undefined when another process erases. */
+  /** Erases rows older than `limit`; undefined while another process is erasing. */
   eraseRowsBefore(limit: Date): Promise<ErasedPartitions | undefined>;
-  /** The disk space of each month, the latest first. No row is read. */
+  /** The disk space of each month, the latest first. Reads no rows. */
   partitionsInUse(): Promise<StoredMonth[]>;
 }
 
-/** Writes what belongs to rows in the main database; gives the rows as they are to be stored. */
+/** Writes what belongs to the rows to the main database; returns the rows as they will be stored. */
 export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
-/** Reads of one account or of few rows; `FairReads` gives each account its own. */
+/** Reads of one account or of few rows; `FairReads` schedules them by account. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
-  /** How many rows `read` would give. */
+  /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
-  /** Names what the store holds now, for `InteractionQuery.snapshot`. */
+  /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
   snapshot(): Promise<string>;
-  /** Some of the calls that a query finds, oldest first. */
+  /** A sample of the calls that match a query, oldest first. */
   sample(query: SampleQuery): Promise<CallKey[]>;
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
   /** Which of these ids name calls that are stored and not older than `limit`. */
@@ -85,24 +83,24 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }
 
-/** What may be part of a transaction of the main database. */
+/** Operations that can be part of a transaction of the main database. */
 export interface AnalyticsTransaction {
   has(accountId: number, call: CallKey): Promise<boolean>;
-  /** Writes corrected costs; gives the ids of the calls that still were as they had been read. */
+  /** Writes corrected costs; returns the ids of the calls that had not changed since they were read. */
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
-  /** The call's row shows that nothing was charged. */
+  /** Sets the charge in the call's row to zero. */
   clearCharge(transactionId: string): Promise<void>;
   /** Calls in the scope of an erasure, oldest first. */
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   /**
-   * Erases calls with payloads and media, and refuses them from now on. Part of a transaction it
-   * expects that this holds the erasure lock and has noted the calls.
+   * Erases calls with payloads and media, and rejects later writes of them. Within a transaction, the
+   * caller must hold the erasure lock and have noted the calls.
    */
   erase(calls: readonly CallKey[]): Promise<ErasedCalls>;
 }
 
-/** What a call is found by at once. */
+/** Finds a call by the primary key. */
 export interface CallKey {
   transactionId: string;
   createdAt: Date;
@@ -110,7 +108,7 @@ export interface CallKey {
 
 export interface ErasedCalls {
   interactions: number;
-  /** Tables and partitions whose files hold what was erased. */
+  /** Tables and partitions whose files still hold the erased text. */
   relations: string[];
 }
 
@@ -127,10 +125,10 @@ export interface SampleQuery extends InteractionQuery {
   exceptEndpoint?: string;
 }
 
-/** A call by its key, or a completed one by its request and the earliest time that it can have. */
+/** A call by its key, or a completed call by its request id and its earliest possible time. */
 export type CallName = CallKey | { requestId: string; completedSince: Date };
 
-/** What is needed of a stored call to make it again. */
+/** What it takes to repeat a stored call. */
 export interface StoredCall {
   transactionId: string;
   dialect: string;
@@ -140,11 +138,11 @@ export interface StoredCall {
   requestText: string | null;
   responseText: string | null;
   payloadTruncated: boolean;
-  /** Null when it is not known. */
+  /** Null if unknown. */
   costNanos: bigint | null;
 }
 
-/** Which calls of a cohort are read. */
+/** Bounds the calls of a cohort that are read. */
 export interface CallBounds {
   since: Date | null;
   most: number;
@@ -176,19 +174,19 @@ export interface CohortCosts {
   cohortId: string;
   lastCallAt: Date | null;
   calls: number;
-  /** Of these, those with a known cost. */
+  /** How many of them have a known cost. */
   priced: number;
   costNanos: bigint;
 }
 
-/** What a stored call was priced on. Amounts are nano-dollars. */
+/** The inputs of a stored call's price. Amounts are in nano-dollars. */
 export interface PricedCall {
   transactionId: string;
   createdAt: Date;
-  /** `createdAt` in full precision, in the store's own words. */
+  /** `createdAt` in full precision, as the store's own text. */
   cursor: string;
   accountId: number;
-  /** Dialect of the caller, which decides in which one the vendor was called. */
+  /** The caller's dialect; it decides which dialect the vendor was called in. */
   dialect: string;
   vendor: string;
   model: string;
@@ -197,14 +195,14 @@ export interface PricedCall {
   costNanos: bigint | null;
   chargedNanos: bigint;
   priceVersion: string | null;
-  /** `pricedUsageText`; null in rows from before it was kept. */
+  /** `pricedUsageText`; null in rows that are older than the column. */
   pricedUsageText: string | null;
   usageRawText: string | null;
-  /** The columns; undefined when the call had no usage. */
+  /** The token columns; undefined if the call had no usage. */
   counts: Usage | undefined;
 }
 
-/** A call with the cost that it should have had. */
+/** A call with its corrected cost. */
 export interface CorrectedCall {
   call: PricedCall;
   costNanos: bigint;
@@ -212,7 +210,7 @@ export interface CorrectedCall {
   priceVersion: string;
 }
 
-/** Which calls are looked at; times are half-open. */
+/** Selects calls; times are half-open. */
 export interface PricedCallQuery {
   accountId: number;
   since?: Date;

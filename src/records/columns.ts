@@ -7,25 +7,25 @@ import { nanosToUsd } from "../base/money.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
 
-/** A value as an export writes it: times, amounts and JSON are text already. */
+/** A value of an export: times, amounts and JSON are already text. */
 export type Cell = string | number | boolean | null;
 
 /** A column of the table `interactions`. */
 export interface StoredColumn {
-  /** The field of the record that it holds. */
+  /** The field of the record. */
   readonly field: keyof SettledCall;
-  /** Its name in SQL where that is not the public name. */
+  /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
   readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
-  /** Its value as JSON, as `json_to_recordset` reads it. */
+  /** Its value as JSON, for `json_to_recordset`. */
   readonly write: (row: SettledCall) => unknown;
-  /** Its value from what the driver gives; absent: the driver's value is the record's. */
+  /** Converts the driver's value; absent: the record has the driver's value. */
   readonly read?: (value: unknown) => unknown;
-  /** Its value in an export; absent: the record's value is the export's. */
+  /** Its value in an export; absent: the export has the record's value. */
   readonly cell?: (row: SettledCall) => Cell;
 }
 
-/** A column whose value stands in `interaction_payloads`: shown in exports, read for each apart. */
+/** A column of exports whose value is in `interaction_payloads`, which is read separately. */
 interface PayloadColumn {
   readonly payload: "requestText" | "responseText";
   readonly cell: (row: SettledCall) => Cell;
@@ -35,8 +35,8 @@ interface PayloadColumn {
  * How each public column of an interaction is stored, in the order of an export. Insert, select,
  * summary, export and the journal's JSON are derived from this. A new column takes a migration, a
  * line in `contracts/data/export_tables.ts`, a field of `Interaction`, a line here, one in
- * `src/dashboard/pages/interactions/detail_panels.tsx`, and the place that knows its value
- * (`src/relay/call.ts`); the compiler names what is missing.
+ * `src/dashboard/pages/interactions/detail_panels.tsx`, and the place that sets its value
+ * (`src/relay/call.ts`); the compiler reports what is missing.
  */
 const table = {
   transaction_id: word("transactionId"),
@@ -107,14 +107,12 @@ type StoredPublicColumn = {
 
 type PrivateColumn = keyof typeof privateColumns;
 
-/** Fails to compile while a field of the record has no column: name it above, or as an exception. */
+/** Fails to compile while a field of the record has no column above. */
 export type EveryFieldHasAColumn = Nothing<
   Exclude<
     keyof InteractionSummary,
     | (typeof table)[StoredPublicColumn]["field"]
     | (typeof privateColumns)[PrivateColumn]["field"]
-    | "repeats"
-    | "listCostUsd"
   >
 >;
 type Nothing<T extends never> = T;
@@ -160,7 +158,7 @@ export function sqlNameOf(column: InteractionColumn): string {
   return (table[column] as Partial<StoredColumn>).sqlName ?? column;
 }
 
-/** A row of `selectedColumns`. */
+/** Reads a row of `selectedColumns`. */
 export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
   const summary: Record<string, unknown> = {};
   for (const { field, name, read } of publicColumns) {
@@ -176,8 +174,8 @@ const writers = columns.map(({ name, write }, at) => ({
 }));
 
 /**
- * A record as the JSON text of the object that is inserted. Written as text, since an object whose
- * members are set by name is several times as slow to make and to write.
+ * A record as the JSON text that is inserted. Built as text: building an object by names and
+ * serializing it is several times slower.
  */
 export function writeRow(row: SettledCall): string {
   let text = "";
@@ -187,7 +185,7 @@ export function writeRow(row: SettledCall): string {
   return text + "}";
 }
 
-/** As `JSON.stringify`, which takes several times as long for what isn't text. */
+/** As `JSON.stringify`, which takes several times longer for values that aren't text. */
 function jsonOf(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (typeof value === "boolean" || Number.isFinite(value)) return String(value);
@@ -207,7 +205,7 @@ function valueOf(field: keyof SettledCall): (row: SettledCall) => Cell {
   return (row) => row[field] as Cell;
 }
 
-/** Fields that JSON has no value for. */
+/** Fields whose types JSON lacks. */
 export const timeFields = fieldsOf("timestamp") as readonly FieldOf<Date>[];
 export const amountFields = fieldsOf("usd") as readonly FieldOf<bigint | null>[];
 
@@ -223,7 +221,7 @@ type FieldOf<T> = {
   [F in keyof SettledCall]-?: Exclude<SettledCall[F], undefined> extends T ? F : never;
 }[keyof SettledCall];
 
-/** Text of callers or vendors, which may hold what PostgreSQL's text can't. */
+/** Text of callers or vendors, which may hold characters that PostgreSQL can't store. */
 function text<F extends FieldOf<string | null>>(field: F) {
   return {
     field,
@@ -232,7 +230,7 @@ function text<F extends FieldOf<string | null>>(field: F) {
   } as const;
 }
 
-/** Text that we chose. */
+/** Text that the gateway itself writes. */
 function word<F extends FieldOf<string | null>>(field: F) {
   return { field, sqlType: "text", write: (row: SettledCall) => row[field] } as const;
 }
@@ -241,7 +239,7 @@ function boolean<F extends FieldOf<boolean>>(field: F) {
   return { field, sqlType: "boolean", write: (row: SettledCall) => row[field] } as const;
 }
 
-/** A whole number that a double holds; the driver gives `bigint` as a bigint. */
+/** A whole number that fits a double; the driver returns `bigint` columns as bigints. */
 function integer<F extends FieldOf<number | null>>(
   field: F,
   sqlType: "bigint" | "integer" = "bigint",
@@ -254,7 +252,7 @@ function integer<F extends FieldOf<number | null>>(
   } as const;
 }
 
-/** Nano-dollars, which exports show in dollars. */
+/** Nano-dollars; exports show dollars. */
 function amount<F extends FieldOf<bigint | null>, N extends string>(field: F, sqlName: N) {
   const nanosOf = (row: SettledCall) => row[field] as bigint | null;
   return {
@@ -273,7 +271,7 @@ function payload(field: "requestText" | "responseText"): PayloadColumn {
   return { payload: field, cell: (row) => payloadCell(row[field], row.payloadTruncated) };
 }
 
-/** Text that was cut is no JSON any more: it is shown as the string it is. */
+/** Truncated text is no longer JSON: it is exported as a JSON string. */
 function payloadCell(text: string | null, truncated: boolean): string | null {
   if (text === null || !truncated) return text;
   try {

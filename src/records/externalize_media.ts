@@ -6,34 +6,36 @@ import { finish, type Steps } from "../base/steps.ts";
 import { base64BytesSteps, base64Source } from "../dialects/kernel/media_source.ts";
 import { type Media, mediaPath } from "../shared/media.ts";
 
-/** Shorter strings hold no media. */
+/** Shorter strings are not media. */
 const leastUnits = 32;
 
 /**
- * Takes media of more than `inlineBytes` out of a payload, given as JSON text, and puts
- * `{sha256, bytes, mime_type, url}` in the place of the base64 or `data:` address; the rest of the
- * text stays as it was written. Each medium comes once. What is no base64 stays where it is, and
- * so does everything in a text that is no JSON.
+ * Takes media of more than `inlineBytes` out of a payload (JSON text), and replaces the base64 or
+ * `data:` address by `{sha256, bytes, mime_type, url}`; all other text stays as it is. Returns each
+ * medium once. Invalid base64, and text that isn't JSON, are left alone.
  */
 export function externalizeMedia(
   text: string,
-  options: LiftOptions,
-): Lifted {
+  options: ExternalizeOptions,
+): Externalized {
   return finish(externalizeMediaSteps(text, options));
 }
 
-interface LiftOptions {
+interface ExternalizeOptions {
   readonly inlineBytes: number;
   readonly fields: readonly MediaField[];
 }
 
-interface Lifted {
+interface Externalized {
   text: string;
   media: Media[];
 }
 
 /** The same in steps. */
-export function* externalizeMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
+export function* externalizeMediaSteps(
+  text: string,
+  options: ExternalizeOptions,
+): Steps<Externalized> {
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
   const least = options.fields.some(({ always }) => always)
@@ -57,29 +59,29 @@ export function* externalizeMediaSteps(text: string, options: LiftOptions): Step
   return { text: ownText(splice(text, edits)), media: [...media.values()] };
 }
 
-/** What stands in a payload in the place of media. */
+/** What replaces media in a payload. */
 function namedMedia({ sha256, content, mimeType }: Media) {
   return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
 }
 
-/** A file that was sent as it is, so that no base64 is made of it. */
+/** For a file that was sent as bytes: it never becomes base64. */
 export function externalizeFile(
   content: Uint8Array,
-  saidType: string | undefined,
+  declaredType: string | undefined,
 ): { media: Media; named: unknown } {
-  const media = finish(mediaOf(content, saidType));
+  const media = finish(mediaOf(content, declaredType));
   return { media, named: namedMedia(media) };
 }
 
 function* readMedia(
   text: string,
-  place: PlacedString,
+  found: PlacedString,
   field: MediaField,
   { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
 ): Steps<Media | undefined> {
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
-  const value = stringAt(text, place);
-  // Our own paths are letters of base64 throughout.
+  const value = stringAt(text, found);
+  // Our own media paths consist of base64 characters too.
   if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
@@ -87,36 +89,36 @@ function* readMedia(
   const content = yield* base64BytesSteps(data);
   if (content === undefined || content.length <= inlineBytes) return undefined;
   const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
-  const said = address?.[1] ||
+  const declaredType = address?.[1] ||
     (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
     (format === undefined ? undefined : `audio/${format}`);
-  return yield* mediaOf(content, said);
+  return yield* mediaOf(content, declaredType);
 }
 
-function* mediaOf(content: Uint8Array, said: string | undefined): Steps<Media> {
-  // The first bytes tell the type.
+function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<Media> {
+  // The first bytes decide the type.
   const head = content.subarray(0, 48).toBase64();
   return {
     sha256: yield* sha256Steps(content),
-    mimeType: base64Source(head, said).mimeType,
+    mimeType: base64Source(head, declaredType).mimeType,
     content,
   };
 }
 
-/** Slices of a text hold all of it in memory, media included. */
+/** A copy: a slice would keep the whole original text, media included, in memory. */
 function ownText(text: string): string {
   return new TextDecoder().decode(new TextEncoder().encode(text));
 }
 
-/** Of a `data:` address before the data. */
+/** Longest part of a `data:` address before the data. */
 const maxAddressHead = 512;
 
-/** Reads the short string members of the object that holds the value. */
-function siblingsIn(text: string): (place: PlacedString) => Sibling {
-  const known = new Map<number, Members | undefined>();
+/** Reads short string members of the object that holds the value. */
+function siblingsIn(text: string): (found: PlacedString) => Sibling {
+  const parsedObjects = new Map<number, Members | undefined>();
   const membersOf = (object: number) => {
-    if (!known.has(object)) known.set(object, membersAt(text, object));
-    return known.get(object)?.members;
+    if (!parsedObjects.has(object)) parsedObjects.set(object, membersAt(text, object));
+    return parsedObjects.get(object)?.members;
   };
   return ({ object }) => (key) => {
     const member = object === undefined ? undefined : membersOf(object)?.get(key);
@@ -125,13 +127,13 @@ function siblingsIn(text: string): (place: PlacedString) => Sibling {
   };
 }
 
-/** A short string member beside the media. */
+/** Reads a short string member of the object that holds the media. */
 type Sibling = (key: string) => string | undefined;
 
-/** Media stands in no dialect so deep; each level is looked through once more for what is beside. */
+/** No dialect nests media deeper; looking up siblings costs one scan for each level. */
 const maxDepth = 32;
 
-/** The string whose token stands there; undefined when it is none. */
+/** The string at this range; undefined if it isn't a string. */
 function stringAt(text: string, { start, end }: { start: number; end: number }) {
   const inner = text.slice(start + 1, end - 1);
   if (text[start] !== '"' || text[end - 1] !== '"') return undefined;

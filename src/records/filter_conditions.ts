@@ -16,8 +16,8 @@ type Filters = Readonly<Record<string, unknown>>;
 
 /**
  * Filters of a table as conditions with bound values: columns come from the contract's list, never
- * from text. A column that only other tables have leaves nothing; one that no table has, and
- * `account_id`, which is nobody's to choose, throw `invalid_value`.
+ * from text. A column that only other tables have matches no rows; a column that no table has, or
+ * `account_id`, throws `invalid_value`.
  */
 export function filterConditions(
   table: ExportTable,
@@ -38,7 +38,7 @@ export function filterConditions(
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
     const texts = wanted.map((one) => sanitizeText(String(one)));
-    // Rows with one value come out of an index in the order of time.
+    // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
   });
@@ -51,10 +51,10 @@ function isColumn(table: ExportTable, column: string): boolean {
 function nothing(table: ExportTable, column: string): string {
   const others = Object.keys(columnKinds) as ExportTable[];
   if (others.some((other) => other !== table && isColumn(other, column))) return "false";
-  const known = filterColumns(table).filter((one) => one !== "account_id");
+  const names = filterColumns(table).filter((one) => one !== "account_id");
   throw new Fault("invalid_value", {
     param: `filters.${column}`,
-    message: `filters.${column}: expected one of ${known.join(", ")}.`,
+    message: `filters.${column}: expected one of ${names.join(", ")}.`,
   });
 }
 

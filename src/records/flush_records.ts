@@ -4,8 +4,8 @@ import type { Recorder } from "./recorder.ts";
 
 /**
  * Resolves when every call that this process has answered so far is in the store, so that a read
- * that begins now includes it. Throws `store_unavailable` when the store is away, or needs longer
- * than `timeoutMs`: ten seconds when absent, `Infinity` for no limit.
+ * that begins now includes it. Throws `store_unavailable` if the store is unavailable or takes longer
+ * than `timeoutMs` (default ten seconds; `Infinity` for no limit).
  */
 export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 

@@ -2,9 +2,8 @@ import { Buffer } from "node:buffer";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 
 /**
- * Puts media back that `liftMedia` took out of a payload, so that the request can be sent again.
- * `read` gives a medium by its hash; undefined, then and as the result, when it is gone
- * or more than a request holds.
+ * Reverses `externalizeMedia`, so that the request can be sent again. `read` returns a medium by its
+ * hash. Undefined if a medium is gone or the request would become too large.
  */
 export async function inlineStoredMedia(
   text: string,
@@ -29,9 +28,9 @@ export async function inlineStoredMedia(
   return pieces.length === 0 ? text : pieces.join("") + text.slice(from);
 }
 
-/** More than requests hold; who writes the same hash a thousand times over gets nothing back. */
+/** Larger than any request; a payload can't grow without bound by naming one hash many times. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** A member whose value is what `liftMedia` writes; quotes inside of texts are escaped. */
+/** A member with a value that `externalizeMedia` wrote; quotes inside strings are escaped. */
 const named =
   /"(\w+)"(\s*:\s*)\{"sha256":"([0-9a-f]{64})","bytes":\d+,"mime_type":("(?:[^"\\]|\\.)*"),"url":"\/api\/v1\/media\/\3"\}/g;

@@ -2,18 +2,20 @@ import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import { amountFields, timeFields } from "./columns.ts";
 
-/** A record whose media may stand elsewhere, as in the journal's files. */
+/** A record whose media may be stored separately, as in the journal's files. */
 export type JsonInteraction = Omit<SettledCall, "media"> & {
   media?: readonly (Omit<Media, "content"> & { content?: Uint8Array })[];
 };
 
 /**
- * A record as JSON text; amounts as digits, since they may be larger than JSON's numbers hold, and
- * media as base64.
+ * A record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers, media as
+ * base64. Stored journals and background calls have `kept` and `repeats` for two of its fields.
  */
 export function interactionToJson(row: JsonInteraction): string {
   const json: Record<string, unknown> = {
     ...row,
+    ...{ kept: row.retained, retained: undefined },
+    ...{ repeats: row.sourceCallIds, sourceCallIds: undefined },
     media: row.media?.map(({ content, ...named }) => ({
       ...named,
       ...(content ? { content: content.toBase64() } : {}),
@@ -24,11 +26,13 @@ export function interactionToJson(row: JsonInteraction): string {
   return JSON.stringify(json);
 }
 
-/** The record out of `interactionToJson`'s text, which our own journal's checksum vouches for. */
+/** The record in `interactionToJson`'s text. It is trusted: the journal has its checksum. */
 export function interactionFromJson(text: string): JsonInteraction {
-  const { media, ...json } = JSON.parse(text) as Record<string, unknown> & {
+  const { media, kept, repeats, ...json } = JSON.parse(text) as Record<string, unknown> & {
     media?: (Omit<Media, "content"> & { content?: string })[];
   };
+  if (kept !== undefined) json.retained = kept;
+  if (repeats !== undefined) json.sourceCallIds = repeats;
   for (const field of timeFields) json[field] = new Date(json[field] as string);
   for (const field of amountFields) {
     const digits = json[field] as string | null;

@@ -3,7 +3,7 @@ import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Media } from "../shared/media.ts";
 import { externalizeMediaSteps } from "./externalize_media.ts";
 
-/** How much of a payload the record keeps, and where media stands in it. */
+/** How much of a payload is recorded, and which of its fields hold media. */
 export interface PayloadLimits {
   /** `PAYLOAD_MAX_BYTES`. */
   maxBytes: number;
@@ -19,19 +19,17 @@ export function payloadLimits(
   return { maxBytes: payloadMaxBytes, inlineBytes: mediaInlineBytes, fields: mediaFields };
 }
 
-/** A payload on its way to the store. */
+/** A payload that is ready for the journal and the store. */
 export interface BoundPayload {
   text: string;
   truncated: boolean;
-  /** What was taken out of the text. */
+  /** Media that was taken out of the text. */
   media: readonly Media[];
 }
 
-/**
- * A payload as the record keeps it: at most `maxBytes` of UTF-8, cut between characters.
- */
+/** Cuts a payload to at most `maxBytes` of UTF-8, between characters. */
 export function capPayload(text: string, maxBytes: number): { text: string; truncated: boolean } {
-  // No text has more than three bytes a UTF-16 unit: the usual payload needs no count.
+  // A UTF-16 unit takes at most three bytes: most payloads need no count.
   if (text.length * 3 <= maxBytes) return { text, truncated: false };
   const target = new Uint8Array(maxBytes);
   const { read } = new TextEncoder().encodeInto(text, target);
@@ -40,13 +38,13 @@ export function capPayload(text: string, maxBytes: number): { text: string; trun
     : { text: text.slice(0, read), truncated: true };
 }
 
-/** Payloads of more units give up their media at once. */
+/** Media is taken out of longer payloads at once. */
 const largeUnits = 256 * 1024;
 
 /**
- * A payload on its way to journal and store. A large one is brought into its stored form at once:
- * megabytes of base64 would else be copied for the journal, for the queue and for the store. The
- * media of others is taken out when the store takes them (`storePayloads`).
+ * Prepares a payload for journal and store. A large one gets its stored form at once; otherwise
+ * megabytes of base64 would be copied for the journal, the queue and the store. The media of others
+ * is taken out when they are stored (`storePayloads`).
  */
 export function boundPayload(text: string, limits: PayloadLimits): BoundPayload {
   return finish(boundPayloadSteps(text, limits));

@@ -1,29 +1,29 @@
 import type { SettledCall } from "../shared/interaction.ts";
 
-/** Where records lie anyway and can be read back from; implemented in `src/records/journal/journal.ts`. */
+/** Holds records outside memory; implemented by the journal, which has them anyway. */
 export interface SpillSpace {
-  /** Throws `overloaded` when no new call may begin. */
+  /** Throws `overloaded` if no new call can begin. */
   admit(): void;
-  /** Keeps the record of the call that has just ended, and those after it. False: can't. */
+  /** Keeps the record of the call that has just ended, and all later ones. False: it can't. */
   spill(transactionId: string): boolean;
-  /** Records that are kept so. */
+  /** Number of records that are only here. */
   readonly spilled: number;
-  /** The oldest of them, in their order; they are not kept so any more. */
+  /** Takes back the oldest of them, in order. */
   readSpilled(): Promise<SettledCall[]>;
 }
 
-/** What waits in memory at most, if the rest can be kept elsewhere. */
+/** Bounds the queue in memory; later records are spilled. */
 export interface MemoryLimit {
   rows: number;
-  /** Units of UTF-16, and bytes of media. */
+  /** UTF-16 units of text plus bytes of media. */
   chars: number;
 }
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
 /**
- * Records that wait for the store, oldest first. Only the oldest are in memory: while the store is
- * away for long, the others are left where they were written before.
+ * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
+ * the store the others stay in the journal.
  */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
@@ -42,19 +42,19 @@ export class RecordQueue {
     return this.#rows.length + (this.#space?.spilled ?? 0);
   }
 
-  /** Units of text, and bytes of media, of those in memory. */
+  /** Units of text, and bytes of media, of the records in memory. */
   get chars(): number {
     return this.#chars;
   }
 
-  /** False when a record is in memory that is younger than some which are not. */
+  /** False while a record in memory is younger than a spilled one. */
   get isInOrder(): boolean {
     return this.#isInOrder;
   }
 
-  /** When the call ended whose record waits the longest. */
+  /** End time of the call whose record has waited longest. */
   get oldest(): Date | undefined {
-    // Between two files that are read back the last one stands for the next.
+    // Between two files that are read back: about the time of the last record.
     const [row] = this.#rows;
     return row ? endOf(row) : this.waiting > 0 ? this.#lastRemoved : undefined;
   }
@@ -68,18 +68,18 @@ export class RecordQueue {
     this.#chars += weigh(row);
   }
 
-  /** The oldest records, at most so many; they stay. */
+  /** The oldest records, at most `count`; they stay in the queue. */
   async first(count: number): Promise<SettledCall[]> {
     if (this.#rows.length === 0 && this.#space) {
       const rows = await this.#space.readSpilled();
-      // What was added meanwhile is younger.
+      // Records that were added in the meantime are younger.
       this.#rows = [...rows, ...this.#rows];
       for (const row of rows) this.#chars += weigh(row);
     }
     return this.#rows.slice(0, count);
   }
 
-  /** The oldest so many are done; gives how many. */
+  /** Removes the oldest `count` records; returns `count`. */
   remove(count: number): number {
     for (const row of this.#rows.splice(0, count)) {
       this.#chars -= weigh(row);
@@ -95,9 +95,10 @@ function endOf({ createdAt, latencyMs }: SettledCall): Date {
 }
 
 function weigh(row: SettledCall): number {
-  const { requestText, responseText, kept, media = [] } = row;
-  const response = kept?.response;
-  const keptChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
+  const { requestText, responseText, retained, media = [] } = row;
+  const response = retained?.response;
+  const responseChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
   const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + keptChars + mediaBytes + 1000;
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + responseChars + mediaBytes +
+    1000;
 }

@@ -6,43 +6,42 @@ import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.t
 export type { SpillSpace } from "./record_queue.ts";
 
 /**
- * Takes the records of ended calls and writes them to the store behind the caller's back, in
- * batches: a batch costs the store several milliseconds, however few records it has. Nothing on the
- * hot path waits for it.
+ * Writes the records of ended calls to the store in the background, in batches: a transaction costs
+ * the store several milliseconds, however few records it has. Nothing on the hot path waits for it.
  */
 export interface Recorder {
   record(interaction: SettledCall): void;
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
-   * includes it. Throws `store_unavailable`, at once while the store is known to be away.
+   * includes it. Throws `store_unavailable`, at once if the store is known to be unavailable.
    */
   drain(): Promise<void>;
-  /** Throws `overloaded` when so much waits that no new call may begin. */
+  /** Throws `overloaded` if so much waits that no new call can begin. */
   admit(): void;
-  /** How many records wait. */
+  /** Number of waiting records. */
   readonly waiting: number;
-  /** When the call ended whose record waits the longest. */
+  /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
-  /** Records that the store has refused. */
+  /** Number of records that the store has rejected. */
   readonly rejected: number;
-  /** Stops trying; what waits is the journal's. */
+  /** Stops writing; waiting records stay in the journal. */
   close(): void;
 }
 
 export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
-  /** Waits between attempts while the store is away, and for more records; a timer in production. */
+  /** Waits between attempts during an outage, and for more records; a timer in production. */
   pause: (ms: number) => Promise<void>;
-  /** Records wait so long for others, unless a read wants them; 0 when absent. */
+  /** Records wait this long for others, unless a read wants them; default 0. */
   lingerMs?: number;
-  /** Told which records need not be kept elsewhere any more. */
+  /** Called with the ids of records that are now in the store, or saved by `reject`. */
   stored?: (transactionIds: readonly string[]) => void;
-  /** Where records stay that are too many for memory; all are kept in memory without. */
+  /** Takes the records that exceed `memory`; absent: all are held in memory. */
   spillSpace?: SpillSpace;
-  /** What waits in memory at most; 5,000 records and 16 Mi units of text when absent. */
+  /** Default: 5,000 records and 16 Mi units of text. */
   memory?: MemoryLimit;
-  /** Keeps a record that the store refuses; it counts as stored once this resolves. */
+  /** Saves a record that the store rejects; it counts as stored once this resolves. */
   reject?: (interaction: SettledCall, reason: string) => Promise<void>;
 }
 
@@ -59,12 +58,12 @@ const longestDelayMs = 2000;
 interface Waiter {
   resolve: () => void;
   reject: (fault: unknown) => void;
-  /** Records before it that are not written yet. */
+  /** Records ahead of it that are not written yet. */
   left: number;
 }
 
 class QueueRecorder implements Recorder {
-  readonly #parts: RecorderDeps;
+  readonly #deps: RecorderDeps;
   readonly #queue: RecordQueue;
   #waiters: Waiter[] = [];
   #writing = false;
@@ -75,7 +74,7 @@ class QueueRecorder implements Recorder {
   #writeNow = () => {};
 
   constructor(deps: RecorderDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#queue = new RecordQueue(deps.spillSpace, deps.memory);
   }
 
@@ -104,9 +103,9 @@ class QueueRecorder implements Recorder {
     const left = this.#queue.waiting;
     if (left === 0) return;
     if (this.#away || this.#closed) {
-      // It may be back before the next attempt was due.
+      // The store may be back: try now instead of at the next attempt.
       this.#wake();
-      throw new Fault("store_unavailable", { note: "the store is away, records wait" });
+      throw new Fault("store_unavailable", { note: "the store is unavailable: records wait" });
     }
     const written = new Promise<void>((resolve, reject) =>
       this.#waiters.push({ resolve, reject, left })
@@ -116,7 +115,7 @@ class QueueRecorder implements Recorder {
   }
 
   admit(): void {
-    this.#parts.spillSpace?.admit();
+    this.#deps.spillSpace?.admit();
   }
 
   close(): void {
@@ -125,7 +124,7 @@ class QueueRecorder implements Recorder {
     this.#writeNow();
   }
 
-  /** Writes until nothing waits; an outage of the store only makes it take longer. */
+  /** Writes until nothing waits, through outages of the store. */
   async #run(): Promise<void> {
     let delayMs = firstDelayMs;
     let size = maxBatch;
@@ -134,7 +133,7 @@ class QueueRecorder implements Recorder {
       try {
         const batch = await this.#queue.first(size);
         const isWritten = await this.#write(batch);
-        // One bad row takes no others with it: it is looked for in ever smaller batches.
+        // A bad row must not block the others: ever smaller batches isolate it.
         size = isWritten ? Math.min(maxBatch, size * 2) : Math.ceil(batch.length / 2);
         this.#away = false;
         delayMs = firstDelayMs;
@@ -148,71 +147,73 @@ class QueueRecorder implements Recorder {
     this.#writing = false;
   }
 
-  /** False when a row in the batch is refused. Throws when the store is away. */
+  /** False if a row of the batch is rejected. Throws if the store is unavailable. */
   async #write(batch: readonly SettledCall[]): Promise<boolean> {
     try {
-      await this.#parts.store.insert(batch);
+      await this.#deps.store.insert(batch);
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
       const [row] = batch as [SettledCall];
-      const isKept = await this.#writeBare(row, thrown) ||
+      const isSaved = await this.#writeBare(row, thrown) ||
         await this.#reject(row, messageOf(thrown));
-      if (!isKept) return true;
+      if (!isSaved) return true;
     }
-    this.#parts.stored?.(batch.map(({ transactionId }) => transactionId));
+    this.#deps.stored?.(batch.map(({ transactionId }) => transactionId));
     return true;
   }
 
-  /** A payload that the store refuses takes no row with it. Throws when the store is away. */
+  /** Stores the row without its rejected payload. Throws if the store is unavailable. */
   async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
     try {
-      await this.#parts.store.insert([bareInteraction(row)]);
+      await this.#deps.store.insert([bareInteraction(row)]);
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       return false;
     }
-    this.#parts.log.error("the record of a call is stored without its payload", {
+    this.#deps.log.error("the record of a call is stored without its payload", {
       transaction: row.transactionId,
       reason: messageOf(refusal),
     });
     return true;
   }
 
-  /** Whether the record is kept elsewhere now; if not, the journal's files still have it. */
+  /** Whether the record is saved elsewhere now; if not, it is still in the journal. */
   async #reject(interaction: SettledCall, reason: string): Promise<boolean> {
     this.#rejected++;
-    const { log, reject } = this.#parts;
+    const { log, reject } = this.#deps;
     const transaction = interaction.transactionId;
     try {
       await reject?.(interaction, reason);
-      log.error("the store refuses the record of a call", {
+      log.error("the store rejected the record of a call", {
         transaction,
         reason,
-        ...(reject ? { kept_in: "journal/rejected.jsonl" } : {}),
+        ...(reject ? { saved_in: "journal/rejected.jsonl" } : {}),
       });
       return true;
     } catch (thrown) {
-      log.error("the store refuses the record of a call; it stays in the journal", {
+      log.error("the store rejected the record of a call; it stays in the journal", {
         transaction,
         reason,
-        not_kept: messageOf(thrown),
+        not_saved: messageOf(thrown),
       });
       return false;
     }
   }
 
-  /** Who waits for a read is told at once; the records stay and are tried again. */
+  /** Fails waiting drains at once; the records stay queued and are retried. */
   #noteAway(thrown: unknown): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const fault = isAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     if (this.#away) {
-      // One outage is one line.
+      // One line per outage.
     } else if (fault === thrown) {
       const reason = fault.note ?? fault.code;
-      log.warn("the store is away, records wait", { waiting: this.#queue.waiting, reason });
+      log.warn("the store is unavailable: records wait", { waiting: this.#queue.waiting, reason });
     } else {
-      log.error("records that wait can't be read back", { reason: messageOf(thrown) });
+      log.error("waiting records can't be read back from the journal", {
+        reason: messageOf(thrown),
+      });
     }
     this.#away = true;
     for (const waiter of this.#waiters.splice(0)) waiter.reject(fault);
@@ -221,12 +222,12 @@ class QueueRecorder implements Recorder {
   async #rest(ms: number): Promise<void> {
     if (this.#closed) return;
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
-    await Promise.race([this.#parts.pause(ms), woken]);
+    await Promise.race([this.#deps.pause(ms), woken]);
     this.#wake = () => {};
   }
 
   async #linger(): Promise<void> {
-    const { lingerMs = 0, pause } = this.#parts;
+    const { lingerMs = 0, pause } = this.#deps;
     if (lingerMs === 0 || this.#isFull() || this.#waiters.length > 0 || this.#closed) return;
     const wanted = new Promise<void>((resolve) => this.#writeNow = resolve);
     await Promise.race([pause(lingerMs), wanted]);

@@ -1,21 +1,21 @@
 import { longStrings } from "../base/json_strings.ts";
 
-/** Calls of one span share their words' keys: a search goes through spans, the newest first. */
+/** Keys of words depend on the span of time: a search goes through the spans, newest first. */
 export const spanMs = 4 * 3_600_000;
 
-/** The span that a call lies in. */
+/** The span of a call. */
 export function spanOf(createdAt: Date): number {
   return Math.floor(createdAt.getTime() / spanMs);
 }
 
-/** Of each payload, at its beginning and at its end: what lies between isn't found by its words. */
+/** Indexed characters at the beginning and at the end of each payload; the middle isn't searchable. */
 const searchedChars = 128 * 1024;
-/** Different words of one call; more are no words of people. */
+/** Different words of one call; more isn't natural language. */
 const maxWords = 4000;
 
 /**
- * Keys of the different words that a call's payloads say, given as JSON text: words of string
- * values, not of members' names, and none of media. A word's key is of its account and span alone.
+ * Keys of the different words in a call's payloads (JSON text): words of string values, not of
+ * member names and not of media. The same word has another key in another account or span.
  */
 export function searchKeys(
   call: { accountId: number; createdAt: Date },
@@ -29,23 +29,23 @@ export function searchKeys(
   return [...keys.all];
 }
 
-/** What somebody looks for: all these words, and these runs of them as they are written. */
+/** A parsed search: all these words, and these phrases verbatim. */
 export interface SearchTerms {
-  words: string[];
+  tokens: string[];
   phrases: string[];
 }
 
-/** Reads `word "some words"`. No words: nothing can be found. */
+/** Parses `word "some words"`. Without tokens nothing can be found. */
 export function searchTerms(text: string): SearchTerms {
-  const words = new Set(textWords(text));
+  const tokens = new Set(textWords(text));
   const phrases = [...text.matchAll(/"([^"]+)"/g)].map(([, phrase]) => phrase!.trim());
-  return { words: [...words].slice(0, maxTerms), phrases: phrases.filter(isRun) };
+  return { tokens: [...tokens].slice(0, maxTerms), phrases: phrases.filter(isRun) };
 }
 
-/** Words of a search that are looked at. */
+/** Further words of a search are ignored. */
 const maxTerms = 12;
 
-/** Keys of a word in these spans. */
+/** The keys of a word in these spans. */
 export function termKeys(accountId: number, spans: readonly number[], word: string): number[] {
   return spans.map((span) => {
     const keys = new Keys(accountId, span);
@@ -54,10 +54,7 @@ export function termKeys(accountId: number, spans: readonly number[], word: stri
   });
 }
 
-/**
- * Keys of words: 53 bits of two hashes of MurmurHash3's kind, so that two words hardly ever share
- * one. They are not meant to hide anything.
- */
+/** Keys of words: 53 bits of two MurmurHash3-like hashes. Collisions are rare; nothing is hidden. */
 class Keys {
   readonly all = new Set<number>();
   readonly #high: number;
@@ -82,7 +79,7 @@ class Keys {
     this.#add(high, low, word.length);
   }
 
-  /** The words of a text, which are runs of letters and digits; false where it isn't all ASCII. */
+  /** Adds the words of a text, runs of letters and digits; false if the text isn't all ASCII. */
   addAscii(text: string, start: number, end: number): boolean {
     let high = this.#high;
     let low = this.#low;
@@ -123,11 +120,11 @@ function finish(hash: number, length: number): number {
   return h ^ (h >>> 16);
 }
 
-/** What is looked at of a payload; the second piece of a cut one begins anywhere. */
+/** The indexed parts of a payload; the second one may begin in the middle of a string. */
 function* pieces(payload: string): Generator<string> {
   if (payload.length <= 2 * searchedChars) return yield payload;
   yield payload.slice(0, searchedChars);
-  // A string begins somewhere behind; the words before it may be members' names, which is no harm.
+  // The quote opens a string; words up to the next quote may be member names, which is harmless.
   yield `"${payload.slice(-searchedChars)}`;
 }
 
@@ -138,7 +135,7 @@ function addStrings(jsonText: string, keys: Keys): void {
     isJson = true;
     if (keys.isFull) return;
     const last = jsonText[end - 1] === '"' ? end - 1 : end;
-    // Looked for once for all strings up to it.
+    // One search serves all strings up to the next backslash.
     if (escape >= 0 && escape <= start) escape = jsonText.indexOf("\\", start + 1);
     if (isMedia(jsonText, start + 1, last)) continue;
     const isPlain = escape < 0 || escape >= last;
@@ -157,7 +154,7 @@ function addText(text: string, keys: Keys): void {
   }
 }
 
-/** As `addAscii` has them, and in other scripts. */
+/** Words as in `addAscii`, but of any script. */
 function* textWords(text: string): Generator<string> {
   for (const found of fewMarks(text).normalize("NFKC").toLowerCase().match(word) ?? []) {
     if (unspaced.test(found)) yield* pairsOf(found);
@@ -166,8 +163,8 @@ function* textWords(text: string): Generator<string> {
 }
 
 /**
- * Without the marks beyond 30 on one letter: normalising sorts them in time that grows with their
- * square (Unicode's stream-safe format, UAX #15 §13, has the same number).
+ * Drops combining marks beyond 30 on one letter: normalizing sorts them in quadratic time (Unicode's
+ * stream-safe format, UAX #15 §13, has the same limit).
  */
 function fewMarks(text: string): string {
   return text.replace(/(\p{M}{30})\p{M}+/gu, "$1");
@@ -176,7 +173,7 @@ function fewMarks(text: string): string {
 const maxWordChars = 64;
 const word =
   /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}]+|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}]]+/gv;
-/** Writing without blanks between words is found by pairs of signs. */
+/** Scripts without blanks between words are indexed by pairs of characters. */
 const unspaced = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}]/v;
 
 function pairsOf(text: string): string[] {
@@ -185,12 +182,12 @@ function pairsOf(text: string): string[] {
   return signs.slice(1).map((sign, at) => signs[at]! + sign);
 }
 
-/** Base64 and addresses of data: long, and without a blank at their beginning. */
+/** Base64 and `data:` addresses: long, and without whitespace at the beginning. */
 function isMedia(text: string, start: number, end: number): boolean {
   return end - start > 1000 && !/[\s\\]/.test(text.slice(start, start + 1000));
 }
 
-/** A cut string's last escape may be half. */
+/** The last escape of a cut string may be incomplete. */
 function unescape(written: string): string {
   try {
     return JSON.parse(`"${written}"`) as string;

@@ -6,9 +6,9 @@ const span = spanOf(call.createdAt);
 
 function finds(search: string, ...payloads: (string | null)[]): boolean {
   const keys = new Set(searchKeys(call, payloads));
-  const { words } = searchTerms(search);
-  return words.length > 0 &&
-    words.every((word) => termKeys(1, [span], word).some((key) => keys.has(key)));
+  const { tokens } = searchTerms(search);
+  return tokens.length > 0 &&
+    tokens.every((word) => termKeys(1, [span], word).some((key) => keys.has(key)));
 }
 
 const said = (content: string) => JSON.stringify({ messages: [{ role: "user", content }] });
@@ -71,7 +71,7 @@ Deno.test("one call has no more keys than people have words", () => {
 
 Deno.test("what stands in quotes is a phrase, if it is more than a word", () => {
   assert.deepEqual(searchTerms('the "order is late" "now"'), {
-    words: ["the", "order", "is", "late", "now"],
+    tokens: ["the", "order", "is", "late", "now"],
     phrases: ["order is late"],
   });
 });

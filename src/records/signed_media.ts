@@ -1,27 +1,27 @@
 import { timingSafeEqual } from "node:crypto";
 import { mediaPath } from "../shared/media.ts";
 
-/** How long a signed address holds, in seconds. */
+/** Lifetime of a signed address, in seconds. */
 export const signedSeconds = 60 * 60;
 
-/** Makes and checks addresses of media that need no key. */
+/** Creates and checks media addresses that need no API key. */
 export interface MediaSigner {
-  /** Path with `?expires=…&signature=…`, good for an hour. */
+  /** Path with `?expires=…&signature=…`, valid for an hour. */
   sign(accountId: number, sha256: string): string;
-  /** The account whose media the address shows; undefined unless it is ours and still holds. */
+  /** The account that the address was signed for; undefined if it is invalid or expired. */
   check(sha256: string, expires: string, signature: string): number | undefined;
 }
 
 /**
- * `mac` signs a text under a key that all processes share (`MasterKey.signAddress`). The signature
- * names the account in front: media is shown as that account's payload names it.
+ * `mac` signs a text with a key that all processes share (`MasterKey.signAddress`). The signature
+ * begins with the account, whose payload decides the media's type.
  */
 export function createMediaSigner(
-  parts: { mac: (text: string) => string; now: () => Date },
+  deps: { mac: (text: string) => string; now: () => Date },
 ): MediaSigner {
-  const nowSeconds = () => Math.floor(parts.now().getTime() / 1000);
+  const nowSeconds = () => Math.floor(deps.now().getTime() / 1000);
   const signature = (accountId: number, sha256: string, expires: number) =>
-    `${accountId}.${parts.mac(JSON.stringify(["media", 1, accountId, sha256, expires]))}`;
+    `${accountId}.${deps.mac(JSON.stringify(["media", 1, accountId, sha256, expires]))}`;
   return {
     sign(accountId, sha256) {
       const expires = nowSeconds() + signedSeconds;
@@ -29,17 +29,17 @@ export function createMediaSigner(
         signature(accountId, sha256, expires)
       }`;
     },
-    check(sha256, expires, given) {
-      const account = /^(\d{1,15})\./.exec(given)?.[1];
+    check(sha256, expires, presented) {
+      const account = /^(\d{1,15})\./.exec(presented)?.[1];
       if (account === undefined || !/^\d{1,12}$/.test(expires)) return undefined;
       if (Number(expires) < nowSeconds()) return undefined;
       const expected = signature(Number(account), sha256, Number(expires));
-      return isSame(given, expected) ? Number(account) : undefined;
+      return isSame(presented, expected) ? Number(account) : undefined;
     },
   };
 }
 
-function isSame(given: string, expected: string): boolean {
-  const [a, b] = [new TextEncoder().encode(given), new TextEncoder().encode(expected)];
+function isSame(presented: string, expected: string): boolean {
+  const [a, b] = [new TextEncoder().encode(presented), new TextEncoder().encode(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

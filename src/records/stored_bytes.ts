@@ -3,19 +3,19 @@ import type { Log } from "../base/log.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { capPayload } from "./payload.ts";
 
-/** Of each payload that is stored although its account has no room left. */
+/** Stored of each payload even when the account has reached its limit. */
 const leastBytes = 4 * 1024;
-/** Of the request of a call that its vendor's door turned away: whoever asks costs us nothing else. */
+/** Stored of a request whose key the vendor rejected: storage is all that such a call costs us. */
 const refusedBytes = 64 * 1024;
 
-/** Calls with a key that the vendor doesn't take cost their caller nothing. */
+/** Calls with a key that the vendor rejects cost their caller nothing. */
 const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["errorCode"]>([
   ...["invalid_vendor_api_key", "upstream_authentication_failed", "upstream_forbidden"] as const,
 ]);
 
 /**
- * What is stored of calls that failed before there was an answer: their media isn't, nor the most
- * of a request that was refused.
+ * Calls that failed without an answer are stored without media; of a request whose key the vendor
+ * rejected only the beginning is stored.
  */
 export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
@@ -23,7 +23,7 @@ export function worthStoring(row: SettledCall): SettledCall {
   return withoutMedia(row, maxBytes);
 }
 
-/** The row with at most so much of each payload, and no media; it says so where something went. */
+/** The row with at most `maxBytes` of each payload and no media, marked if anything was cut. */
 function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): SettledCall {
   const cap = (text: string | null) =>
     text === null || maxBytes === Infinity
@@ -40,33 +40,33 @@ function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): Settled
 }
 
 export interface StoredBytesDeps {
-  /** Bytes of payloads and media that are stored of an account a day. */
+  /** Daily limit per account: bytes of payloads and media. */
   perDay: number;
   clock: Pick<Clock, "now">;
   log: Log;
 }
 
 /**
- * Counts what this process stores of each account in a day (UTC). Beyond the limit rows are stored
- * as ever, with their charge, and with the beginning of their payloads alone.
+ * Counts the bytes that this process stores for each account per day (UTC). Beyond the limit rows
+ * and charges are stored as usual, but only the beginning of the payloads.
  */
 export class StoredBytes {
-  readonly #parts: StoredBytesDeps;
+  readonly #deps: StoredBytesDeps;
   readonly #used = new Map<number, number>();
-  readonly #told = new Set<number>();
+  readonly #warned = new Set<number>();
   #day = "";
   #cut = 0;
 
   constructor(deps: StoredBytesDeps) {
-    this.#parts = deps;
+    this.#deps = deps;
   }
 
-  /** Rows so far whose payloads found no room. */
+  /** Number of rows so far whose payloads were cut. */
   get cut(): number {
     return this.#cut;
   }
 
-  /** The rows as there is room for them; `stored` counts them once they are. */
+  /** The rows, cut to the limit; call `stored` once they are stored, to count them. */
   fit(rows: readonly SettledCall[]): { rows: SettledCall[]; stored(): void } {
     this.#turnDay();
     const taken = new Map<number, number>();
@@ -75,7 +75,7 @@ export class StoredBytes {
       const { accountId } = row;
       const before = taken.get(accountId) ?? 0;
       const bytes = sizeOf(row);
-      if ((this.#used.get(accountId) ?? 0) + before + bytes <= this.#parts.perDay) {
+      if ((this.#used.get(accountId) ?? 0) + before + bytes <= this.#deps.perDay) {
         taken.set(accountId, before + bytes);
         return row;
       }
@@ -87,25 +87,25 @@ export class StoredBytes {
       stored: () => {
         for (const [id, bytes] of taken) this.#used.set(id, (this.#used.get(id) ?? 0) + bytes);
         this.#cut += over.length;
-        for (const { accountId } of over) this.#tell(accountId);
+        for (const { accountId } of over) this.#warn(accountId);
       },
     };
   }
 
   #turnDay(): void {
-    const day = this.#parts.clock.now().toISOString().slice(0, 10);
+    const day = this.#deps.clock.now().toISOString().slice(0, 10);
     if (day === this.#day) return;
     this.#day = day;
     this.#used.clear();
-    this.#told.clear();
+    this.#warned.clear();
   }
 
-  #tell(account: number): void {
-    if (this.#told.has(account)) return;
-    this.#told.add(account);
-    this.#parts.log.warn("an account has stored as much as it may today: payloads are cut", {
+  #warn(account: number): void {
+    if (this.#warned.has(account)) return;
+    this.#warned.add(account);
+    this.#deps.log.warn("an account has reached its daily storage limit: payloads are truncated", {
       account,
-      bytes: this.#parts.perDay,
+      bytes: this.#deps.perDay,
     });
   }
 }

@@ -6,9 +6,9 @@ import { foldEvents } from "../dialects/kernel/fold.ts";
 import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
-/** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
+/** A stored call for people: its turns in order, the same for every dialect. */
 export interface Transcript {
-  /** Undefined: the request is gone, or none that the dialect reads. */
+  /** Undefined if the request is gone, or the dialect can't decode it. */
   request: { turns: ShownTurn[]; tools: ShownTool[]; settings: ShownSetting[] } | undefined;
   /** The choices of the answer; undefined as above. */
   answers: ShownAnswer[] | undefined;
@@ -22,7 +22,7 @@ export interface ShownTurn {
 
 export interface ShownAnswer {
   parts: ShownPart[];
-  /** The vendor's own word for why it ended. */
+  /** The vendor's raw finish reason. */
   finish: string | undefined;
 }
 
@@ -32,10 +32,10 @@ export type ShownPart =
   | { type: "tool-call"; id: string; name: string; arguments: string }
   | { type: "tool-result"; callId: string; name: string; isError: boolean; parts: ShownPart[] }
   | { type: "media"; kind: MediaPart["kind"]; mimeType: string | undefined; source: ShownMedia }
-  /** Work of the vendor's own, as JSON text. */
+  /** Output of the vendor's own tools, as JSON text. */
   | { type: "vendor"; text: string };
 
-/** Where a medium is: stored apart, in the payload itself as base64, elsewhere, or at the vendor. */
+/** Where media is: in our store, as base64 in the payload, at an address, or at the vendor. */
 export type ShownMedia =
   | { type: "stored"; sha256: string }
   | { type: "inline"; data: string }
@@ -45,7 +45,7 @@ export type ShownMedia =
 export interface ShownTool {
   name: string;
   description: string | undefined;
-  /** JSON text of what it takes. */
+  /** Its JSON schema, as text. */
   parameters: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ShownSetting {
   value: string;
 }
 
-/** Reads payloads as they are stored: cut ones as far as they go, media by its hash. Never throws. */
+/** Reads stored payloads: truncated ones as far as they go, media by its hash. Never throws. */
 export async function readTranscript(
   dialect: Dialect | undefined,
   payloads: { request: string | null; response: string | null },
@@ -63,7 +63,7 @@ export async function readTranscript(
   const stored = new Map<string, string>();
   const named = async (text: string | null) => {
     if (text === null) return "";
-    // The hash stands in for the bytes, so that decoders find what they expect.
+    // The hash takes the place of the bytes, so that decoders find the base64 they expect.
     return await inlineStoredMedia(text, dialect.mediaFields, (sha256) => {
       const bytes = Buffer.from(sha256, "hex");
       stored.set(bytes.toString("base64"), sha256);
@@ -99,7 +99,7 @@ export async function readTranscript(
   };
 }
 
-/** Decoders trust contracts, which a cut payload doesn't fit: what they refuse is tried with less. */
+/** A truncated payload may not fit the contract that decoders rely on: try less until one accepts. */
 function firstReadable<T>(text: string, read: (value: unknown) => T): T | undefined {
   if (text === "") return undefined;
   for (const value of mendJson(text)) {
@@ -112,7 +112,7 @@ function firstReadable<T>(text: string, read: (value: unknown) => T): T | undefi
   return undefined;
 }
 
-/** An error's body decodes to an answer without a word. */
+/** An error body decodes to an answer without choices. */
 function wholeAnswer(answer: CanonicalAnswer): CanonicalAnswer {
   if (answer.choices.length === 0) throw new Error("no answer");
   return answer;

@@ -19,15 +19,15 @@ import { createMedia } from "./store/media.ts";
 import { createRecords } from "./store/records.ts";
 import { StoredBytes } from "./stored_bytes.ts";
 
-/** How calls are recorded, and how their records are read. */
+/** Records calls, and reads the records. */
 export interface RecordServices {
   interactions: InteractionStore;
   recorder: Recorder;
   flushRecords: FlushRecords;
   storedBytes: StoredBytes;
-  /** How calls are settled, step by step. */
+  /** Counts failed steps of settling. */
   tries: Tries;
-  /** Turns of reading records: no account makes the others wait. */
+  /** Schedules reads, so that no account makes the others wait. */
   reads: FairReads;
   media: MediaStore;
   mediaSigner: MediaSigner;
@@ -35,12 +35,12 @@ export interface RecordServices {
 
 export interface RecordOptions {
   database: Database;
-  /** Where interactions stand; `database` unless it is configured. */
+  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
   journal: Journal;
   masterKey: MasterKeySource;
-  /** Everything that records are written in. */
+  /** Dialects and operations: how records name them, and where their payloads hold media. */
   recordedForms: readonly RecordedForm[];
   payloadMaxBytes: number;
   mediaInlineBytes: number;
@@ -50,9 +50,9 @@ export interface RecordOptions {
   pause: (ms: number) => Promise<void>;
 }
 
-/** At one caller's pace a record of its own costs three times what it does in company. */
+/** A record written alone costs three times what it does in a batch. */
 const lingerMs = 250;
-/** How often young garbage is looked for while payloads are written. */
+/** Suggest a minor GC after this many bytes of written payloads. */
 const gcHintEveryBytes = 8 * 1024 * 1024;
 
 export function createRecordServices(options: RecordOptions): RecordServices {
@@ -88,21 +88,21 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   };
 }
 
-/** Reads of interactions that accounts choose. */
+/** Reads of interactions whose cost accounts choose. */
 export type FairAnalytics = Pick<
   AnalyticsReads,
   "page" | "find" | "sample" | "cohortSums" | "cohortNames" | "cohortCosts"
 >;
 
-/** Interactions, read in the turns of their account. */
+/** Reads of interactions, scheduled by account. */
 export function createFairAnalytics(reads: FairReads): FairAnalytics {
   const of = (accountId: number) => createAnalyticsReads(reads.of(accountId));
   return {
     page: (query) => of(query.accountId).page(query),
-    find: (accountId, ...asked) => of(accountId).find(accountId, ...asked),
+    find: (accountId, ...args) => of(accountId).find(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),
-    cohortSums: (accountId, ...asked) => of(accountId).cohortSums(accountId, ...asked),
-    cohortNames: (accountId, ...asked) => of(accountId).cohortNames(accountId, ...asked),
-    cohortCosts: (accountId, ...asked) => of(accountId).cohortCosts(accountId, ...asked),
+    cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
+    cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
+    cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
   };
 }

@@ -20,7 +20,7 @@ import type { SettlingStep } from "./settling_steps.ts";
 type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
 type Ended =
   | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
-  | "kept";
+  | "retained";
 type Payload = Pick<
   SettledCall,
   "requestText" | "responseText" | "payloadTruncated" | "media"
@@ -313,19 +313,19 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(authorization.leaseId === null ? {} : { leaseId: authorization.leaseId }),
-      ...(caller.repeats ? { repeats: caller.repeats } : {}),
+      ...(caller.repeats ? { sourceCallIds: caller.repeats } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
   }
 
   /** Nothing, but for how a background call ended. */
-  #endOnly(ending: Ending): { kept?: Retained } {
+  #endOnly(ending: Ending): { retained?: Retained } {
     const { task } = this.#facts;
-    return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
+    return task ? { retained: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
+  #retained(ending: Ending, responseText: string | undefined): { retained?: Retained } {
     const { task } = this.#facts;
     if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;
@@ -334,7 +334,11 @@ export class Call<M extends CallMeter = Meter> {
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};
     return {
-      kept: { reasoning, ...(response ? { response } : {}), ...(background ? { background } : {}) },
+      retained: {
+        reasoning,
+        ...(response ? { response } : {}),
+        ...(background ? { background } : {}),
+      },
     };
   }
 

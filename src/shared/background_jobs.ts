@@ -1,9 +1,9 @@
 import type { Log } from "../base/log.ts";
 import { messageOf } from "./fault.ts";
 
-/** Work that the service does by the clock, with no caller waiting for it. */
+/** Periodic work that no caller waits for. */
 export interface BackgroundJob {
-  /** In the log and in metrics. */
+  /** In snake case: a label of metrics and a field of the log. */
   readonly name: string;
   /** From the end of one run to the start of the next: a job never runs twice at once. */
   readonly everyMs: number;
@@ -14,7 +14,7 @@ export interface BackgroundJob {
 
 export interface JobRunner {
   start(): void;
-  /** Starts no more runs; those under way end by themselves. */
+  /** Starts no more runs; those in progress are not awaited. */
   stop(): void;
 }
 
@@ -24,7 +24,7 @@ export interface JobRunnerDeps {
   onRun?: (job: string, outcome: "done" | "failed") => void;
 }
 
-/** Runs all jobs of a table. A job that fails runs again at its next time. */
+/** Runs all `jobs`. A job that fails runs again at its next time. */
 export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerDeps): JobRunner {
   let stops: (() => void)[] = [];
   return {
@@ -49,8 +49,8 @@ function repeat(
       await run();
       isFailing = false;
     } catch (thrown) {
-      // Logged once per outage: a database that is away for an hour is one event, not thousands.
-      if (!isFailing) log.warn("a background job fails", { job: name, reason: messageOf(thrown) });
+      // Logged once per outage: a database that is down for an hour is one event, not thousands.
+      if (!isFailing) log.warn("a background job failed", { job: name, reason: messageOf(thrown) });
       isFailing = true;
     }
     onRun(name, isFailing ? "failed" : "done");

@@ -85,7 +85,7 @@ export interface Interaction {
  */
 export interface SettledCall extends Interaction {
   /** What the call leaves for the turns that follow. */
-  kept?: Retained;
+  retained?: Retained;
   /** Media that the payloads name. */
   media?: readonly Media[];
   /** Everything that the price depended on (`pricedUsageText`). */
@@ -96,7 +96,7 @@ export interface SettledCall extends Interaction {
    * Calls whose content this one repeats on our own account, as an evaluation does: it is not
    * written once they are erased.
    */
-  repeats?: readonly string[];
+  sourceCallIds?: readonly string[];
   /** The idempotent request that this call answers , and its claim; not stored. */
   repeat?: { key: string; claimId: string };
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
@@ -108,12 +108,12 @@ export interface SettledCall extends Interaction {
  * what it cost, without what was said and without the vendor's own words.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
-  const { kept, media: _media, pricedUsageText: _priced, ...rest } = row;
-  const background = kept?.background;
+  const { retained, media: _media, pricedUsageText: _priced, ...rest } = row;
+  const background = retained?.background;
   return {
     ...rest,
     // Without it the call would be asked for anew.
-    ...(background ? { kept: { reasoning: [], background } } : {}),
+    ...(background ? { retained: { reasoning: [], background } } : {}),
     translationLoss: [],
     usageRawText: null,
     requestText: null,

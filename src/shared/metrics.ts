@@ -9,7 +9,7 @@ export interface Metrics {
   readonly tokens: Counter<"vendor" | "direction">;
   readonly costUsd: Counter<"vendor" | "mode">;
   readonly unpricedCalls: Counter<"vendor">;
-  readonly toldCostUsd: Counter<"vendor" | "by">;
+  readonly vendorReportedCostUsd: Counter<"vendor" | "by">;
   readonly disputedCharges: Counter<"vendor">;
   readonly journalSyncSeconds: Histogram;
   readonly connections: Gauge;
@@ -78,7 +78,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
       labelNames: ["vendor"],
       registers,
     }),
-    toldCostUsd: toldCostUsd(registers),
+    vendorReportedCostUsd: vendorReportedCostUsd(registers),
     disputedCharges: new Counter({
       name: "gateway_disputed_charges_total",
       help: "Calls whose vendor reported more than ten times what was set aside",
@@ -144,11 +144,11 @@ function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] 
   });
 }
 
-function toldCostUsd(registers: Registry[]): Metrics["toldCostUsd"] {
+function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCostUsd"] {
   return new Counter({
-    name: "gateway_told_cost_usd_total",
+    name: "gateway_vendor_reported_cost_usd_total",
     help:
-      "Cost of calls whose vendor told what it charged, as told (by=vendor) and at its price list (by=list)",
+      "Cost of calls whose vendor reported it: as reported (by=vendor) and at its price list (by=list)",
     labelNames: ["vendor", "by"],
     registers,
   });

@@ -35,7 +35,7 @@ export function readTags(text: string, param?: string): { tags: PromptTags; leng
     const value = match?.[2]?.trim() ?? "";
     if (name === undefined || value === "") break;
     if (lines > maxTagLines) {
-      throw wrong(`There are more than ${maxTagLines} prompt tag lines`, param);
+      throw invalidTag(`There are more than ${maxTagLines} prompt tag lines`, param);
     }
     tags[name] ??= checked(name, value, param);
     length = end === -1 ? text.length : end + 1;
@@ -57,10 +57,10 @@ const tagNames: Readonly<Record<string, keyof PromptTags>> = {
 function checked(name: keyof PromptTags, value: string, param: string | undefined): string {
   const problem = problemOf(value);
   if (problem === undefined) return value;
-  throw wrong(`The prompt tag ${name.toUpperCase()} ${problem}`, param);
+  throw invalidTag(`The prompt tag ${name.toUpperCase()} ${problem}`, param);
 }
 
-function wrong(problem: string, param: string | undefined): Fault {
+function invalidTag(problem: string, param: string | undefined): Fault {
   const message = `${problem}.`;
   return new Fault(
     "invalid_value",

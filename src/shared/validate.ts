@@ -138,11 +138,11 @@ function tooMany(
 function faultOf(issue: z.core.$ZodIssue): Fault {
   const unknown = issue.code === "unrecognized_keys" ? issue.keys[0]?.slice(0, 100) : undefined;
   const param = z.core.toDotPath(unknown === undefined ? issue.path : [...issue.path, unknown]);
-  const place = param === "" ? "The request body" : param;
+  const field = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
     // A schema that can say which fields there are does so.
     const text = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
-    return new Fault("invalid_value", { param, message: `${place}: ${text}.` });
+    return new Fault("invalid_value", { param, message: `${field}: ${text}.` });
   }
   if (issue.input === undefined && absenceCodes.has(issue.code)) {
     const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"
@@ -152,10 +152,10 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
       : "";
     return new Fault("missing_required_field", {
       param,
-      message: `${place}: required${expected}.`,
+      message: `${field}: required${expected}.`,
     });
   }
-  return new Fault("invalid_value", { param, message: `${place}: ${expectation(issue)}.` });
+  return new Fault("invalid_value", { param, message: `${field}: ${expectation(issue)}.` });
 }
 
 /** What a schema says of a value that isn't there. */

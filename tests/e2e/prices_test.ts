@@ -136,8 +136,8 @@ async function check({ env, service }: Scene): Promise<void> {
     difference_usd: "0.000300000",
   }]);
   const text = await (await fetch(`${service.baseUrl}/metrics`)).text();
-  assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="vendor"\} 0\.0015\n/);
-  assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="list"\} 0\.0012\n/);
+  assert.match(text, /vendor_reported_cost_usd_total\{vendor="vendor-f",by="vendor"\} 0\.0015\n/);
+  assert.match(text, /vendor_reported_cost_usd_total\{vendor="vendor-f",by="list"\} 0\.0012\n/);
 }
 
 async function lookUp({ env, service }: Scene): Promise<void> {

@@ -58,7 +58,7 @@ for (const kind of ["embedded", "postgres"] as const) {
         assert.match(metrics, /^gateway_payloads_cut_total [1-9]/m);
         const { media } = await stored();
         assert.ok(media > 0 && media < 5_000_000, `${media} bytes of media`);
-        const said = service.log.filter((line) => /as much as it may today/.test(line));
+        const said = service.log.filter((line) => /reached its daily storage limit/.test(line));
         assert.equal(said.length, 1);
       }),
   });

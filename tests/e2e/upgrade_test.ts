@@ -113,7 +113,7 @@ postgresSite(
       const newer = await start(later, secondEnv);
       assert.match(newer.output(), /migrating the database step=4 name=shops/);
       const newerLoad = load(newer, key);
-      await newer.printed(/a backfill has ended/, 60_000);
+      await newer.printed(/a backfill is complete/, 60_000);
 
       // The old version is started again on the schema of the newer one.
       const thirdEnv = site.another();

@@ -141,7 +141,12 @@ const media: Readonly<Record<string, Medium>> = {
     run: ({ calls }, caller) => {
       const body = { model: "vendor-b/gpt-image-2", prompt: "A boat" };
       const bodyText = JSON.stringify(body);
-      return calls.drawImages({ caller, body: body as never, bodyText, addressOf: (hash) => hash });
+      return calls.generateImages({
+        caller,
+        body: body as never,
+        bodyText,
+        addressOf: (hash) => hash,
+      });
     },
   },
   "unified speech": {
@@ -149,7 +154,7 @@ const media: Readonly<Record<string, Medium>> = {
       exchange.answer(200, new Uint8Array(4800), { "content-type": "audio/pcm" }),
     run: ({ calls }, caller) => {
       const body = { model: "vendor-b/tts-1", input: "Hello" };
-      return calls.speakText({
+      return calls.generateSpeech({
         caller,
         body: body as never,
         bodyText: JSON.stringify(body),

@@ -32,7 +32,7 @@ import { externalizeMedia } from "../../src/records/externalize_media.ts";
 import { lossHeader } from "../../src/relay/loss_header.ts";
 import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
-import { readByteRange } from "../../src/http/byte_range.ts";
+import { readByteRange } from "../../src/http/routes/exports.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
 import { mediaFields as fields } from "../../src/dialects/text/chat/media.ts";
 import { noUndo } from "../dialects/translated.ts";

@@ -101,7 +101,7 @@ bothSites(
       key = await killInTheMiddle(service, vendor);
     }
     await using restarted = await startService({ env });
-    await restarted.printed(/ took in what the last run left .*leases=[1-9]/);
+    await restarted.printed(/ recovered the journal and leases of the last run .*leases=[1-9]/);
     checkRows(await asked(restarted, key).rows());
     // What the dead streams had set aside pays for 50 calls, and not for one more.
     assert.deepEqual(await statuses(restarted, key, 51), [...Array(50).fill(200), 402]);

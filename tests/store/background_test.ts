@@ -51,7 +51,7 @@ eachDatabase(
     const kept = createStoredResponses(database);
     const recorded = (responseId: string, state: "completed" | "failed", answerText: string) => ({
       ...interactionRow(`txn ${responseId}`, { accountId, status: state }),
-      kept: {
+      retained: {
         reasoning: [],
         background: { responseId, state, answerText: state === "failed" ? answerText : null },
         ...(state === "failed" ? {} : {

@@ -82,7 +82,7 @@ eachDatabase("a response that continues an erased one goes too, its own call sta
     const call = fullCall(account, id);
     return {
       ...call,
-      kept: { ...call.kept!, response: { ...call.kept!.response!, sources } },
+      retained: { ...call.retained!, response: { ...call.retained!.response!, sources } },
     };
   };
   const rows = createAnalyticsStore(db);

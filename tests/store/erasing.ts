@@ -64,7 +64,7 @@ export function fullCall(
   return interaction(accountId, id, {
     requestText: text,
     responseText: text,
-    kept: {
+    retained: {
       response: {
         responseId: `resp ${id}`,
         inputItemsText: text,

@@ -111,7 +111,7 @@ eachDatabase("a page searches a year and says so; the next one goes on", async (
   const query = { accountId, order: "newest", limit: 40, search: "zeppelin" } as const;
   const first = await createInteractionRepository(database).page(query);
   assert.deepEqual(first.rows, []);
-  const days = (end - first.lookedTo!.getTime()) / hour / 24;
+  const days = (end - first.searchedBackTo!.getTime()) / hour / 24;
   assert.ok(days > 365 && days < 400, `${days} days`);
   assert.deepEqual(await ids(database, accountId, query), ["txn_12000", "txn_24000"]);
 });

@@ -46,7 +46,7 @@ async function found(folder: string, bytes: Uint8Array) {
   await Deno.writeFile(`${folder}/${file}`, bytes);
   const journal = await openJournal(folder, always);
   const told: Unreadable[] = [];
-  journal.watch({
+  journal.observe({
     synced() {},
     failing() {},
     mended() {},

@@ -50,7 +50,7 @@ function onDisk(
       const folder = `${parent}/journal`;
       const disk = new Disk();
       const journal = await openJournal(folder, { ...options, createFile: disk.create });
-      journal.watch({
+      journal.observe({
         synced() {},
         failing: (reason) => disk.told.push(`failing: ${reason}`),
         mended: () => disk.told.push("mended"),

@@ -59,7 +59,7 @@ Deno.test(
       requestText: '{"text":"\u0000 \ud83d\ude00 \u2028"}',
       translationLoss: ["a.b"],
       usageRawText: '{"n":12345678901234567890}',
-      kept: { reasoning: [{ callId: "c", reasoningText: "r" }] },
+      retained: { reasoning: [{ callId: "c", reasoningText: "r" }] },
     });
     journal.begin(begun("call-1"));
     await journal.end(whole);

@@ -23,7 +23,7 @@ eachDatabase(
     const reasoning = [{ callId: "c1", reasoningText: '{"before":[]}' }];
     const row = {
       ...interactionRow("txn-1", { accountId: own.id }),
-      kept: { response, reasoning },
+      retained: { response, reasoning },
     };
     const interactions = createAnalyticsStore(database);
     await interactions.insert([row]);

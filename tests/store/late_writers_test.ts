@@ -13,12 +13,12 @@ eachDatabase("a call that repeats an erased one's words is not written after it"
   await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
   await erase(db, request(account, { transactionIds: ["t1"] }));
   await rows.insert([
-    fullCall(account, "answer 1", { repeats: ["t1"] }),
-    fullCall(account, "answer 2", { repeats: ["t2"] }),
+    fullCall(account, "answer 1", { sourceCallIds: ["t1"] }),
+    fullCall(account, "answer 2", { sourceCallIds: ["t2"] }),
   ]);
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
   // Nor what repeats that one.
-  await rows.insert([fullCall(account, "answer 3", { repeats: ["answer 1"] })]);
+  await rows.insert([fullCall(account, "answer 3", { sourceCallIds: ["answer 1"] })]);
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
 });
 

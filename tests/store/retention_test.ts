@@ -30,7 +30,7 @@ async function fill(database: Database): Promise<number> {
         createdAt,
         requestText: `"${id}"`,
         media: [{ sha256: sha256Hex(content(n)), mimeType: "image/png", content: content(n) }],
-        kept: {
+        retained: {
           response: {
             responseId: id,
             inputItemsText: "[]",

@@ -24,7 +24,7 @@ async function fill(database: Database, account: number): Promise<void> {
       requestText: JSON.stringify(text),
       responseText: JSON.stringify(text),
       userId: said ? people : `user ${at}`,
-      kept: {
+      retained: {
         response: {
           responseId: `r${at}`,
           inputItemsText: JSON.stringify([text]),

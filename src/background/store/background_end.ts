@@ -12,9 +12,9 @@ export async function endBackground(
   rows: readonly SettledCall[],
 ): Promise<ReadonlySet<string>> {
   const unwanted = new Set<string>();
-  for (const { accountId, transactionId, kept } of rows) {
-    if (!kept?.background) continue;
-    const { responseId, state, answerText } = kept.background;
+  for (const { accountId, transactionId, retained } of rows) {
+    if (!retained?.background) continue;
+    const { responseId, state, answerText } = retained.background;
     const [row] = await tx.query(
       `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
          answer = case when ${isOpen} then $4 else answer end,

@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
 
 /** SQLSTATE of a server that answers, but takes no more connections. */
 export const tooManyConnections = "53300";
@@ -52,3 +52,23 @@ const awayCodes: ReadonlySet<string> = new Set([
   "57P02",
   "57P03",
 ]);
+
+/**
+ * The error of a failed write of rows: as it is where the rows are at fault, else
+ * `store_unavailable`. A full disk, a deadlock, a read-only server after a failover or a table that
+ * a migration has yet to create would otherwise count against each row.
+ */
+export function asRowFault(thrown: unknown): unknown {
+  const code = codeOf(thrown);
+  if (thrown instanceof Fault || code === undefined || !sqlState.test(code)) return thrown;
+  if (rowErrors.some((prefix) => code.startsWith(prefix))) return thrown;
+  const note = `the store takes no rows (${code}): ${messageOf(thrown)}`;
+  return new Fault("store_unavailable", { note, cause: thrown });
+}
+
+const sqlState = /^[0-9A-Z]{5}$/;
+/**
+ * Data exceptions, violated constraints, exceeded limits, and internal errors, such as a value that
+ * is too large (PostgreSQL's manual, "Error Codes").
+ */
+const rowErrors = ["22", "23", "54", "XX000"];

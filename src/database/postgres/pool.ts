@@ -41,7 +41,7 @@ export class Pool<C extends Connection> {
     try {
       return await work(connection);
     } finally {
-      this.#giveBack(connection);
+      this.#release(connection);
     }
   }
 
@@ -120,7 +120,7 @@ export class Pool<C extends Connection> {
     }
   }
 
-  #giveBack(connection: C): void {
+  #release(connection: C): void {
     if (connection.gone) this.#drop(connection);
     const [waiter] = this.#waiting;
     if (waiter) {

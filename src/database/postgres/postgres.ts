@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { starvationTolerantTimeout } from "../../base/starvation_tolerant_timeout.ts";
+import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import type { Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
@@ -94,7 +94,7 @@ function createDatabase(url: string, timeouts: PostgresTimeouts): Database {
 /** A client of the driver that is limited to one connection, so that it is known what runs on it. */
 class Session implements Connection {
   readonly #sql: ReturnType<typeof postgres>;
-  readonly #patience: PostgresTimeouts;
+  readonly #timeouts: PostgresTimeouts;
   readonly #probe: () => Promise<void>;
   #isOpen = false;
   /** Sessions that ended: the driver makes another without a word when one is gone. */
@@ -109,7 +109,7 @@ class Session implements Connection {
     probe: () => Promise<void>,
     statementMs?: number,
   ) {
-    this.#patience = timeouts;
+    this.#timeouts = timeouts;
     this.#probe = probe;
     this.#sql = postgres(url, {
       ...driverOptions,
@@ -131,7 +131,7 @@ class Session implements Connection {
     if (this.#isOpen) return;
     // The driver's own limit starts anew whenever something in between hangs up on it.
     let isLate = false;
-    const cancel = starvationTolerantTimeout(this.#patience.connectMs, () => {
+    const cancel = starvationTolerantTimeout(this.#timeouts.connectMs, () => {
       isLate = true;
       void this.end(0);
     });
@@ -150,7 +150,7 @@ class Session implements Connection {
     values?: readonly SqlValue[],
     options: QueryOptions = {},
   ): Promise<Row[]> {
-    const stopWatching = this.#watch();
+    const stopWatching = this.#endIfUnanswered();
     // Between the error of a connection and its end the driver takes queries that it never sends,
     // says nothing of, and answers with other queries' rows when it has connected anew.
     const cut = Promise.withResolvers<never>();
@@ -211,9 +211,9 @@ class Session implements Connection {
   }
 
   /** Ends the session, and with it the query, when there is no answer and the server is away. */
-  #watch(): () => void {
+  #endIfUnanswered(): () => void {
     let answered = false;
-    const wait = () => setTimeout(look, this.#patience.answerMs);
+    const wait = () => setTimeout(look, this.#timeouts.answerMs);
     const look = async () => {
       const alive = await this.#probe().then(() => true, () => false);
       if (answered) return;

@@ -39,7 +39,7 @@ export async function withoutErased(
   if (feed!.meant === true) await findCovered(tx, rows, erased);
   if (feed!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
   const isLost = (row: SettledCall) =>
-    erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
+    erased.has(row.transactionId) || row.sourceCallIds?.some((id) => erased.has(id)) === true;
   const lost = rows.filter(isLost).map((row) => row.transactionId);
   const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
   const quotesErased = (row: SettledCall) =>
@@ -85,7 +85,7 @@ async function findGone(
 ): Promise<void> {
   const ids = rows.flatMap((row) => [
     ...[row.transactionId, ...sourcesOf(row)],
-    ...row.repeats ?? [],
+    ...row.sourceCallIds ?? [],
   ]);
   const found = await tx.query(
     "select transaction_id from erased_calls where transaction_id = any($1::text[])",
@@ -117,15 +117,15 @@ export async function sweepErased(database: Queryable): Promise<void> {
 }
 
 function withoutResponse(row: SettledCall): SettledCall {
-  if (!row.kept) return row;
-  const { reasoning, background } = row.kept;
+  if (!row.retained) return row;
+  const { reasoning, background } = row.retained;
   // A background call ends all the same.
   const ended = background && { ...background, state: "failed" as const, answerText: null };
-  return { ...row, kept: { reasoning, ...(ended ? { background: ended } : {}) } };
+  return { ...row, retained: { reasoning, ...(ended ? { background: ended } : {}) } };
 }
 
 function sourcesOf(row: SettledCall): readonly string[] {
-  return row.kept?.response?.sources ?? [];
+  return row.retained?.response?.sources ?? [];
 }
 
 /** False when it is there already. */

@@ -51,7 +51,7 @@ class RefusalLines {
   readonly #deps: { clock: Clock; log: Log };
   readonly #limit: FailureLimit;
   #leftOut = 0;
-  #saidMs = -Infinity;
+  #warnedMs = -Infinity;
 
   constructor(deps: { clock: Clock; log: Log }) {
     this.#deps = deps;
@@ -63,12 +63,12 @@ class RefusalLines {
     const isWritten = !isRefused || this.#limit.fail("any") === 0;
     if (!isWritten) this.#leftOut++;
     const nowMs = this.#deps.clock.monotonicMs();
-    if (this.#leftOut > 0 && nowMs - this.#saidMs >= leftOutMs) {
-      this.#deps.log.warn("requests without a valid key are left out of the log", {
+    if (this.#leftOut > 0 && nowMs - this.#warnedMs >= leftOutMs) {
+      this.#deps.log.warn("log lines of requests without a valid key were left out", {
         left_out: this.#leftOut,
       });
       this.#leftOut = 0;
-      this.#saidMs = nowMs;
+      this.#warnedMs = nowMs;
     }
     return isWritten;
   }
@@ -121,8 +121,8 @@ function measure(metrics: Metrics, settled: SettledCall): void {
   metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
   metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);
   if (settled.listCostUsd !== undefined) {
-    metrics.toldCostUsd.inc({ vendor, by: "vendor" }, Number(settled.costNanos) / 1e9);
-    metrics.toldCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
+    metrics.vendorReportedCostUsd.inc({ vendor, by: "vendor" }, Number(settled.costNanos) / 1e9);
+    metrics.vendorReportedCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
   }
   if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
   // Tokens without cost are how peers lose money unseen (field.md 1).

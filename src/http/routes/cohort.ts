@@ -15,9 +15,9 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { jsonReply } from "../json_reply.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
+import { jsonReply } from "../respond.ts";
 
 /** Mounts what callers say of a cohort, and what is known of it. */
 export function cohortRoutes(

@@ -11,9 +11,9 @@ import { Fault } from "../../shared/fault.ts";
 import type { Deletions, WantedDeletion } from "../../erasure/deletions.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { jsonReply } from "../json_reply.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
+import { jsonReply } from "../respond.ts";
 
 /** Mounts both forms of deletion, and where their progress and receipts are read. */
 export function deletionRoutes(

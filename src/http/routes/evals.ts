@@ -2,6 +2,8 @@ import type { Hono } from "hono";
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { EvalResult, EvalRun } from "../../evals/eval.ts";
 import {
   readResultCursor,
   readRunCursor,
@@ -13,10 +15,9 @@ import { type CreateEvalDeps, permitEval, startEval } from "../../evals/create_e
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { jsonReply } from "../json_reply.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
-import { resultBody, runBody } from "./eval_bodies.ts";
+import { jsonReply } from "../respond.ts";
 
 export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
   idempotency: Idempotency;
@@ -81,4 +82,36 @@ function accepted(
   };
   // The store knows a repeat even where a crash lost the stored answer.
   return jsonReply(answer, { status: 202, ...(repeated ? { headers: replayHeader } : {}) });
+}
+
+/** A run in a list. */
+function runBody(run: EvalRun) {
+  const { costNanos, unpricedCalls, ...counts } = run.counts;
+  return {
+    eval_run_id: run.evalRunId,
+    created_at: run.createdAt.toISOString(),
+    finished_at: run.finishedAt?.toISOString() ?? null,
+    name: run.name,
+    model: run.model,
+    state: run.state,
+    waiting: run.waiting && { for: run.waiting.for, until: run.waiting.until.toISOString() },
+    error: run.error,
+    counts: { ...counts, cost_usd: nanosToUsd(costNanos), unpriced_calls: unpricedCalls },
+  };
+}
+
+function resultBody(result: EvalResult) {
+  return {
+    transaction_id: result.transactionId,
+    answer_transaction_id: result.answerTransactionId,
+    judge_transaction_id: result.judgeTransactionId,
+    session_id: result.sessionId,
+    user_id: result.userId,
+    created_at: result.createdAt.toISOString(),
+    grader_index: result.graderIndex,
+    grader: result.grader,
+    passed: result.passed,
+    score: result.score,
+    detail: result.detail,
+  };
 }

@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
+import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../exports/export_job.ts";
 import {
   type ExportFormat,
@@ -15,11 +15,10 @@ import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { readByteRange } from "../byte_range.ts";
 import { errorReply } from "../errors.ts";
-import { jsonReply } from "../json_reply.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
+import { jsonReply } from "../respond.ts";
 
 /** Mounts exports: asking for one, its file, the list, and deletion. */
 export function exportRoutes(
@@ -36,7 +35,7 @@ export function exportRoutes(
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
-      const bytes = pulledStream(await exports.write(accountId, order), callersPatience);
+      const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
@@ -138,6 +137,39 @@ function fileReply(
       etag,
       ...(range.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${size}` } : {}),
     },
-    body: pulledStream(exports.read(job, start, end), callersPatience),
+    body: pulledStream(exports.read(job, start, end), callerUnreadTimeout),
   };
 }
+
+/** The part of a file that is sent; `end` is exclusive. */
+export type ByteRange =
+  | { kind: "whole" }
+  | { kind: "part"; start: number; end: number }
+  | { kind: "beyond" };
+
+/**
+ * Reads `Range` and `If-Range` (RFC 9110 §14). Anything but a single range of bytes, and a range of
+ * another version of the file, is ignored as the RFC says: the whole file is sent.
+ */
+export function readByteRange(
+  range: string | undefined,
+  ifRange: string | undefined,
+  file: { size: number; etag: string },
+): ByteRange {
+  const match = byteRange.exec(range ?? "");
+  if (!match || (ifRange !== undefined && ifRange.trim() !== file.etag)) return { kind: "whole" };
+  const [, first = "", last = ""] = match;
+  if (first === "" && last === "") return { kind: "whole" };
+  const { size } = file;
+  if (first === "") {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? { kind: "beyond" } : { kind: "part", start: size - length, end: size };
+  }
+  const start = Number(first);
+  const end = last === "" ? size : Math.min(Number(last) + 1, size);
+  if (last !== "" && Number(last) < start) return { kind: "whole" };
+  return start >= size ? { kind: "beyond" } : { kind: "part", start, end };
+}
+
+/** Some clients add blanks; all counts are bounded, so that the pattern is linear. */
+const byteRange = /^bytes\s{0,8}=\s{0,8}(\d{0,40})\s{0,8}-\s{0,8}(\d{0,40})\s{0,8}$/i;

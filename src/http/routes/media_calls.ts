@@ -15,8 +15,8 @@ import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
 type MediaCallRouteDeps = BindDeps & AddressDeps & {
-  drawImages: (request: ImagesRequest) => Promise<Reply>;
-  speakText: (request: SpeechRequest) => Promise<Reply>;
+  generateImages: (request: ImagesRequest) => Promise<Reply>;
+  generateSpeech: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
   idempotency: Idempotency;
   registry: Registry;
@@ -28,19 +28,19 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void 
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>
       ownAddress(deps, header) + deps.mediaSigner.sign(accountId, sha256);
-    const draw = () => deps.drawImages({ caller, body, bodyText, addressOf });
+    const generate = () => deps.generateImages({ caller, body, bodyText, addressOf });
     const permit = () => permitMedia(deps.registry, caller, body, "images");
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, draw) };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, generate) };
   });
   bind(app, contracts.generateSpeech, deps, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
     const isBinary = wantsFile || body.encoding === "binary";
-    const speak = () => deps.speakText({ caller, body, bodyText, isBinary });
+    const generate = () => deps.generateSpeech({ caller, body, bodyText, isBinary });
     const form = {
       ...(wantsFile ? { query: "binary" } : {}),
       permit: () => permitMedia(deps.registry, caller, body, "speech"),
     };
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, speak) };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, generate) };
   });
 }
 

@@ -55,7 +55,7 @@ function isLoopback(host: string): boolean {
 
 function holdsToken(authorization: string | undefined, token: Secret | undefined): boolean {
   if (!token || !authorization) return false;
-  const given = sha256Hex(authorization.replace(/^Bearer +/i, ""));
+  const presented = sha256Hex(authorization.replace(/^Bearer +/i, ""));
   const expected = sha256Hex(token.reveal());
-  return timingSafeEqual(new TextEncoder().encode(given), new TextEncoder().encode(expected));
+  return timingSafeEqual(new TextEncoder().encode(presented), new TextEncoder().encode(expected));
 }

@@ -4,8 +4,8 @@ import type { Media } from "../../shared/media.ts";
 import { encodeRecord, type JournalRecord } from "./records.ts";
 
 /**
- * A call as a record. `begun` is the media of the begin record in the same file, to which its
- * request is left; false where the record stands alone.
+ * A call as a journal record. `begun` is the media of the call's begin record in the same file, which
+ * also has its request; false if the record must be complete.
  */
 export function recordOf(
   kind: JournalRecord["kind"],
@@ -29,8 +29,8 @@ export function recordOf(
 }
 
 /**
- * The end of a call as bytes. A record that can't be written would be tried again for ever, and stop
- * every call meanwhile: how the call ended and what it cost always can.
+ * The end of a call as bytes. A record that can't be encoded would be retried for ever and block
+ * every call, so it is reduced to how the call ended and what it cost, which always encodes.
  */
 export function encodeEnd(interaction: SettledCall, begun: readonly Media[] | false): Uint8Array {
   try {
@@ -40,12 +40,12 @@ export function encodeEnd(interaction: SettledCall, begun: readonly Media[] | fa
   }
 }
 
-/** Puts records together again, given in the order in which they were written. */
+/** Joins begin and end records, in the order in which they were written. */
 export class CallReader {
-  /** Calls that began and have not ended so far. */
+  /** Calls that have begun and not ended so far. */
   readonly #begun = new Map<string, JournalRecord>();
 
-  /** The call as it ended, if this is its end. */
+  /** The complete call, if this record is its end. */
   take(record: JournalRecord): SettledCall | undefined {
     if (record.kind === "begin") {
       this.#begun.set(record.id, record);
@@ -55,11 +55,11 @@ export class CallReader {
     this.#begun.delete(record.id);
     if (record.request !== undefined) return interactionOf(record, record.request);
     const interaction = interactionOf(record, begun?.request ?? null, begun);
-    // Its beginning was damaged: what the caller sent is lost.
+    // The begin record was damaged: the request is lost.
     return begun ? interaction : { ...interaction, payloadTruncated: true };
   }
 
-  /** The calls that began and never ended, as they began. */
+  /** The calls that never ended, as they began. */
   *unended(): Generator<SettledCall> {
     for (const record of this.#begun.values()) {
       yield interactionOf(record, record.request ?? null);

@@ -3,17 +3,17 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
-import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
+import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { OpenCalls, type PendingEnd, refused, silentWatcher, SpilledRecords } from "./state.ts";
+import { OpenCalls, type PendingEnd, refused, silentObserver, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
 
 const defaultSegmentBytes = 4 * 1024 * 1024;
-/** A file that is done is left for another at this size, so that little stays on the disk. */
+/** A finished file of this size is replaced by a new one, so that little stays on disk. */
 const compactBytes = 1024 * 1024;
 const intervalMs = 10;
 
@@ -25,24 +25,24 @@ export class FileJournal implements Journal {
   readonly #rejected: RejectedRecords;
   readonly #maxBytes: number;
   readonly #segmentBytes: number;
-  #watcher: JournalWatcher = silentWatcher;
+  #observer: JournalObserver = silentObserver;
   #left: readonly string[];
   #next: number;
-  /** Oldest first; the last one is written to. */
+  /** Oldest first; records are appended to the last one. */
   #segments: Segment[] = [];
   #bytes = 0;
   readonly #openCalls = new OpenCalls();
   #lastEnded: PendingEnd | undefined;
   readonly #spilled = new SpilledRecords();
   #unsynced: PendingEnd[] = [];
-  /** Files that calls began in whose end elsewhere is not on the disk yet. */
+  /** Files with begin records whose end record, in another file, is not synced yet. */
   #leaving: Segment[] = [];
-  /** Ends that the disk did not take. */
+  /** End records whose write failed. */
   #unwritten: PendingEnd[] = [];
-  /** They were written again, and the disk has not confirmed it. */
+  /** They were rewritten, but are not synced yet. */
   #isConfirming = false;
   #isFailing = false;
-  /** The last record found no room. */
+  /** The last append failed. */
   #isNearlyFull = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
@@ -57,7 +57,7 @@ export class FileJournal implements Journal {
     this.#clock = options.clock ?? systemClock;
     this.#rejected = new RejectedRecords(directory);
     this.#maxBytes = options.maxBytes ?? Infinity;
-    // Files go as a whole: a small journal has smaller ones.
+    // Files are removed as a whole: a small journal has smaller files.
     this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
     this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
     this.#relief = this.#createRelief();
@@ -75,8 +75,8 @@ export class FileJournal implements Journal {
     return this.#spilled.count;
   }
 
-  watch(watcher: JournalWatcher): void {
-    this.#watcher = watcher;
+  observe(observer: JournalObserver): void {
+    this.#observer = observer;
   }
 
   admit(): void {
@@ -159,8 +159,8 @@ export class FileJournal implements Journal {
       this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
     }
     if (missing > 0) {
-      this.#watcher.lost(missing);
-      // The file stays for the next start to look again, or until it is in the way.
+      this.#observer.lost(missing);
+      // The file stays for the next start, or until relief needs the space.
       segment.open = Infinity;
     }
     this.#spilled.remove(file, this.#segments);
@@ -192,7 +192,7 @@ export class FileJournal implements Journal {
     await this.#compacting.catch(() => {});
     await this.#syncing;
     await this.#sync().catch(() => {});
-    // In order, as ever: the end of a call must not go before its beginning.
+    // In order: a call's end record must not be removed before its begin record.
     while (this.#segments[0]?.isDone) this.#segments.shift()?.remove();
     for (const segment of this.#segments) segment.close();
     this.#segments = [];
@@ -219,7 +219,7 @@ export class FileJournal implements Journal {
     const { interaction } = ended;
     const { transactionId: id, accountId } = interaction;
     const openCall = this.#openCalls.get(id);
-    // In the file of its beginning an end need not repeat what the caller sent.
+    // In the same file as the begin record, an end record needs no request.
     const asBegun = openCall?.segment === this.#writable() && openCall.request !== undefined &&
       openCall.request === interaction.requestText;
     const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false);
@@ -272,12 +272,12 @@ export class FileJournal implements Journal {
     });
   }
 
-  /** Files are rewritten by one at a time. */
+  /** One rewrite of files at a time. */
   #inTurn(act: () => Promise<void>): Promise<void> {
     return this.#compacting = this.#compacting.catch(() => {}).then(act);
   }
 
-  /** What can't be read is kept as after a start. */
+  /** Saves unreadable bytes, as after a start. */
   async #putAside(segment: Segment): Promise<void> {
     await this.#removeReplayed(segment.path);
     this.#segments = this.#segments.filter((one) => one !== segment);
@@ -287,15 +287,15 @@ export class FileJournal implements Journal {
 
   async #removeReplayed(path: string): Promise<void> {
     const unreadable = await removeReplayed(path);
-    if (unreadable) this.#watcher.unreadable(unreadable);
+    if (unreadable) this.#observer.unreadable(unreadable);
   }
 
-  /** Oldest first: an end must never be there without its beginning having gone before. */
+  /** Oldest first: see `#prune`. */
   async #compact(): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.seal();
     for (const segment of written) {
-      // It may have gone by itself meanwhile.
+      // It may have been removed in the meantime.
       if (this.#closed || !this.#segments.includes(segment)) continue;
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
@@ -303,19 +303,19 @@ export class FileJournal implements Journal {
       const saved = await segment.rewrite((id) => this.#openCalls.has(id));
       this.#bytes -= saved;
       if (!segment.isDone) continue;
-      // Should an older file still hold the beginning: the call is in the store, and stays as it is.
+      // If an older file still has a begin record: the store has the call, and ignores it.
       this.#segments = this.#segments.filter((one) => one !== segment);
       this.#drop(segment);
     }
   }
 
-  /** Writes what the disk did not take; calls may begin again once it is confirmed. */
+  /** Retries failed end records; calls can begin again once they are synced. */
   #writeAgain(): void {
     if (this.#syncing || this.#isConfirming) return;
     try {
       while (this.#unwritten.length > 0) {
         const ended = this.#unwritten[0]!;
-        // Behind a record that is nowhere but here all are read back.
+        // All records after a spilled one are read back with it.
         ended.isSpilled ||= this.spilled > 0;
         this.#appendEnd(ended);
         this.#unwritten.shift();
@@ -327,9 +327,9 @@ export class FileJournal implements Journal {
   }
 
   #failed(thrown: unknown): void {
-    // A file that is done makes room once nothing of it waits for the disk.
+    // Syncing lets finished files be removed, which frees space.
     this.#startSync();
-    if (!this.#isFailing) this.#watcher.failing(messageOf(thrown));
+    if (!this.#isFailing) this.#observer.failing(messageOf(thrown));
     this.#isFailing = true;
   }
 
@@ -340,7 +340,7 @@ export class FileJournal implements Journal {
     });
   }
 
-  /** One wait for the disk serves all who came before it began. */
+  /** Group commit: one fsync confirms all records that were appended before it. */
   async #syncWaiting(): Promise<void> {
     do {
       const group = this.#unsynced.splice(0);
@@ -348,14 +348,14 @@ export class FileJournal implements Journal {
         await this.#sync();
         for (const { resolve } of group) resolve();
         if (this.#isFailing && this.#unwritten.length === 0 && !this.#isNearlyFull) {
-          this.#watcher.mended();
+          this.#observer.mended();
           this.#isFailing = false;
         }
         this.#isConfirming = false;
       } catch (thrown) {
         this.#isConfirming = false;
         this.#failed(thrown);
-        // Those that the store has yet to take.
+        // Records that are not in the store yet.
         const isLeft = ({ isSpilled, interaction }: PendingEnd) =>
           isSpilled || this.#openCalls.has(interaction.transactionId);
         pushAll(this.#unwritten, group.filter(isLeft));
@@ -376,12 +376,12 @@ export class FileJournal implements Journal {
     }
     for (const segment of leaving) segment.open--;
     if (dirty.length === 0) return;
-    this.#watcher.synced((this.#clock.monotonicMs() - startedMs) / 1000);
+    this.#observer.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
 
   /**
-   * Removes files from the oldest on. Only in order: an end that went before its beginning would
-   * make the call look interrupted.
+   * Removes finished files, the oldest first. In order only: an end record that is removed before its
+   * begin record would make the call look interrupted.
    */
   #prune(): void {
     if (this.#closed) return;

@@ -1,35 +1,35 @@
 import { Buffer } from "node:buffer";
 import { type JournalRecord, scanRecords } from "./records.ts";
 
-/** The names of files in a journal's folder. */
+/** Names of files in the journal's folder. */
 export const segmentName = /^\d{12}\.journal$/;
 export const damagedName = /^\d{12}\.journal\.damaged$/;
-/** What the name of a file ends with that is to take a segment's place. */
+/** Suffix of a file that will replace a segment. */
 export const rewrittenSuffix = ".rewritten";
 export const rejectedName = "rejected.jsonl";
 
-/** The segments that processes left in a folder, oldest first: their numbers have leading zeros. */
+/** The segments in a folder, oldest first: their numbers have leading zeros. */
 export async function segmentNames(directory: string): Promise<string[]> {
   return await namesLike(directory, segmentName);
 }
 
-/** Removes rewritings that were cut: the files that they were made of are there. */
+/** Removes incomplete rewrites: the original files are still there. */
 export async function removeRewritten(directory: string): Promise<void> {
   const names = await namesLike(directory, /\.rewritten$/);
   for (const name of names) await Deno.remove(`${directory}/${name}`);
 }
 
-/** The files in a folder that bytes were put into which are no records. */
+/** The files of unreadable bytes in a folder. */
 export async function damagedNames(directory: string): Promise<string[]> {
   return await namesLike(directory, damagedName);
 }
 
-/** What a segment's file holds. */
+/** The contents of a segment's file. */
 export interface SegmentContents {
   records: JournalRecord[];
-  /** Bytes that are no record; zeros, which a crash of the machine leaves, don't count. */
+  /** Bytes that are not records, except zeros, which a crash of the machine leaves. */
   unreadable: Uint8Array[];
-  /** Whether all of `unreadable` is one piece at the end, as when a record was not written whole. */
+  /** Whether `unreadable` is a single piece at the end: an incompletely written record. */
   isTorn: boolean;
 }
 
@@ -53,8 +53,8 @@ export async function readSegmentFile(path: string): Promise<SegmentContents> {
   return readSegment(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
 }
 
-/** Writes a file that is on the disk when this resolves; one of that name is overwritten. */
-export async function writeKept(path: string, pieces: readonly Uint8Array[]): Promise<void> {
+/** Writes and syncs a file; an existing file is overwritten. */
+export async function writeDurably(path: string, pieces: readonly Uint8Array[]): Promise<void> {
   using file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
   for (const piece of pieces) {
     for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));

@@ -8,86 +8,86 @@ import type { SegmentFile } from "./segment.ts";
 export type { Replayed } from "./recovery.ts";
 
 /**
- * The write-ahead journal of one process: what calls began and how they ended, on the disk before
- * the store has it. Belongs to whoever holds the claim on `DATA_DIR`.
+ * The write-ahead journal of one process: the begin and end records of calls, on disk before the
+ * store has them. The process that has claimed `DATA_DIR` owns it.
  */
 export interface Journal {
-  /** Throws `overloaded` while no call may begin: the journal is full, or the disk takes no more. */
+  /** Throws `overloaded` while no call can begin: the journal is full, or writes fail. */
   admit(): void;
   /**
-   * Notes that a call begins, without waiting for the disk. The record is what the store gets
-   * should the process die before the call's end. Throws `overloaded` as `admit` does.
+   * Writes a call's begin record, without waiting for the disk. The store gets it if the process dies
+   * before the call ends. Throws `overloaded` as `admit` does.
    */
   begin(interaction: SettledCall): void;
   /**
-   * Notes how a call ended. Resolves when that survives a crash (`always`: of the machine;
-   * `interval`: of the process); rejects when the disk doesn't take it: it is then written again
-   * before the next call begins.
+   * Writes a call's end record. Resolves when it survives a crash (`always`: of the machine;
+   * `interval`: of the process). Rejects if the write fails; it is then retried before the next call
+   * begins.
    */
   end(interaction: SettledCall): Promise<void>;
-  /** These calls' records are in the store: files that hold nothing else go. */
+  /** These calls are in the store: files that hold no others are removed. */
   stored(transactionIds: readonly string[]): void;
   /**
-   * Rewrites the files without the records of calls that are in the store, so that what is erased
-   * there is not left here. Calls under way keep theirs. Throws `store_unavailable` while records
-   * wait that are nowhere but here.
+   * Rewrites the files without the calls that are in the store, so that text erased there doesn't
+   * stay here. Calls in flight keep their records. Throws `store_unavailable` while spilled records
+   * wait.
    */
   compact(): Promise<void>;
   /**
-   * The record of the call that has just ended is kept here alone from now on, as are those that
-   * end after it, until `readSpilled` has given them all. False: it is not here.
+   * From now on only the journal holds the record of the call that has just ended, and all later
+   * ones, until `readSpilled` has returned them all. False: the journal doesn't have it.
    */
   spill(transactionId: string): boolean;
-  /** Records that `readSpilled` has yet to give. */
+  /** Number of records that `readSpilled` has yet to return. */
   readonly spilled: number;
-  /** The oldest of them: those of one file, in the order in which the calls ended. */
+  /** The spilled records of the oldest file, in the order in which the calls ended. */
   readSpilled(): Promise<SettledCall[]>;
-  /** Keeps a record that the store refuses, in `rejected.jsonl`; rejects when the disk doesn't. */
+  /** Appends a record that the store rejected to `rejected.jsonl`; rejects if the write fails. */
   reject(interaction: SettledCall, reason: string): Promise<void>;
   /**
-   * Removes what was put aside of erased calls: their lines in `rejected.jsonl`, and every file of
-   * bytes that could not be read, since nobody can tell whose they are. Gives the lines removed.
+   * Removes the lines of erased calls from `rejected.jsonl`, and every file of unreadable bytes, since
+   * nobody can tell whose they are. Returns the number of lines removed.
    */
   eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
   /**
-   * Hands what earlier processes left to `write`, oldest first, in batches; their files go once
-   * all is written. Calls that began and did not end come as they began. Safe to repeat.
+   * Passes the records of earlier processes to `write`, oldest first, in batches; removes their files
+   * once all are written. Calls without an end come as they began. Safe to repeat.
    */
   replay(write: (interactions: readonly SettledCall[]) => Promise<void>): Promise<Replayed>;
-  /** Whoever is to be told what happens here; the last one is. */
-  watch(watcher: JournalWatcher): void;
-  /** Bytes on the disk that this process has written and not removed. */
+  /** Sets the observer; a later one replaces it. */
+  observe(observer: JournalObserver): void;
+  /** Size on disk of the files that this process has written. */
   readonly bytes: number;
-  /** Files that they are in. */
+  /** Number of those files. */
   readonly segments: number;
-  /** Waits for the disk. Files whose calls are all in the store go. */
+  /** Waits for the disk, and removes files whose calls are all in the store. */
   close(): Promise<void>;
 }
 
-export interface JournalWatcher {
-  /** One wait for the disk took so long. */
+export interface JournalObserver {
+  /** An fsync took this long. */
   synced(seconds: number): void;
-  /** The disk takes nothing: no call may begin. */
+  /** Writes fail: no call can begin. */
   failing(reason: string): void;
-  /** It does again. */
+  /** Writes work again. */
   mended(): void;
-  /** So many records that wait can't be read back; their file stays for the next start. */
+  /** Spilled records can't be read back; their file stays for the next start. */
   lost(records: number): void;
-  /** A file that was replayed held bytes that are no record. */
-  unreadable(what: Unreadable): void;
+  /** A replayed file had bytes that are not a record. */
+  unreadable(found: Unreadable): void;
 }
 
 export interface JournalOptions {
   sync: "always" | "interval";
-  /** No call may begin while this much is on the disk. */
+  /** No call can begin while the journal is this large. */
   maxBytes?: number;
-  /** A file of this size is followed by another. */
+  /** A file of this size is followed by a new one. */
   segmentBytes?: number;
   clock?: Clock;
   createFile?: (path: string) => SegmentFile;
 }
 
-/** Opens the journal in a folder, which is made where it is missing. */
+/** Opens the journal in a folder, which is created if missing. */
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
   await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
   await removeRewritten(directory);

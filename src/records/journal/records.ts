@@ -1,20 +1,20 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "../../base/hash.ts";
 
-/** What a journal holds of a call: how it began, then how it ended. */
+/** The begin or the end of a call. */
 export interface JournalRecord {
   kind: "begin" | "end";
   id: string;
   /** JSON text of the interaction without the two texts below. */
   body: string;
-  /** Undefined: as in the call's begin record, which lies before it in the same file. */
+  /** Undefined: the same as in the call's begin record, earlier in the file. */
   request: string | null | undefined;
   response: string | null;
   /** Contents of the media that `body` lists, in that order. */
   media: readonly Uint8Array[];
 }
 
-/** What stands at a place of a file: a record, or bytes that are none. `to` is exclusive. */
+/** A range of a file: a record, or bytes that aren't one. `to` is exclusive. */
 export type Scanned =
   | { record: JournalRecord; from: number; to: number }
   | { record: undefined; from: number; to: number };
@@ -22,8 +22,8 @@ export type Scanned =
 /**
  * One record as bytes: length and CRC-32 of the rest (each four bytes, big-endian), the kind's
  * letter, the id's length (two bytes) and the lengths of body and request (four bytes each), then
- * id, body, request and response. Texts are not escaped again: they are most of a record. Media
- * follows as lines of base64, so that no picture can pass for a record, and their length (four
+ * id, body, request and response. The texts, which are most of a record, are not escaped. Media
+ * follows as lines of base64, so that no image can look like a record, and their length (four
  * bytes).
  */
 export function encodeRecord(record: JournalRecord): Uint8Array {
@@ -59,8 +59,8 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
 }
 
 /**
- * Everything in a file's bytes, in order. After bytes that are no record the next whole one is
- * looked for, so that damage costs what it hit and no more.
+ * Everything in a file's bytes, in order. After damaged bytes the scan continues at the next valid
+ * record, so that damage costs only the records it hit.
  */
 export function* scanRecords(bytes: Buffer): Generator<Scanned> {
   let unreadFrom = 0;
@@ -100,9 +100,8 @@ const noRequest = 0xffffffff;
 const asBegun = 0xfffffffe;
 
 /**
- * Where the record that begins here ends; undefined when none does. Callers' texts can't pass for a
- * record: the length of one that fits into a file begins with a byte that JSON text has only
- * escaped.
+ * Where the record at `at` ends; undefined if there is none. A caller's text can't look like a
+ * record: the first byte of a length is a control character, which JSON text only has escaped.
  */
 function endOf(bytes: Buffer, at: number): number | undefined {
   const left = bytes.length - at - headLength;
@@ -140,12 +139,12 @@ function decode(rest: Buffer): JournalRecord | undefined {
   };
 }
 
-/** Of base64 with its line's end. */
+/** Length of a line of base64 with its line feed. */
 function lineLength(content: Uint8Array): number {
   return Math.ceil(content.length / 3) * 4 + 1;
 }
 
-/** Bytes that are encoded at once: no text of a whole picture is made. */
+/** Bytes that are encoded at a time, so that a whole image never becomes one string. */
 const pieceBytes = 48 * 1024;
 const lineFeed = 0x0a;
 

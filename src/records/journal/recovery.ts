@@ -1,8 +1,8 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
-import { readSegmentFile, type SegmentContents, writeKept } from "./files.ts";
+import { readSegmentFile, type SegmentContents, writeDurably } from "./files.ts";
 
-/** What a replay found. */
+/** Number of calls that a replay found. */
 export interface Replayed {
   ended: number;
   interrupted: number;
@@ -10,16 +10,16 @@ export interface Replayed {
 
 /** Bytes of a journal file that could not be read. */
 export interface Unreadable {
-  /** Name of the file that they were kept in. */
-  keptAs: string;
+  /** Name of the file that they were saved in. */
+  savedAs: string;
   bytes: number;
-  /** They are at the file's end, as when a crash of the machine cut a record short. */
+  /** They are at the end of the file: a crash of the machine cut off a record. */
   isTorn: boolean;
 }
 
 const batchSize = 500;
 
-/** Hands what files hold to `write`, in batches; the files are the caller's to remove. */
+/** Passes the calls in these files to `write`, in batches; the caller removes the files. */
 export async function replayFiles(
   paths: readonly string[],
   write: (interactions: readonly SettledCall[]) => Promise<void>,
@@ -51,23 +51,23 @@ export async function replayFiles(
   return replayed;
 }
 
-/** Removes a file that was replayed; what could not be read of it is kept beside it. */
+/** Removes a replayed file; saves its unreadable bytes beside it. */
 export async function removeReplayed(path: string): Promise<Unreadable | undefined> {
   const contents = await readSegmentFile(path);
-  const kept = await keepUnreadable(path, contents);
+  const unreadable = await saveUnreadable(path, contents);
   await Deno.remove(path);
-  return kept;
+  return unreadable;
 }
 
-async function keepUnreadable(
+async function saveUnreadable(
   path: string,
   { unreadable, isTorn }: SegmentContents,
 ): Promise<Unreadable | undefined> {
   if (unreadable.length === 0) return undefined;
-  const keptPath = `${path}.damaged`;
-  await writeKept(keptPath, unreadable);
+  const damagedPath = `${path}.damaged`;
+  await writeDurably(damagedPath, unreadable);
   return {
-    keptAs: keptPath.slice(keptPath.lastIndexOf("/") + 1),
+    savedAs: damagedPath.slice(damagedPath.lastIndexOf("/") + 1),
     bytes: unreadable.reduce((sum, { length }) => sum + length, 0),
     isTorn,
   };

@@ -1,12 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { damagedNames, rejectedName, writeKept } from "./files.ts";
+import { damagedNames, rejectedName, writeDurably } from "./files.ts";
 
-/** What was put aside in a journal's folder, worked on by one at a time. */
+/** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
 export class RejectedRecords {
   readonly #directory: string;
-  /** Resolves when what was begun is done. */
+  /** Resolves when all changes so far are done. */
   settled: Promise<void> = Promise.resolve();
 
   constructor(directory: string) {
@@ -14,16 +14,14 @@ export class RejectedRecords {
   }
 
   /**
-   * Keeps the record of a call that the store refuses: one line of JSON, `{reason, interaction}`,
-   * in a file that only its owner can read. Resolves when it is on the disk.
+   * Appends a record that the store rejected: one line of JSON, `{reason, interaction}`, in a file
+   * that only its owner can read. Resolves when it is synced.
    */
   keep(interaction: SettledCall, reason: string): Promise<void> {
     return this.#next(() => keepRejected(this.#directory, interaction, reason));
   }
 
-  /**
-   * Removes the lines of erased calls, and all files of unreadable bytes; gives the lines removed.
-   */
+  /** Removes the lines of erased calls and all files of unreadable bytes; returns the line count. */
   erase(isErased: (interaction: SettledCall) => boolean): Promise<number> {
     return this.#next(() => eraseRejected(this.#directory, isErased));
   }
@@ -43,21 +41,21 @@ async function keepRejected(
   const path = `${directory}/${rejectedName}`;
   using file = await Deno.open(path, { create: true, append: true, mode: 0o600 });
   const { size } = await file.stat();
-  const kept = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
-  const line = `{"reason":${JSON.stringify(reason)},"interaction":${kept}}\n`;
+  const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
+  const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
   const bytes = Buffer.from(line);
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
   await file.sync();
 }
 
-/** Beyond this the file takes no more payloads: rows and charges are what nobody else has. */
+/** In a larger file payloads are left out: rows and charges, which exist nowhere else, matter more. */
 const wholeBytes = 64 * 1024 * 1024;
 
-function withoutPayload({ media: _media, kept: _kept, ...row }: SettledCall): SettledCall {
+function withoutPayload({ media: _media, retained: _retained, ...row }: SettledCall): SettledCall {
   return { ...row, requestText: null, responseText: null, payloadTruncated: true };
 }
 
-/** How many records the store has refused so far. */
+/** Number of records that the store has rejected so far. */
 export async function countRejected(directory: string): Promise<number> {
   const bytes = await Deno.readFile(`${directory}/${rejectedName}`).catch(onlyMissing);
   return bytes?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
@@ -72,16 +70,16 @@ async function eraseRejected(
   const bytes = await Deno.readFile(path).catch(onlyMissing);
   if (bytes === undefined) return 0;
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
-  // A line that a crash cut short is nobody's.
-  const kept = lines.filter((line) => {
+  // Incomplete lines, left by a crash, are dropped too.
+  const remaining = lines.filter((line) => {
     const interaction = interactionOfLine(line);
     return interaction !== undefined && !isErased(interaction);
   });
-  if (kept.length === lines.length) return 0;
-  const text = kept.map((line) => `${line}\n`).join("");
-  await writeKept(`${path}.new`, [Buffer.from(text)]);
+  if (remaining.length === lines.length) return 0;
+  const text = remaining.map((line) => `${line}\n`).join("");
+  await writeDurably(`${path}.new`, [Buffer.from(text)]);
   await Deno.rename(`${path}.new`, path);
-  return lines.length - kept.length;
+  return lines.length - remaining.length;
 }
 
 function interactionOfLine(line: string): SettledCall | undefined {

@@ -5,13 +5,13 @@ import { encodeRecord, scanRecords } from "./records.ts";
 import type { Segment } from "./segment.ts";
 import type { OpenCall, OpenCalls } from "./state.ts";
 
-/** A quarter of a large journal is more than a start wants to read. */
+/** A quarter of a large journal would take a start too long to read. */
 const mostHeldBytes = 256 * 1024 * 1024;
 const pauseMs = 1000;
-/** So much is read of a file before others have their turn. */
+/** Bytes that are read before the event loop gets a turn. */
 const pieceBytes = 512 * 1024;
 
-/** Throws where a call's account already fills the journal by calls that don't end. */
+/** Throws if the account's calls in flight already fill much of the journal. */
 export function refuseCrowding(
   accountId: number,
   journal: { bytes: number; maxBytes: number; openCalls: OpenCalls },
@@ -24,7 +24,7 @@ export function refuseCrowding(
   });
 }
 
-/** What relief takes of the journal. */
+/** The operations of the journal that relief needs. */
 export interface CompactionTarget {
   readonly openCalls: OpenCalls;
   readonly clock: Pick<Clock, "monotonicMs">;
@@ -35,38 +35,38 @@ export interface CompactionTarget {
   mayMove(): boolean;
   /** Adds a record to the newest file. */
   append(record: Uint8Array): Segment;
-  /** Resolves when all that was appended is on the disk. */
+  /** Resolves when all appended records are synced. */
   sync(): Promise<void>;
-  /** Removes what nobody needs, from the oldest file on. */
+  /** Removes finished files, the oldest first. */
   prune(): void;
-  /** Removes a file of which all that can be read was moved. */
+  /** Removes a file whose readable records were all moved. */
   putAside(segment: Segment): Promise<void>;
-  /** Runs `act` when nobody else rewrites files. */
+  /** Runs `act` while no other rewrite runs. */
   inTurn(act: () => Promise<void>): void;
 }
 
 /**
- * Keeps a few calls that take long from holding everybody's records: files go from the oldest on,
- * and each call holds the one it began in.
+ * Keeps a few long calls from holding back everybody's records: files are removed oldest first, and
+ * each call holds the file it began in. So relief moves the records of long calls to the newest file.
  */
 export class Relief {
   readonly #deps: CompactionTarget;
   #isRunning = false;
-  /** After a pass in vain the next one waits. */
+  /** Start of the next pass (monotonic ms), after one that freed nothing. */
   #fromMs = 0;
 
   constructor(target: CompactionTarget) {
     this.#deps = target;
   }
 
-  /** Begins to move records if that is worth it; soon done where it is not. */
+  /** Starts to move records if it is worth it; cheap otherwise. */
   look(): void {
     if (this.#isRunning || !this.#held()) return;
     this.#isRunning = true;
     this.#deps.inTurn(() => this.#run());
   }
 
-  /** The oldest file. A round through all files writes at most what it frees. */
+  /** The oldest file, if moving its records pays: a full pass writes at most what it frees. */
   #held(): Segment | undefined {
     const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
     const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
@@ -83,7 +83,7 @@ export class Relief {
         if (this.#deps.segments()[0] === oldest) this.#wait();
       }
     } catch {
-      // The disk takes nothing: who appends records says so.
+      // Writes fail; whoever appends records reports it.
       this.#wait();
     } finally {
       this.#isRunning = false;
@@ -94,7 +94,7 @@ export class Relief {
     this.#fromMs = this.#deps.clock.monotonicMs() + pauseMs;
   }
 
-  /** Something of it is missing, and is in memory if at all. */
+  /** Some of its records can't be read; they may still be in memory. */
   #isUnreadable(segment: Segment): boolean {
     return segment.open === Infinity || this.#deps.openCalls.in(segment).next().done === false;
   }
@@ -103,7 +103,7 @@ export class Relief {
 interface Moved {
   id: string;
   openCall: OpenCall;
-  /** How it stood before. */
+  /** Its state before the move. */
   before: OpenCall;
 }
 
@@ -149,7 +149,7 @@ async function moveEach(
     const isUnderWay = openCall.request !== undefined;
     if (record.kind === "begin") {
       if (isUnderWay) move(target, moved, record.id, bytes.subarray(from, to));
-      // Its end leaves to it what the caller sent.
+      // The end record takes the request from it.
       else calls.take(record);
     } else if (!isUnderWay) {
       const ended = calls.take(record);
@@ -171,7 +171,7 @@ function move(target: CompactionTarget, moved: Moved[], id: string, bytes: Uint8
   return segment;
 }
 
-/** The disk may lack the copies: the old file is needed as before, but for calls that ended. */
+/** The copies may not be on disk: the old file is needed again, except for calls that ended. */
 function moveBack(target: CompactionTarget, moved: readonly Moved[]): void {
   for (const { id, openCall, before } of moved) {
     if (target.openCalls.get(id) !== openCall) continue;

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
 import { encodeRecord, scanRecords } from "./records.ts";
 
-/** What a segment does with its file; tests give one that fails. */
+/** The file operations of a segment; tests inject failures. */
 export interface SegmentFile {
   /** Adds to the end. */
   writeSync(bytes: Uint8Array): number;
@@ -16,7 +16,7 @@ export function createSegmentFile(path: string): SegmentFile {
   return Deno.openSync(path, { append: true, createNew: true, mode: 0o600 });
 }
 
-/** One file of the journal that this process writes; records are appended whole or not at all. */
+/** A journal file that this process writes; records are appended whole or not at all. */
 export class Segment {
   readonly path: string;
   #file: SegmentFile;
@@ -24,16 +24,16 @@ export class Segment {
   #sealed = false;
   #isRewriting = false;
   #syncs = 0;
-  /** Whether the folder's entry for the file is on the disk too. */
+  /** Whether the folder's entry for the file is synced. */
   #isNamed = false;
   isDirty = false;
-  /** What was appended may not be on the disk, and never come there. */
+  /** A sync has failed: appended records may be lost. */
   hasFailed = false;
-  /** Calls that need this file: begun here and under way, or ended here and not in the store. */
+  /** Calls that need this file: begun here and in flight, or ended here and not in the store. */
   open = 0;
-  /** End records that were appended. */
+  /** Number of appended end records. */
   ends = 0;
-  /** Of `open`, those whose record is nowhere but here. */
+  /** Those of `open` whose record is only here. */
   spilled = 0;
 
   constructor(path: string, createFile = createSegmentFile) {
@@ -45,12 +45,12 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** What was appended may not be on the disk yet. */
+  /** Appended records may not be on disk yet. */
   get isUnsure(): boolean {
     return this.isDirty || this.#syncs > 0;
   }
 
-  /** Nothing is added any more. */
+  /** No record is appended any more. */
   get isSealed(): boolean {
     return this.#sealed;
   }
@@ -72,7 +72,7 @@ export class Segment {
     this.isDirty = true;
   }
 
-  /** Takes back a record that was not written whole. */
+  /** Removes an incompletely written record. */
   #cutBack(): void {
     try {
       this.#file.truncateSync(this.#bytes);
@@ -81,14 +81,14 @@ export class Segment {
     }
   }
 
-  /** Resolves when all that was appended before is on the disk. */
+  /** Resolves when all records appended so far are on disk. */
   async sync(): Promise<void> {
     this.isDirty = false;
     this.#syncs++;
     try {
       await Promise.all([this.#file.syncData(), this.#syncName()]);
     } catch (thrown) {
-      // The system may have dropped what it could not write: nothing is added to such a file.
+      // The system may have dropped unwritten pages: never append to this file again.
       this.#sealed = true;
       this.hasFailed = true;
       throw thrown;
@@ -104,47 +104,47 @@ export class Segment {
     this.#isNamed = true;
   }
 
-  /** What was appended so far. */
+  /** The bytes appended so far. */
   async read(): Promise<Buffer> {
     const length = this.#bytes;
     const bytes = await Deno.readFile(this.path);
     return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(length, bytes.length));
   }
 
-  /** Whether the file may go: all of it is in the store, and nobody waits for the disk. */
+  /** Whether the file can be removed: all its calls are in the store, and no sync is pending. */
   get isDone(): boolean {
     return this.open === 0 && !this.isUnsure && !this.#isRewriting;
   }
 
   /**
-   * Leaves out the records of calls that are not to be kept; gives the bytes saved. The segment
-   * must be sealed; a crash in the middle leaves it as it was.
+   * Rewrites the file with the records of needed calls only; returns the bytes saved. The segment
+   * must be sealed; a crash leaves the old file.
    */
-  async rewrite(isKept: (id: string) => boolean): Promise<number> {
+  async rewrite(isNeeded: (id: string) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
-      // Who waits for the disk waits for the old file.
+      // Pending syncs are of the old file.
       await this.sync();
-      return this.open > 0 ? await this.#replace(isKept) : 0;
+      return this.open > 0 ? await this.#replace(isNeeded) : 0;
     } finally {
       this.#isRewriting = false;
     }
   }
 
-  async #replace(isKept: (id: string) => boolean): Promise<number> {
+  async #replace(isNeeded: (id: string) => boolean): Promise<number> {
     const path = `${this.path}${rewrittenSuffix}`;
     const before = this.#bytes;
     const old = await this.read();
     const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
     let bytes = 0;
     for (const { record } of scanRecords(old)) {
-      if (!record || !isKept(record.id)) continue;
+      if (!record || !isNeeded(record.id)) continue;
       const encoded = encodeRecord(record);
       for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
       bytes += encoded.length;
     }
     await fresh.sync();
-    // One that began before ours may take longer.
+    // A sync that began earlier may still be running.
     while (this.#syncs > 0) await fresh.sync();
     Deno.renameSync(path, this.path);
     this.#file.close();

@@ -1,17 +1,17 @@
 import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
-import type { JournalWatcher } from "./journal.ts";
+import type { JournalObserver } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 import { CallReader } from "./calls.ts";
 import { readSegment } from "./files.ts";
 
-/** No call may begin now. */
+/** The fault while no call can begin. */
 export function refused(note: string, cause?: unknown): Fault {
   return new Fault("overloaded", { note, cause, retryAfterSeconds: 1 });
 }
 
-/** An end that the disk has yet to confirm. */
+/** An end record that is not synced yet. */
 export interface PendingEnd {
   interaction: SettledCall;
   isSpilled: boolean;
@@ -19,31 +19,31 @@ export interface PendingEnd {
   reject: (thrown: unknown) => void;
 }
 
-/** A call whose record is in memory too: under way, or ended and waiting for the store. */
+/** A call in flight, or one that has ended and waits for the store. */
 export interface OpenCall {
-  /** Where the call began, then where it ended. */
+  /** The file of the begin record, later of the end record. */
   segment: Segment;
   accountId: number;
-  /** Of that file, how much is the call's. */
+  /** The call's bytes in that file. */
   bytes: number;
-  /** Its begin record has this; undefined once it has ended. */
+  /** The request in its begin record; undefined once it has ended. */
   request: string | null | undefined;
-  /** That record's media. */
+  /** The media of its begin record. */
   media?: readonly Media[] | undefined;
 }
 
-/** All such calls, with what they need of the files. */
+/** All open calls, and how many bytes of the files they need. */
 export class OpenCalls {
   readonly #calls = new Map<string, OpenCall>();
   readonly #underWay = new Map<number, number>();
   #bytes = 0;
 
-  /** Bytes of records that are needed. */
+  /** Bytes of their records. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Of those, the ones of an account's calls that have not ended. */
+  /** Bytes of the records of an account's calls in flight. */
   underWayBytes(accountId: number): number {
     return this.#underWay.get(accountId) ?? 0;
   }
@@ -83,8 +83,8 @@ export class OpenCalls {
   }
 }
 
-/** Tells nobody. */
-export const silentWatcher: JournalWatcher = {
+/** Ignores everything. */
+export const silentObserver: JournalObserver = {
   synced() {},
   failing() {},
   mended() {},
@@ -92,9 +92,9 @@ export const silentWatcher: JournalWatcher = {
   unreadable() {},
 };
 
-/** Where the records lie that are nowhere but in the journal. */
+/** Where in the journal the spilled records are: they are nowhere else. */
 export class SpilledRecords {
-  /** The oldest of them: all ends behind it are. */
+  /** The oldest; all end records after it are spilled too. */
   #from: { segment: Segment; end: number } | undefined;
   #count = 0;
 
@@ -102,14 +102,14 @@ export class SpilledRecords {
     return this.#count;
   }
 
-  /** The end that was appended last. */
+  /** Adds the end record that was appended last. */
   add(segment: Segment): void {
     segment.spilled++;
     this.#count++;
     this.#from ??= { segment, end: segment.ends - 1 };
   }
 
-  /** Reads the oldest file's: as they ended, and how many ends are missing there. */
+  /** Reads those of the oldest file, and counts the end records that can't be read. */
   async read(): Promise<SpilledFile | undefined> {
     if (!this.#from) return undefined;
     const { segment, end: from } = this.#from;
@@ -122,7 +122,7 @@ export class SpilledRecords {
     return { segment, to, due, rows, missing: isWhole ? 0 : to - ended.length };
   }
 
-  /** They are not here alone any more. */
+  /** They are in memory again. */
   remove({ segment, due, to }: SpilledFile, segments: readonly Segment[]): void {
     segment.spilled -= due;
     this.#count -= due;
@@ -139,7 +139,7 @@ export class SpilledRecords {
 
 interface SpilledFile {
   segment: Segment;
-  /** Ends in it when it was read. */
+  /** Number of its end records when it was read. */
   to: number;
   due: number;
   rows: SettledCall[];

@@ -3,26 +3,26 @@ import { CallReader } from "./calls.ts";
 import { damagedNames, readSegmentFile, segmentNames } from "./files.ts";
 import { countRejected } from "./rejected.ts";
 
-/** How the journal of a data directory stands. */
+/** The state of the journal of a data directory. */
 export interface JournalStatus {
-  /** Whether a server answered; else this is what its files say. */
+  /** Whether a server answered; otherwise the files were read. */
   running: boolean;
-  /** Bytes on the disk that the store may yet need. */
+  /** Size of the files on disk. */
   bytes: number;
   segments: number;
-  /** Records of calls that the store has not taken yet; without a server, of calls cut short too. */
+  /** Records that are not in the store yet; without a server, those of interrupted calls too. */
   waiting: number;
-  /** When the call ended whose record waits the longest. */
+  /** End time of the call whose record has waited longest. */
   oldest: Date | null;
   sync: "always" | "interval";
   maxBytes: number;
-  /** Records that the store has refused, in `rejected.jsonl`. */
+  /** Records in `rejected.jsonl`, which the store has rejected. */
   rejected: number;
-  /** Bytes that could not be read, in files `*.damaged`. */
+  /** Unreadable bytes, in files `*.damaged`. */
   damagedBytes: number;
 }
 
-/** What stands beside the journal's own files. */
+/** Reads the files beside the journal's own. */
 export async function readAside(
   directory: string,
 ): Promise<Pick<JournalStatus, "rejected" | "damagedBytes">> {

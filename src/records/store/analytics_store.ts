@@ -21,12 +21,12 @@ import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
-/** Is given the ids of calls that were erased while they were under way, and so are not written. */
+/** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /**
- * Interactions on PostgreSQL, served or embedded, in `database`. What calls leave for later turns
- * stands in `main`, beside the accounts, wherever the rows are.
+ * Interactions on PostgreSQL, server or embedded, in `database`. Stored responses and reasoning are
+ * in `main`, beside the accounts, wherever the rows are.
  */
 export function createAnalyticsStore(
   database: Database,
@@ -48,8 +48,11 @@ export function createAnalyticsStore(
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;
-    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
-    await writing(rows, (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "kept"] : ["rows"]));
+    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["retained"]));
+    await writing(
+      rows,
+      (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"]),
+    );
   };
   return {
     ...createAnalyticsReads(database),
@@ -61,7 +64,7 @@ export function createAnalyticsStore(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "kept"]),
+        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "retained"]),
       );
     },
     list: (query) => listInteractions(database, query),
@@ -79,7 +82,7 @@ export function createAnalyticsStore(
   };
 }
 
-/** What is only read; each account may be given a `Queryable` of its own (`FairReads`). */
+/** The reads; `FairReads` gives each account its own `Queryable`. */
 export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),
@@ -87,29 +90,29 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     count: (query) => countInteractions(database, query),
     snapshot: () => takeSnapshot(database),
     sample: (query) => sampleCalls(database, query),
-    findCall: (...asked) => findCall(database, ...asked),
-    idsSince: (...asked) => idsSince(database, ...asked),
+    findCall: (...args) => findCall(database, ...args),
+    idsSince: (...args) => idsSince(database, ...args),
     oldestCall: (accountId) => oldestCall(database, accountId),
-    lastUses: (...asked) => lastUses(database, ...asked),
-    cohortSums: (...asked) => cohortSums(database, ...asked),
-    cohortNames: (...asked) => cohortNames(database, ...asked),
-    cohortCosts: (...asked) => cohortCosts(database, ...asked),
-    matchedAmong: (...asked) => matchedAmong(database, ...asked),
-    countMatched: (...asked) => countMatched(database, ...asked),
+    lastUses: (...args) => lastUses(database, ...args),
+    cohortSums: (...args) => cohortSums(database, ...args),
+    cohortNames: (...args) => cohortNames(database, ...args),
+    cohortCosts: (...args) => cohortCosts(database, ...args),
+    matchedAmong: (...args) => matchedAmong(database, ...args),
+    countMatched: (...args) => countMatched(database, ...args),
   };
 }
 
-/** Changes of rows go with those of the sums that are made of them, so `atomically` or not at all. */
+/** Rows and the usage sums over them change in one transaction (`atomically`). */
 function changesOf(
   database: Queryable,
   atomically: <T>(work: (tx: Queryable) => Promise<T>) => Promise<T>,
 ): AnalyticsTransaction {
   return {
-    has: (...asked) => hasCall(database, ...asked),
-    reprice: (...asked) => atomically((tx) => writeCorrections(tx, ...asked)),
+    has: (...args) => hasCall(database, ...args),
+    reprice: (...args) => atomically((tx) => writeCorrections(tx, ...args)),
     clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
-    matched: (...asked) => matchedCalls(database, ...asked),
-    keysOf: (...asked) => keysOf(database, ...asked),
+    matched: (...args) => matchedCalls(database, ...args),
+    keysOf: (...args) => keysOf(database, ...args),
     erase: (calls) => atomically((tx) => eraseCalls(tx, calls)),
   };
 }

@@ -3,7 +3,7 @@ import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** Some of the calls that a query finds, oldest first, whichever were chosen. */
+/** A sample of the calls that match a query, always oldest first. */
 export async function sampleCalls(
   database: Queryable,
   { order, limit, exceptEndpoint, ...query }: SampleQuery,
@@ -24,7 +24,7 @@ export async function sampleCalls(
   return rows.map(readCallKey);
 }
 
-/** The oldest call of this name, with its payloads. */
+/** The oldest call of this name with its payloads. */
 export async function findCall(
   database: Queryable,
   accountId: number,
@@ -110,7 +110,7 @@ export async function oldestCall(
   return row?.created_at as Date | undefined;
 }
 
-/** One step down the index for each key, however many calls it made. */
+/** One index lookup per key, however many calls it made. */
 export async function lastUses(
   database: Queryable,
   accountId: number,

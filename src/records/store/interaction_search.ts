@@ -10,21 +10,21 @@ import type { CallKey } from "../analytics_store.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** The newest rows that meet the other filters, which are looked through first. */
+/** How many of the newest rows that match the other filters are checked first. */
 const firstRows = 100;
-/** Of rows with the words, how many a page holds against other filters, to go on when asked to. */
+/** Max rows with the words that a page checks against the other filters; the cursor continues there. */
 const maxHeld = 400;
-/** The same where payloads have to be read for it. */
+/** The same if payloads must be read. */
 const maxRead = 200;
-/** Spans that a page looks through: a year. */
+/** Spans that one page searches: a year. */
 const maxSpans = 366 * 6;
-/** Spans that are looked up at once: half a day. What one lookup finds is read whole. */
+/** Spans per index lookup: half a day. All rows of a lookup are read. */
 const lookupSpans = 3;
 
 /**
- * One page of the rows that say some words, newest first. Common words are met among the newest
- * rows; others come out of the index of words, which is read from the newest span on until enough is
- * found. So neither the number of rows nor how often a word was said decides how long it takes.
+ * One page of the rows that contain some words, newest first. Common words are found among the
+ * newest rows; others in the index of words, which is read span by span, newest first, until the page
+ * is full. So the time depends neither on the number of rows nor on how common a word is.
  */
 export async function searchInteractions(
   database: Queryable,
@@ -32,7 +32,7 @@ export async function searchInteractions(
   search: string,
 ): Promise<InteractionListPage> {
   const terms = searchTerms(sanitizeText(search));
-  if (terms.words.length === 0) return { rows: [] };
+  if (terms.tokens.length === 0) return { rows: [] };
   const searcher = new Searcher(database, { ...query, order: "newest" }, terms);
   return await searcher.page();
 }
@@ -50,16 +50,16 @@ class Searcher {
   }
 
   async page(): Promise<InteractionListPage> {
-    const [place, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
-    if (place === undefined || bottom === undefined || this.#isFull) return this.#whole();
-    return await this.#among(place, bottom);
+    const [cursor, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
+    if (cursor === undefined || bottom === undefined || this.#isFull) return this.#whole();
+    return await this.#among(cursor, bottom);
   }
 
   get #isFull(): boolean {
     return this.#missing <= 0;
   }
 
-  /** How many rows the page still takes, with the one that tells that there are more. */
+  /** Rows that the page still needs, including the one that shows that there are more. */
   get #missing(): number {
     return this.#query.limit + 1 - this.#rows.length;
   }
@@ -77,9 +77,9 @@ class Searcher {
     return { rows, ...(this.#isFull && last ? { next: last } : {}) };
   }
 
-  /** Looks through the newest rows; undefined when there are no others. */
+  /** Checks the newest rows; undefined if there are no others. */
   async #newest(): Promise<CallKey | undefined> {
-    // Limits of cost and time are for later: they would be walked for.
+    // Ranges of cost and latency are checked afterwards: here they would cause a long scan.
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
     const { rows, next } = await listInteractions(this.#database, { ...query, limit: firstRows });
     const saying = await this.#saying(rows);
@@ -90,7 +90,7 @@ class Searcher {
     return next;
   }
 
-  /** Which of these rows say the words. */
+  /** Which of these rows contain the words. */
   async #saying(rows: readonly CallKey[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
@@ -99,16 +99,16 @@ class Searcher {
       rows.map(({ createdAt }) => createdAt.toISOString()),
     ];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const said = this.#terms.words.map((word) =>
+    const conditions = this.#terms.tokens.map((word) =>
       `p.words && ${bind(termKeys(this.#query.accountId, spans, word))}::bigint[]`
     );
-    // As a value of each row, not as a join, which may read all payloads for it; and by the row's
-    // id: `is true` keeps the index of words out of it.
+    // A scalar subquery, since a join may scan all payloads; `is true` keeps the planner from the
+    // index of words, so that payloads are read by primary key.
     const found = await this.#database.query(
       `select named.transaction_id from unnest($1::text[], $2::timestamptz[])
          as named(transaction_id, created_at)
        where (
-         select (${[...said, ...this.#phrases(bind)].join(" and ")}) is true
+         select (${[...conditions, ...this.#phrases(bind)].join(" and ")}) is true
          from interaction_payloads p
          where p.transaction_id = named.transaction_id and p.created_at = named.created_at
        )`,
@@ -118,24 +118,24 @@ class Searcher {
     return new Set(found.map((row) => String(row.transaction_id)));
   }
 
-  /** What the index of words has beyond a place. */
-  async #among(place: CallKey, bottom: Date): Promise<InteractionListPage> {
-    if (isBelow(place, bottom)) return this.#whole();
-    const top = spanBeyond(place);
+  /** Rows of the index of words after the cursor. */
+  async #among(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
+    if (isBelow(cursor, bottom)) return this.#whole();
+    const top = spanBeyond(cursor);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
     const hasPhrases = this.#terms.phrases.length > 0;
     const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
-    const found = await this.#found(place, { top, lowest, most });
+    const found = await this.#found(cursor, { top, lowest, most });
     pushAll(this.#rows, await this.#meeting(found));
     if (this.#isFull) return this.#whole();
     const end = found.length < most
       ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
       : found.at(-1)!;
     if (isBelow(end, bottom)) return this.#whole();
-    return { rows: this.#rows, next: end, lookedTo: end.createdAt };
+    return { rows: this.#rows, next: end, searchedBackTo: end.createdAt };
   }
 
-  /** When the oldest row that can be meant was made. */
+  /** Creation time of the oldest row that can match. */
   async #bottom(): Promise<Date | undefined> {
     const { accountId, start } = this.#query;
     const oldest = await oldestCall(this.#database, accountId);
@@ -143,12 +143,12 @@ class Searcher {
   }
 
   /**
-   * The newest rows with the words, down to a span. Lookup by lookup, each with a limit of its own,
-   * which keeps the planner to the index: for the keys of many spans at once it would rather read
-   * the whole table. Lookups come in their order, so that those after enough are not made.
+   * The newest rows with the words, down to a span. Each lookup has its own limit, which keeps the
+   * planner on the index: for the keys of many spans at once it would scan the table. Lookups run in
+   * order, and stop when enough rows are found.
    */
   async #found(
-    place: CallKey,
+    cursor: CallKey,
     { top, lowest, most }: { top: number; lowest: number; most: number },
   ): Promise<CallKey[]> {
     const { accountId, start } = this.#query;
@@ -157,16 +157,16 @@ class Searcher {
       const spans = Array.from({ length: lookupSpans }, (_, at) => from - at);
       lookups.push(spans.filter((span) => span >= lowest));
     }
-    const values: SqlValue[] = [place.createdAt, place.transactionId];
+    const values: SqlValue[] = [cursor.createdAt, cursor.transactionId];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
     const arrays = [
       `${bind(lookups.map((spans) => timeOf(spans.at(-1)!)))}::timestamptz[]`,
       `${bind(lookups.map((spans) => timeOf(spans[0]! + 1)))}::timestamptz[]`,
-      ...this.#terms.words.map((word) =>
+      ...this.#terms.tokens.map((word) =>
         `${bind(lookups.map((spans) => `{${termKeys(accountId, spans, word).join()}}`))}::text[]`
       ),
     ];
-    const keys = this.#terms.words.map((_, at) => `keys${at}`);
+    const keys = this.#terms.tokens.map((_, at) => `keys${at}`);
     const found = await this.#database.query(
       `select p.transaction_id, p.created_at
        from (
@@ -188,7 +188,7 @@ class Searcher {
     return found.map(readCallKey);
   }
 
-  /** Of found rows those that say the phrases and meet the other filters, as far as they fit. */
+  /** Of these rows, those with the phrases that match the other filters, up to a full page. */
   async #meeting(found: readonly CallKey[]): Promise<InteractionSummary[]> {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
@@ -202,7 +202,7 @@ class Searcher {
     );
   }
 
-  /** Conditions on `p` that it says what was searched for in quotes. */
+  /** Conditions that `p` contains the phrases. */
   #phrases(bind: (value: SqlValue) => string): string[] {
     return this.#terms.phrases.map((phrase) => {
       const written = [...new Set([escaped(phrase), asciiOf(escaped(phrase))])];
@@ -212,15 +212,15 @@ class Searcher {
   }
 }
 
-/** In front of every id. */
+/** Sorts before every id. */
 const beforeAll = "";
 
-/** Whether nothing lies beyond a place that was made at this time or later. */
+/** Whether there is nothing between `bottom` and the cursor. */
 function isBelow({ createdAt, transactionId }: CallKey, bottom: Date): boolean {
   return createdAt < bottom || (transactionId === beforeAll && createdAt <= bottom);
 }
 
-/** The newest span that holds rows beyond a place. */
+/** The newest span that can hold rows after the cursor. */
 function spanBeyond({ createdAt, transactionId }: CallKey): number {
   return spanOf(transactionId === beforeAll ? new Date(createdAt.getTime() - 1) : createdAt);
 }
@@ -241,12 +241,12 @@ function timeOf(span: number): string {
   return new Date(span * spanMs).toISOString();
 }
 
-/** As JSON has it inside a string. */
+/** As it is written inside a JSON string. */
 function escaped(phrase: string): string {
   return JSON.stringify(phrase).slice(1, -1);
 }
 
-/** As writers have it that leave nothing but ASCII. */
+/** As encoders write it that escape everything but ASCII. */
 function asciiOf(text: string): string {
   return text.replace(
     /[^\0-\x7f]/g,

@@ -16,31 +16,31 @@ import {
 } from "../../usage/store/count_usage.ts";
 import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 
-/** Which parts of records stand in a database. */
-export type RecordPart = "rows" | "kept";
+/** Which parts of records a database holds. */
+export type RecordPart = "rows" | "retained";
 
 /**
- * Writes rows with payloads and media, what calls keep, or both, as part of a transaction; rows that
- * are there stay, and those that a deletion covers are left out. Returns the ids of these. The rows'
+ * Writes rows with payloads and media, stored responses, or both, as part of a transaction. Existing
+ * rows stay as they are. Rows that a deletion covers are left out; their ids are returned. The rows'
  * partitions must exist (`Partitions`).
  */
 export async function writeRecords(
   tx: Queryable,
-  given: readonly SettledCall[],
+  calls: readonly SettledCall[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
-  const { rows, erased, newlyErased } = await withoutErased(tx, given);
-  if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
+  const { rows, erased, newlyErased } = await withoutErased(tx, calls);
+  if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
-    // Last, so that the rows of sums, which all writers share, are locked for the shortest time.
+    // Last: all writers share the rows of sums, so they are locked as briefly as possible.
     await changeUsage(tx, [...unstored, ...await insertRows(tx, rows)]);
   }
-  if (rows.length > 0 && parts.includes("kept")) await insertStoredResponses(tx, rows);
+  if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
 }
 
-/** Gives what is new in the table; a row that was there already is not counted again. */
+/** Returns the newly inserted rows; existing rows are not counted again. */
 async function insertRows(tx: Queryable, rows: readonly SettledCall[]): Promise<UsageChange[]> {
   if (rows.length === 0) return [];
   const inserted = await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
@@ -65,7 +65,7 @@ const insertPayloads =
       request text, response text, words bigint[])
   on conflict do nothing`;
 
-/** Characters of payloads that go in one statement, so that none is near a gigabyte. */
+/** Max characters of payloads in one statement, far below PostgreSQL's gigabyte. */
 const sentCharacters = 8 * 1024 * 1024;
 
 function payloadLength({ requestText, responseText }: SettledCall): number {

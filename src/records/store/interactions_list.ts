@@ -9,8 +9,8 @@ import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 
 /**
- * One page by keyset. Whatever narrows the list to few rows is read from an index of its own in
- * the list's order, so that neither the account's size nor the page's number matters.
+ * One page by keyset pagination. A selective filter is read from an index that has the list's order,
+ * so that neither the account's size nor the page number matters.
  */
 export async function listInteractions(
   database: Queryable,
@@ -24,7 +24,7 @@ export async function listInteractions(
   return { rows, next: { createdAt, transactionId } };
 }
 
-/** Columns with an index of their own, the one that leaves the fewest rows first. */
+/** Columns with an index of their own, the most selective first. */
 const indexed: readonly ColumnName[] = [
   "session_id",
   "user_id",
@@ -38,13 +38,13 @@ const indexed: readonly ColumnName[] = [
   "vendor",
 ];
 
-/** The value that most rows have in a column, which its index leaves out. */
+/** The most common value of a column, which its partial index leaves out. */
 const unindexedDefaults: Partial<Record<ColumnName, string>> = {
   status: "completed",
   mode: "managed",
 };
 
-/** Values of one column that are each read from its index. */
+/** Max values of one column that are each read from its index. */
 const maxIndexValues = 20;
 
 function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[] } {
@@ -58,26 +58,26 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
   });
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
-  const way = query.order === "newest" ? "desc" : "asc";
+  const direction = query.order === "newest" ? "desc" : "asc";
   const select = (more: readonly string[]) =>
     `select ${selectedColumns} from interactions i
      where ${[...conditions, ...more].join(" and ")}
-     order by i.created_at ${way}, i.transaction_id ${way} limit ${limit}`;
-  // One row more tells whether there is another page.
+     order by i.created_at ${direction}, i.transaction_id ${direction} limit ${limit}`;
+  // One extra row shows whether there is another page.
   const limit = bind(query.limit + 1);
   if (!indexColumn) return { text: select([]), values };
-  // Each value's rows come in the list's order; those of several values together would not.
+  // The rows of each value come in the list's order; those of several values together would not.
   const each = indexColumn.wanted.map((value) =>
     `(${select([`i.${indexColumn.column} = ${bind(value)}`])})`
   );
   return {
     text: `${each.join(" union all ")}
-      order by created_at ${way}, transaction_id ${way} limit ${limit}`,
+      order by created_at ${direction}, transaction_id ${direction} limit ${limit}`,
     values,
   };
 }
 
-/** The column whose index the list is read from, value by value; null where one value suffices. */
+/** The column whose index is read value by value; null if a filter has a single value. */
 function chooseIndexColumn(
   { filters }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
@@ -93,7 +93,7 @@ function chooseIndexColumn(
   return filtered.find(({ wanted }) => wanted.length <= maxIndexValues) ?? null;
 }
 
-/** Adds the conditions on `i` that `interactionConditions` has not: ranges, and where the page begins. */
+/** Adds the conditions on `i` that `interactionConditions` lacks: ranges, and the page's start. */
 export function addFilters(
   { filters, costNanos, latencyMs, after, order }: Omit<InteractionListQuery, "limit">,
   conditions: string[],
@@ -101,7 +101,7 @@ export function addFilters(
 ): void {
   for (const [column, value] of Object.entries(unindexedDefaults)) {
     const wanted = filters?.[column] ?? [];
-    // In the words of the index, which holds the other rows.
+    // The same expression as in the partial index.
     if (wanted.length > 0 && !wanted.includes(value)) {
       conditions.push(`i.${column} <> '${value}'`);
     }
@@ -114,16 +114,17 @@ export function addFilters(
   const beyond = order === "newest" ? "<" : ">";
   const [time, id] = [bind(after.createdAt), bind(after.transactionId)];
   conditions.push(`(i.created_at, i.transaction_id) ${beyond} (${time}, ${id})`);
-  // Says the same of time alone, which is what partitions are left out by.
+  // Redundant, but a condition on time alone lets the planner skip partitions.
   conditions.push(`i.created_at ${beyond}= ${time}`);
 }
 
-/** Rows that are sorted at once; where more match, a walk in the order of time meets them soon. */
+/** Max rows to sort; if more match, a scan in order of time finds them soon. */
 const maxSorted = 3000;
 
 /**
- * One page of a list that limits of cost or latency narrow to few rows: found by these, then sorted.
- * Undefined without such limits, or with too many rows; `listInteractions` reads these faster.
+ * One page of a list with a selective range of cost or latency: finds the rows by the range, then
+ * sorts them. Undefined without a range or if it matches too many rows, which `listInteractions`
+ * reads faster.
  */
 export async function trySelectiveRange(
   database: Queryable,
@@ -133,14 +134,14 @@ export async function trySelectiveRange(
   const { conditions, values } = interactionConditions(query);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
-  const way = query.order === "newest" ? "desc" : "asc";
+  const direction = query.order === "newest" ? "desc" : "asc";
   const found = await database.query(
     `with found as materialized (
        select i.transaction_id, i.created_at from interactions i
        where ${conditions.join(" and ")} limit ${maxSorted + 1}
      )
      select transaction_id, created_at, (select count(*) from found) as total from found
-     order by created_at ${way}, transaction_id ${way} limit ${bind(query.limit + 1)}`,
+     order by created_at ${direction}, transaction_id ${direction} limit ${bind(query.limit + 1)}`,
     values,
     { forceCustomPlan: true },
   );

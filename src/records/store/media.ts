@@ -3,7 +3,7 @@ import type { Media, MediaStore } from "../../shared/media.ts";
 import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** Stored media on PostgreSQL, served or embedded: in the database, so that every replica has it. */
+/** Media in the database, so that every replica has it. */
 export function createMedia(database: Queryable): MediaStore {
   return {
     async find(accountId, sha256) {
@@ -24,26 +24,26 @@ export function createMedia(database: Queryable): MediaStore {
   };
 }
 
-/** Writes the rows' media, each once, and which row names it; part of the rows' transaction. */
+/** Writes each medium once, and which rows name it; part of the rows' transaction. */
 export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): Promise<void> {
   const named = rows.filter(({ media }) => media !== undefined && media.length > 0);
   if (named.length === 0) return;
   const all = new Map<string, Media>();
   for (const media of named.flatMap((row) => row.media!)) all.set(media.sha256, media);
-  // In one order everywhere, so that writers never wait for each other in a circle.
+  // Always in the same order, so that writers can't deadlock.
   const hashes = [...all.keys()].sort();
-  // What is there is held, so that nobody erases it before these rows name it.
-  const known = new Set(
+  // Locks existing media, so that it isn't erased before these rows name it.
+  const stored = new Set(
     (await tx.query(
       "select sha256 from media where sha256 = any($1::text[]) order by sha256 for key share",
       [hashes],
     )).map((row) => String(row.sha256)),
   );
   for (const hash of hashes) {
-    if (known.has(hash)) continue;
+    if (stored.has(hash)) continue;
     const { content } = all.get(hash)!;
     await tx.query(
-      // Both drivers would write bytes in hexadecimal digits, which are half as long again.
+      // Base64: both drivers would send bytes as hexadecimal digits, which are half as long again.
       `insert into media (sha256, bytes, content) values ($1, $2, decode($3::text, 'base64'))
        on conflict (sha256) do update set bytes = excluded.bytes`,
       [hash, content.length, content.toBase64()],

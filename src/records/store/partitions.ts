@@ -6,8 +6,8 @@ import { eraseAlone } from "../../database/retention_lock.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 
 /**
- * The months whose partitions exist, as far as this process knows. Rows of other months, however
- * late they come, get theirs before they are written.
+ * The months whose partitions are known to exist. For rows of other months, however late, the
+ * partition is created before they are written.
  */
 export class Partitions {
   readonly #database: Queryable;
@@ -18,8 +18,8 @@ export class Partitions {
   }
 
   /**
-   * Runs `write`, whose rows are these; once more where a partition was dropped meanwhile (its
-   * rows were too old, and so are these). `write` must be all or nothing.
+   * Runs `write` for these rows; once more if retention dropped a partition in the meantime. `write`
+   * must be all or nothing.
    */
   async writing<T>(
     rows: readonly { createdAt: Date }[],
@@ -46,7 +46,7 @@ export class Partitions {
   }
 }
 
-/** A row that no partition takes is a check's violation (PostgreSQL's manual, "Error Codes"). */
+/** Check violation: a row without a partition (PostgreSQL's manual, "Error Codes"). */
 const noPartition = "23514";
 
 async function openMonth(database: Queryable, month: Date): Promise<void> {
@@ -60,7 +60,7 @@ export async function ensurePartitions(database: Queryable, now: Date): Promise<
   }
 }
 
-/** What each month takes on disk, from the catalogue (`open_month` names the partitions). */
+/** Disk space of each month, from the catalogue (`open_month` names the partitions). */
 export async function partitionsInUse(database: Queryable): Promise<StoredMonth[]> {
   const rows = await database.query(
     `select p.relname as parent, c.relname as name, pg_total_relation_size(c.oid) as bytes
@@ -86,15 +86,15 @@ function monthOf(partition: string): Date | undefined {
 
 type Partitioned = "interactions" | "interaction_payloads";
 
-/** Blocks of a partition, 8 KiB each, whose rows go in one transaction: a few thousand rows. */
+/** Blocks of 8 KiB whose rows are deleted in one transaction: a few thousand rows. */
 const batchBlocks = 128;
-/** How long dropping a partition waits for who reads it; everyone who comes later waits behind. */
+/** How long `drop table` waits for readers; later queries queue behind it. */
 const dropWaitMs = 1000;
 
 /**
- * Erases rows of before a limit: partitions that lie wholly before it are dropped, other rows
- * deleted in batches. A partition that someone reads for long is emptied in place, and dropped by a
- * later run. Runs under `unlessBusy`.
+ * Erases rows older than `limit`: drops partitions that are wholly older, deletes other rows in
+ * batches. A partition with a long-running reader is emptied, and dropped by a later run. Runs under
+ * `unlessBusy`.
  */
 export async function eraseBefore(
   database: Database,
@@ -104,7 +104,7 @@ export async function eraseBefore(
   const boundary = partitionOf(table, limit);
   const erased = { partitions: 0, rows: 0 };
   for (const partition of await partitionsOf(database, table)) {
-    // Names of one table's partitions stand in the order of their months.
+    // Partition names sort by month.
     if (partition > boundary) break;
     if (partition < boundary && await dropPartition(database, table, partition)) {
       erased.partitions++;
@@ -113,7 +113,7 @@ export async function eraseBefore(
   return erased;
 }
 
-/** False when someone reads it for so long that others would have to wait. */
+/** False if a long-running reader would make others wait. */
 async function dropPartition(
   database: Database,
   table: Partitioned,
@@ -134,7 +134,7 @@ async function dropPartition(
 
 const lockNotAvailable = "55P03";
 
-/** Walks through a partition once, a few blocks at a time: no index stands in the order of time. */
+/** Scans a partition once, a few blocks at a time: there is no index on time alone. */
 async function deleteRows(
   database: Database,
   { table, partition }: { table: Partitioned; partition: string },
@@ -161,7 +161,7 @@ async function deleteRows(
   return sum;
 }
 
-/** `open_month` in migrations gives these names. */
+/** The name that `open_month` in the migrations gives. */
 function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
 }
@@ -181,5 +181,5 @@ async function partitionsOf(database: Queryable, table: Partitioned): Promise<st
   return rows.map(({ name }) => String(name)).filter((name) => partitionName.test(name));
 }
 
-/** What stands in a statement's text has to be a name of ours. */
+/** Only such names may be put into the text of a statement. */
 const partitionName = /^(interactions|interaction_payloads)_\d{4}_\d{2}$/;

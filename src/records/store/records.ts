@@ -6,13 +6,13 @@ import type { Database, Queryable } from "../../database/database.ts";
 import type { AnalyticsStore } from "../analytics_store.ts";
 import { createAnalyticsStore } from "./analytics_store.ts";
 import { postAll } from "../../credit/store/ledger.ts";
-import { asRowFault } from "../../database/row_faults.ts";
+import { asRowFault } from "../../database/postgres/faults.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
 /**
  * An interaction store whose `insert` also posts the calls' charges to the ledger: in one
- * transaction where both share a database, else the charges first. Each is done once however often
- * a row is written. `analytics` holds the rows, `database` the ledger and what calls keep.
+ * transaction if both share a database, else the charges first. Both are idempotent. `analytics`
+ * holds the rows, `database` the ledger and stored responses.
  */
 export function createRecords(
   database: Database,
@@ -23,7 +23,7 @@ export function createRecords(
       await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows));
     } catch (thrown) {
       const fault = asRowFault(thrown);
-      // A row that can't be stored must not take its charge with it.
+      // The charge is posted even if the row can't be stored.
       if (analytics.sharesMain && rows.length === 1 && !isAway(fault)) {
         await database.transaction((tx) => postCharges(tx, rows));
       }
@@ -42,12 +42,12 @@ export function createRecords(
   };
 }
 
-/** Gives the rows as they were charged. */
+/** Returns the rows with what was actually charged. */
 async function postCharges(
   tx: Queryable,
-  given: readonly SettledCall[],
+  calls: readonly SettledCall[],
 ): Promise<readonly SettledCall[]> {
-  const rows = await chargeOnce(tx, given);
+  const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
   return rows;

@@ -3,7 +3,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { changeUsage, correctedCalls, countedColumns } from "../../usage/store/count_usage.ts";
 
-/** Rows of one batch: what is held in memory, and what one transaction changes. */
+/** Rows in memory and in one transaction. */
 const batchRows = 500;
 
 /** Calls that have a cost or could have one, oldest first, in batches. */
@@ -12,7 +12,7 @@ export async function* readPricedCalls(
   isEmbedded: boolean,
   query: PricedCallQuery,
 ): AsyncGenerator<readonly PricedCall[]> {
-  // Nothing keeps statistics on the embedded database; without them each batch sorts all rows.
+  // The embedded database has no autovacuum; without statistics each batch would sort all rows.
   if (isEmbedded) await database.query("analyze interactions");
   const values: SqlValue[] = [query.accountId];
   const bind = (value: SqlValue) => `$${values.push(value)}`;
@@ -45,8 +45,8 @@ export async function* readPricedCalls(
 }
 
 /**
- * Writes corrected costs, as part of a transaction; gives the ids of the calls that still were as
- * they had been read.
+ * Writes corrected costs, as part of a transaction; returns the ids of the calls that had not changed
+ * since they were read.
  */
 export async function writeCorrections(
   tx: Queryable,
@@ -69,7 +69,7 @@ export async function writeCorrections(
   return new Set(rows.map((row) => String(row.transaction_id)));
 }
 
-/** $1 account, $2 JSON array of calls. Only what still is as it was read is written. */
+/** $1 account, $2 JSON array of calls. Rows that have changed since they were read are skipped. */
 const correctCalls = `update interactions i
   set cost_nanos = r.cost, charged_nanos = r.charged, price_version = r.version
   from json_to_recordset($2::text::json) as r(transaction_id text, place text,
@@ -112,7 +112,7 @@ function readCounts(row: SqlRow): Usage | undefined {
   };
 }
 
-/** The call's row shows that nothing was charged; part of a transaction. */
+/** Sets the charge in the call's row to zero; part of a transaction. */
 export async function clearCharge(tx: Queryable, transactionId: string): Promise<void> {
   const rows = await tx.query(
     `update interactions i set charged_nanos = 0

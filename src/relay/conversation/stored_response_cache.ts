@@ -60,16 +60,16 @@ class CachedResponses implements StoredResponseCache {
   }
 
   remember(interaction: SettledCall): void {
-    const { accountId, transactionId, kept } = interaction;
-    if (!kept || this.#isErased(interaction)) return;
-    if (kept.response && !kept.response.sources.some((id) => this.#gone.has(id))) {
-      const { response } = kept;
+    const { accountId, transactionId, retained } = interaction;
+    if (!retained || this.#isErased(interaction)) return;
+    if (retained.response && !retained.response.sources.some((id) => this.#gone.has(id))) {
+      const { response } = retained;
       const chars = response.inputItemsText.length + response.answerText.length;
       const sources = [transactionId, ...response.sources];
       const value = { ...response, transactionId };
       this.#put(responseKey(accountId, response.responseId), { value, sources, chars });
     }
-    for (const one of kept.reasoning) {
+    for (const one of retained.reasoning) {
       const chars = one.reasoningText.length;
       const sources = [transactionId];
       this.#put(reasoningKey(accountId, one.callId), { value: one, sources, chars });

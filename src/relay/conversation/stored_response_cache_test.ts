@@ -18,8 +18,8 @@ const response: StoredResponseFields = {
 const stored = { ...response, transactionId: "t1" };
 
 /** A call of account 1 that keeps this. */
-function callWith(kept: Partial<Retained>, transactionId = "t1") {
-  return interactionRow(transactionId, { kept: { reasoning: [], ...kept } });
+function callWith(retained: Partial<Retained>, transactionId = "t1") {
+  return interactionRow(transactionId, { retained: { reasoning: [], ...retained } });
 }
 
 /** An empty store that counts how often it is asked. */

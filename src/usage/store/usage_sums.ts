@@ -78,8 +78,8 @@ export async function unstoredCalls(
     "select transaction_id from interactions where transaction_id = any($1::text[])",
     [rows.map((row) => row.transactionId)],
   );
-  const known = new Set(stored.map((row) => String(row.transaction_id)));
-  const unstored = rows.filter((row) => !known.has(row.transactionId));
+  const existing = new Set(stored.map((row) => String(row.transaction_id)));
+  const unstored = rows.filter((row) => !existing.has(row.transactionId));
   return unstored.map((row) => ({ call: callOf(row), sign: 1, erased: true }));
 }
 

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
+import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
@@ -63,7 +63,7 @@ async function download(ctx: PageContext, request: PageRequest): Promise<Respons
   // Who took data out is noted before it leaves.
   await request.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
-  return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callersPatience), {
+  return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callerUnreadTimeout), {
     headers: {
       "content-type": exportMediaType(format),
       "content-length": String(bytesSize),

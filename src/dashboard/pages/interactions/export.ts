@@ -2,7 +2,7 @@ import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
 import type { ExportFormat, ExportSpec } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
-import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
+import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
@@ -23,7 +23,7 @@ export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
       const accountId = request.session.account.id;
       const bytes = await ctx.interactions.exports.write(accountId, order);
       await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
-      return new Response(pulledStream(bytes, callersPatience), {
+      return new Response(pulledStream(bytes, callerUnreadTimeout), {
         headers: {
           "content-type": format === "csv"
             ? "text/csv; charset=utf-8; header=present"

@@ -84,7 +84,7 @@ async function readRows(ctx: PageContext, request: PageRequest, view: View): Pro
     isFirst: before === undefined,
     older: found.next,
     newer,
-    searchedBackTo: found.lookedTo,
+    searchedBackTo: found.searchedBackTo,
   };
 }
 

@@ -59,7 +59,7 @@ export async function insertStoredResponses(
 ): Promise<void> {
   const unwanted = await endBackground(tx, rows);
   const responses = rows.flatMap((row) => {
-    const response = unwanted.has(row.transactionId) ? undefined : row.kept?.response;
+    const response = unwanted.has(row.transactionId) ? undefined : row.retained?.response;
     return response === undefined ? [] : [{
       ...ownerOf(row),
       response_id: sanitizeText(response.responseId),
@@ -70,7 +70,7 @@ export async function insertStoredResponses(
     }];
   });
   const reasoning = rows.flatMap((row) =>
-    (row.kept?.reasoning ?? []).map((one) => ({
+    (row.retained?.reasoning ?? []).map((one) => ({
       ...ownerOf(row),
       call_id: sanitizeText(one.callId),
       reasoning: sanitizeText(one.reasoningText),

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { type ByteRange, readByteRange } from "./byte_range.ts";
+import { type ByteRange, readByteRange } from "./exports.ts";
 
 const whole: ByteRange = { kind: "whole" };
 const beyond: ByteRange = { kind: "beyond" };

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { starvationTolerantTimeout } from "./starvation_tolerant_timeout.ts";
+import { starvationTolerantTimeout } from "./deadline.ts";
 
 /** Timers that are looked at when the test says so, with the waits that were asked for. */
 function timers() {

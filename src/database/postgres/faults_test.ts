@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { Fault } from "../shared/fault.ts";
-import { asRowFault } from "./row_faults.ts";
+import { Fault } from "../../shared/fault.ts";
+import { asRowFault } from "./faults.ts";
 
 const coded = (code: string) => Object.assign(new Error(`of ${code}`), { code });
 

@@ -1,11 +1,12 @@
 import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
- * Puts the security headers on whatever answer comes out, whoever made it. What is for one key is
- * kept by nobody on the way; the rest may say for itself how long it may be kept.
+ * Adds the security headers to every response. A response to a key is never cached; others may set
+ * their own `cache-control`.
  */
 export function addServiceHeaders(
   headers: AnswerHeaders,
@@ -39,4 +40,28 @@ export function secure(
     const dialect = errorDialect(context.req.path);
     addServiceHeaders(context.res.headers, context.get("requestContext"), dialect);
   };
+}
+
+/** Lets browsers call from these origins; `OPTIONS` needs no key. */
+export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env> {
+  return cors({
+    origin: (origin) => origins.includes(origin) ? origin : null,
+    allowMethods: ["GET", "POST", "DELETE", "OPTIONS"],
+    exposeHeaders: [
+      "X-Request-ID",
+      "X-Transaction-ID",
+      "X-Vendor-Request-ID",
+      "Request-ID",
+      "X-RateLimit-Limit",
+      "X-RateLimit-Remaining",
+      "X-RateLimit-Reset",
+      "Retry-After",
+      "X-Translation-Loss",
+      "X-Idempotent-Replay",
+      "X-Token-Count",
+      "ETag",
+      "Content-Range",
+    ],
+    maxAge: 600,
+  });
 }
