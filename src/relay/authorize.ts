@@ -11,7 +11,7 @@ export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
   /** What it can cost at most; null where the account is charged nothing. */
-  readonly setAsideNanos: bigint | null;
+  readonly heldNanos: bigint | null;
   /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
   settle(chargedNanos: bigint): void;
 }
@@ -22,7 +22,7 @@ export interface AuthorizeDeps {
 }
 
 /** A call with a vendor key of the caller's own costs the account nothing. */
-export const nothingHeld: Authorization = { leaseId: null, setAsideNanos: null, settle() {} };
+export const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
 
 /**
  * Holds what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
@@ -43,7 +43,7 @@ export async function authorize(
     const reservation = await deps.reservations.reserve(account.id, boundNanos);
     return {
       leaseId: reservation.leaseId,
-      setAsideNanos: boundNanos,
+      heldNanos: boundNanos,
       settle(chargedNanos) {
         reservation.settle(chargedNanos);
         hold.settle(chargedNanos);

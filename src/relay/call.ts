@@ -6,8 +6,11 @@ import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
+import type { VendorCallContext } from "./ask_vendor.ts";
+import type { Authorization } from "./authorize.ts";
+import type { BackgroundTask } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
-import type { CallDeps, CallFacts, Ending, RecordedPlan } from "./call_facts.ts";
+import type { CallDeps, Ending, RecordedPlan, RecordedRequest } from "./call_facts.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
@@ -26,6 +29,15 @@ type Payload = Pick<
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
+/** A vendor that may answer a call, and what the call's record says if it does. */
+export interface Candidate<M extends CallMeter> {
+  readonly vendorCall: VendorCallContext;
+  readonly recorded: RecordedRequest;
+  readonly meter: M;
+  /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
+  readonly boundNanos: bigint | null;
+}
+
 /**
  * One interaction, from the moment it begins, however many vendor requests it takes. Whatever way
  * it ends, `settle` turns it into exactly one record and one charge; later calls of `settle` only
@@ -33,36 +45,46 @@ type Payload = Pick<
  */
 export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
-  readonly meter: M;
   readonly #deps: CallDeps;
-  readonly #facts: CallFacts;
   readonly #caller: CallContext;
+  readonly #authorization: Authorization;
+  readonly #task: BackgroundTask | undefined;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   readonly #attempts: VendorAttempt[] = [];
+  /** The one that is asked now; it answers, or it was the last. */
+  #candidate: Candidate<M>;
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
   /**
    * Notes that the call begins. Throws `overloaded` when the journal is full, and
-   * `rate_limit_exceeded` when its account has too many streams under way.
+   * `rate_limit_exceeded` when its account has too many streams under way. A call with a `task` goes
+   * on without its caller: where the task is stored stands for it until it ends, in place of a
+   * beginning in the journal, and it is found there, by whatever process.
    */
-  constructor(deps: CallDeps, facts: CallFacts, meter: M) {
+  constructor(
+    deps: CallDeps,
+    candidate: Candidate<M>,
+    { authorization, task }: { authorization: Authorization; task: BackgroundTask | undefined },
+  ) {
+    const { recorded, vendorCall } = candidate;
     this.#deps = deps;
-    this.#facts = facts;
-    this.#caller = facts.vendorCall.caller;
-    this.#plan = facts.plan;
-    this.transactionId = facts.vendorCall.transactionId;
-    this.meter = meter;
-    this.#request = facts.payload ?? this.#bound(facts.bodyText);
+    this.#candidate = candidate;
+    this.#authorization = authorization;
+    this.#task = task;
+    this.#caller = vendorCall.caller;
+    this.#plan = recorded.plan;
+    this.transactionId = vendorCall.transactionId;
+    this.#request = recorded.payload ?? this.#bound(recorded.bodyText);
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
-    this.#leaveStreams = facts.facts.stream ? deps.streams.enter(account) : () => {};
+    this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
     try {
-      if (!facts.task) deps.journal.begin(this.begun());
+      if (!task) deps.journal.begin(this.begun());
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
@@ -71,8 +93,12 @@ export class Call<M extends CallMeter = Meter> {
     trace.waits?.(1);
   }
 
-  get setAsideNanos(): bigint | null {
-    return this.#facts.authorization.setAsideNanos;
+  get meter(): M {
+    return this.#candidate.meter;
+  }
+
+  get boundNanos(): bigint | null {
+    return this.#candidate.boundNanos;
   }
 
   get streams(): OpenStreams {
@@ -92,7 +118,16 @@ export class Call<M extends CallMeter = Meter> {
     this.#attempts.push(attempt);
   }
 
-  /** The request goes to a vendor in another form. */
+  /** Who was asked failed before the caller had anything of it: from here on it is this one's call. */
+  goOn(candidate: Candidate<M>): void {
+    this.#candidate = candidate;
+    this.#plan = candidate.recorded.plan;
+    if (!this.#isAnswered) return;
+    this.#isAnswered = false;
+    this.#caller.trace.waits?.(1);
+  }
+
+  /** The request goes to the same vendor in another form. */
   reroute(plan: RecordedPlan): void {
     this.#plan = plan;
   }
@@ -121,7 +156,7 @@ export class Call<M extends CallMeter = Meter> {
    */
   async #settle(ending: Ending): Promise<void> {
     const { kept, recorder } = this.#deps;
-    const { task } = this.#facts;
+    const task = this.#task;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
     // Given back: another process makes the call again.
@@ -141,7 +176,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #leave(chargedNanos: bigint): void {
-    this.#try("authorization", () => this.#facts.authorization.settle(chargedNanos), undefined);
+    this.#try("authorization", () => this.#authorization.settle(chargedNanos), undefined);
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
@@ -227,7 +262,7 @@ export class Call<M extends CallMeter = Meter> {
     const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));
     const { firstTokenMs } = this.meter;
     return {
-      ...this.#try("identity", () => this.#identity(), this.#asBegun),
+      ...this.#try("identity", () => this.#identity(), { ...this.#asBegun, ...this.#target() }),
       status: ending.status,
       httpStatus: ending.httpStatus,
       errorCode: ending.errorCode ?? answer.errorCode ?? null,
@@ -246,13 +281,14 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bill(ending: Ending): Bill {
-    const { vendorCall, authorization, promptTokens, body } = this.#facts;
+    const { vendorCall, recorded, boundNanos } = this.#candidate;
+    const { promptTokens, body } = recorded;
     const { target, mode } = vendorCall;
     const price = this.#try("price", () => this.#price(), vendorCall.price);
     const terms = {
       status: ending.status,
       mode,
-      setAsideNanos: authorization.setAsideNanos,
+      boundNanos,
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
@@ -261,7 +297,7 @@ export class Call<M extends CallMeter = Meter> {
         promptTokens ?? this.#attempt(
           "prompt",
           () => estimateTokens(promptText(body)),
-          () => Math.ceil(this.#facts.bodyText.length / 4),
+          () => Math.ceil(recorded.bodyText.length / 4),
         ),
     };
     return this.#attempt(
@@ -283,14 +319,15 @@ export class Call<M extends CallMeter = Meter> {
     );
   }
 
-  #price(model = this.#facts.vendorCall.target.model): PriceRow | undefined {
-    const { vendor } = this.#facts.vendorCall.target;
+  #price(model = this.#candidate.vendorCall.target.model): PriceRow | undefined {
+    const { vendor } = this.#candidate.vendorCall.target;
     return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }
 
   /** What doesn't change while the call runs. */
   #identity(): Identity {
-    const { dialect, facts, vendorCall: { target, mode }, authorization } = this.#facts;
+    const { dialect, facts } = this.#candidate.recorded;
+    const { leaseId } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -305,32 +342,37 @@ export class Call<M extends CallMeter = Meter> {
       cohortId: facts.tags.cohort ?? null,
       endpoint: caller.endpoint,
       dialect: dialect.name,
-      vendor: target.vendor.label,
-      model: target.model,
+      ...this.#target(),
       requestedModel: facts.model,
-      mode,
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
-      ...(authorization.leaseId === null ? {} : { leaseId: authorization.leaseId }),
+      ...(leaseId === null ? {} : { leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
   }
 
+  #target(): Pick<SettledCall, "vendor" | "model" | "mode"> {
+    const { target: { vendor, model }, mode } = this.#candidate.vendorCall;
+    return { vendor: vendor.label, model, mode };
+  }
+
   /** Nothing, but for how a background call ended. */
   #endOnly(ending: Ending): { kept?: Retained } {
-    const { task } = this.#facts;
+    const task = this.#task;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
   #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
-    const { task } = this.#facts;
+    const task = this.#task;
     if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
-    const response = responseText === undefined ? undefined : this.#facts.retain?.(responseText);
+    const response = responseText === undefined
+      ? undefined
+      : this.#candidate.recorded.retain?.(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};
     return {
@@ -344,7 +386,11 @@ export class Call<M extends CallMeter = Meter> {
 
   #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
     const request = this.#request;
-    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...response?.media ?? []];
+    const media = [
+      ...this.#candidate.recorded.bodyMedia ?? [],
+      ...request.media,
+      ...response?.media ?? [],
+    ];
     return {
       requestText: request.text,
       responseText: response?.text ?? null,
@@ -354,6 +400,6 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    return boundPayload(text, payloadLimits(this.#deps, this.#facts.dialect));
+    return boundPayload(text, payloadLimits(this.#deps, this.#candidate.recorded.dialect));
   }
 }

@@ -10,10 +10,7 @@ import type { InteractionStatus, SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import type { BackgroundTask } from "./background_task.ts";
-import type { VendorCallContext } from "./ask_vendor.ts";
 import type { Retainer } from "./conversation/conversation.ts";
-import type { Authorization } from "./authorize.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import type { BoundPayload } from "../records/payload.ts";
@@ -68,17 +65,6 @@ export interface RecordedPlan {
   encodeFolded?(answer: CanonicalAnswer): unknown;
   /** What the next turn's vendor will need back of the answer. */
   retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
-}
-
-/** What a call is made of when it begins. */
-export interface CallFacts extends RecordedRequest {
-  vendorCall: VendorCallContext;
-  authorization: Authorization;
-  /**
-   * The call goes on without its caller: where it is stored stands for it until it ends, in place
-   * of a beginning in the journal, and it is found there, by whatever process.
-   */
-  task?: BackgroundTask | undefined;
 }
 
 /** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */

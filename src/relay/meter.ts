@@ -24,7 +24,7 @@ export interface BillTerms {
   status: InteractionStatus;
   mode: Mode;
   /** What the call was to cost at most; null where it is charged nothing. */
-  setAsideNanos: bigint | null;
+  boundNanos: bigint | null;
   price: PriceRow | undefined;
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
@@ -165,7 +165,7 @@ export class Meter implements CallMeter {
     const counted = isCounted ? usage : { ...usage, webSearches: searches };
     const bill = billOf(counted, basis, ending);
     // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
-    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.setAsideNanos) : bill;
+    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.boundNanos) : bill;
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
@@ -216,7 +216,7 @@ export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill 
     const plain = { ...terms, vendorCostBelieved: false, priceOf: () => undefined };
     return billOf(usage, counted.basis, plain);
   } catch {
-    const costNanos = terms.setAsideNanos;
+    const costNanos = terms.boundNanos;
     const chargedNanos = terms.mode === "managed" ? costNanos ?? 0n : 0n;
     return { usage, basis: "estimated", costNanos, listCostNanos: null, chargedNanos };
   }
@@ -250,5 +250,5 @@ export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTer
     // A fallback price is a guess, nothing to compare with.
     listCostNanos: vendorReported === undefined || terms.price?.fallback === true ? null : nanos,
     chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
-  }, terms.setAsideNanos);
+  }, terms.boundNanos);
 }

@@ -11,14 +11,25 @@ import type { VendorCallContext } from "./ask_vendor.ts";
 import { boundOf } from "./authorize.ts";
 import type { BackgroundCall } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
-import { continueConversation, inputItems, retainerOf } from "./conversation/conversation.ts";
+import {
+  continueConversation,
+  type ContinuedRequest,
+  inputItems,
+  retainerOf,
+} from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import { Meter } from "./meter.ts";
-import { type PipelineDeps, type PlannedCall, runCall } from "./pipeline.ts";
+import {
+  type CallPlan,
+  type Candidates,
+  eachPossible,
+  type PipelineDeps,
+  runCall,
+} from "./pipeline.ts";
 import { planBackground } from "./plan/background_plan.ts";
-import type { CallPlan } from "./plan/call_plan.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
 import { chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
-import { planningAgain } from "./plan/plan_again.ts";
+import { type PlanAgain, planningAgain } from "./plan/plan_again.ts";
 import { planCall, type PlanDeps } from "./plan/plan_call.ts";
 import { releaseRequest } from "./release_request.ts";
 import type { Reply } from "./reply.ts";
@@ -63,12 +74,24 @@ export function createRelay(deps: RelayDeps): Relay {
           const { dialect, caller: { step = runAtOnce } } = request;
           const facts = await step(() => dialect.readRequest(request.body));
           return {
-            target: resolveTarget(deps.registry, request.vendor, facts.model),
-            plan: (vendorCall) => planText(deps, request, facts, vendorCall),
+            targets: [resolveTarget(deps.registry, request.vendor, facts.model)],
+            plan: (vendorCalls) => planText(deps, request, facts, vendorCalls),
           };
         },
       }),
   };
+}
+
+/** A request as it would go to one vendor. */
+interface TextCandidate {
+  vendorCall: VendorCallContext;
+  /** The request with the conversation that it continues. */
+  continued: ContinuedRequest;
+  facts: RequestFacts;
+  plan: TextPlan;
+  /** Undefined where the caller pays its vendor itself. */
+  hosted: HostedBound | undefined;
+  planAgain: PlanAgain | undefined;
 }
 
 /** `asked` is what the request says without the conversation that it continues. */
@@ -76,14 +99,48 @@ async function planText(
   deps: RelayDeps,
   request: RelayRequest,
   asked: RequestFacts,
+  vendorCalls: Candidates<VendorCallContext>,
+): Promise<Candidates<CallPlan<Meter>>> {
+  const { caller: { step = runAtOnce }, dialect, background } = request;
+  const candidates = await eachPossible(
+    vendorCalls,
+    (vendorCall) => planFor(deps, request, asked, vendorCall),
+  );
+  const { promptTokens, inputItemsTexts }: Counted = step.isHeavy
+    ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
+    : {};
+  const bodyText = request.sentText ?? request.bodyText;
+  const limits = payloadLimits(deps, dialect);
+  const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
+  return await eachPossible(candidates, async (candidate) => {
+    const { vendorCall, continued, facts, plan, planAgain } = candidate;
+    const retain = retainerOf(dialect, continued, inputItemsTexts?.get(continued.body));
+    return {
+      vendorCall,
+      recorded: {
+        ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
+        ...{ facts: background ? { ...facts, stream: false } : facts, retain },
+      },
+      meter: createMeter(deps, background !== undefined),
+      boundNanos: await boundNanosOf(request, candidate),
+      execute: (call, isLast) =>
+        executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
+    };
+  });
+}
+
+async function planFor(
+  deps: RelayDeps,
+  request: RelayRequest,
+  asked: RequestFacts,
   vendorCall: VendorCallContext,
-): Promise<PlannedCall<Meter>> {
+): Promise<TextCandidate> {
   const { caller, dialect, background } = request;
   const { transactionId, target, mode, isManaged } = vendorCall;
   const { step = runAtOnce } = caller;
   await step(() => refuseSharedState(request, target, isManaged));
-  const speaksDialect = target.vendor.dialects.includes(dialect.name);
-  const sealedBy = isManaged && speaksDialect ? target.vendor.label : undefined;
+  const hasDialect = target.vendor.dialects.includes(dialect.name);
+  const sealedBy = isManaged && hasDialect ? target.vendor.label : undefined;
   const continued = await continueConversation(request, deps.kept, sealedBy);
   const facts = continued.body === request.body
     ? asked
@@ -94,34 +151,27 @@ async function planText(
     jsonArray: request.jsonArray === true,
     keepNothing: isManaged,
   };
-  const checked = (plan: CallPlan) => {
+  const checked = (plan: TextPlan) => {
     const hosted = isManaged ? chargeableWork(deps, vendorCall, plan) : undefined;
     return { plan: background ? planBackground(plan, background.task) : plan, hosted };
   };
   const first = await planCall(deps, planRequest);
   const replan = planningAgain(deps, planRequest, first, step);
-  const { plan, hosted } = checked(first);
-  const planAgain = replan &&
-    (async (upstream: DialectName) => checked(await replan(upstream)).plan);
-  const { promptTokens, inputItemsText }: Counted = step.isHeavy
-    ? await lightened(request, continued.body, step)
-    : {};
-  const bodyText = request.sentText ?? request.bodyText;
-  const limits = payloadLimits(deps, dialect);
-  const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
   return {
-    recorded: {
-      ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
-      facts: background ? { ...facts, stream: false } : facts,
-      retain: retainerOf(dialect, continued, inputItemsText),
-    },
-    meter: createMeter(deps, background !== undefined),
-    upperBound(price) {
-      const bound = () => boundOf(price, facts, plan.requestText, hosted!);
-      return step.isHeavy ? step(bound) : bound();
-    },
-    execute: (call) => executeText(deps, { vendorCall, facts, plan, call, planAgain }),
+    ...{ vendorCall, continued, facts, ...checked(first) },
+    planAgain: replan && (async (upstream: DialectName) => checked(await replan(upstream)).plan),
   };
+}
+
+/** The most that the vendor may cost; what is held for a background call was computed before. */
+async function boundNanosOf(
+  { caller: { step = runAtOnce }, background }: RelayRequest,
+  { vendorCall: { price, isManaged }, facts, plan, hosted }: TextCandidate,
+): Promise<bigint | null> {
+  if (background?.authorization) return background.authorization.heldNanos;
+  if (!isManaged || !price || !hosted) return null;
+  const bound = () => boundOf(price, facts, plan.requestText, hosted);
+  return step.isHeavy ? await step(bound) : bound();
 }
 
 function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolean): Meter {
@@ -134,20 +184,25 @@ const maxBackgroundChars = 16 * 1024 * 1024;
 /** What is asked of a body after its vendor was. */
 interface Counted {
   promptTokens?: number;
-  inputItemsText?: () => string;
+  /** By the body of the whole conversation. */
+  inputItemsTexts?: ReadonlyMap<unknown, () => string>;
 }
 
-/** Lets a heavy body go: the vendor's text is made of it, and so is all else that it is asked for. */
+/** Lets a heavy body go: the vendors' texts are made of it, and so is all else that it is asked for. */
 async function lightened(
   { caller, dialect, body: sent }: RelayRequest,
-  body: unknown,
+  bodies: readonly unknown[],
   step: Step,
 ): Promise<Counted> {
   const promptTokens = await step.inSteps(() => countPromptTokens(sent));
-  const items = await step.inSteps(() => inputItems(dialect, body));
-  for (const one of [sent, body]) releaseRequest(one, dialect.answerFields);
+  const inputItemsTexts = new Map<unknown, () => string>();
+  for (const body of new Set(bodies)) {
+    const items = await step.inSteps(() => inputItems(dialect, body));
+    inputItemsTexts.set(body, () => items);
+  }
+  for (const one of [sent, ...bodies]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();
-  return { promptTokens, inputItemsText: () => items };
+  return { promptTokens, inputItemsTexts };
 }
 
 /**
@@ -170,7 +225,7 @@ function refuseSharedState(
 function chargeableWork(
   { prices }: Pick<RelayDeps, "prices">,
   { target, price, caller }: VendorCallContext,
-  plan: CallPlan,
+  plan: TextPlan,
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
   // A translated field stands elsewhere in the caller's request.

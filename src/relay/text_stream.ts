@@ -4,7 +4,7 @@ import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts"
 import { Fault } from "../shared/fault.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
 import type { Meter } from "./meter.ts";
-import type { Forwarded, StreamPlan } from "./plan/call_plan.ts";
+import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */

@@ -14,7 +14,7 @@ import {
 } from "./ask_vendor.ts";
 import type { Call } from "./call.ts";
 import { type EndpointRefusal, readEndpointRefusal } from "./plan/choose_dialects.ts";
-import type { CallPlan } from "./plan/call_plan.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
 import type { PlanAgain } from "./plan/plan_again.ts";
 import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
 
@@ -23,10 +23,12 @@ export interface TextExchange {
   readonly vendorCall: VendorCallContext;
   readonly facts: RequestFacts;
   /** That of the last request, once the vendor has answered. */
-  plan: CallPlan;
+  plan: TextPlan;
   readonly call: Call;
   /** Undefined where no other dialect could be asked. */
   readonly planAgain: PlanAgain | undefined;
+  /** No other vendor would be asked: failed requests are tried again where that can help. */
+  readonly isLast: boolean;
 }
 
 export interface VendorCallDeps {
@@ -97,7 +99,7 @@ function nextDialect(
 async function planOther(
   exchange: TextExchange,
   next: DialectName,
-): Promise<CallPlan | undefined> {
+): Promise<TextPlan | undefined> {
   try {
     return await exchange.planAgain!(next);
   } catch (thrown) {
@@ -159,7 +161,7 @@ async function post(
   body: string,
   stream = exchange.facts.stream,
 ): Promise<UpstreamAnswer> {
-  const { vendorCall, plan, call } = exchange;
+  const { vendorCall, plan, call, isLast } = exchange;
   const begunMs = deps.clock.monotonicMs();
   try {
     const answer = await postToVendor(deps.upstream, vendorCall, {
@@ -168,6 +170,7 @@ async function post(
       accept: stream ? "text/event-stream" : "application/json",
       body,
       sameDialect: plan.sameDialect,
+      once: !isLast,
     });
     for (const attempt of attemptsOf(vendorCall, answer)) call.attempted(attempt);
     return answer;

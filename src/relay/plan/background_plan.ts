@@ -1,12 +1,12 @@
 import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
 import type { BackgroundTask } from "../background_task.ts";
-import type { CallPlan } from "./call_plan.ts";
+import type { TextPlan } from "./text_plan.ts";
 
 /**
  * The plan of a call whose caller does not wait: the answer is only recorded and stored, under the
  * id that its caller has had since before there was an answer.
  */
-export function planBackground(plan: CallPlan, task: BackgroundTask): CallPlan {
+export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
   return {
     upstream: plan.upstream,
     sameDialect: plan.sameDialect,
@@ -41,7 +41,7 @@ export function planBackground(plan: CallPlan, task: BackgroundTask): CallPlan {
   };
 }
 
-function withoutStream({ requestText: text, upstream }: CallPlan): string {
+function withoutStream({ requestText: text, upstream }: TextPlan): string {
   const members = topLevelMembers(text);
   if (!members) return text;
   return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));

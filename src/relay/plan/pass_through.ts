@@ -10,7 +10,7 @@ import type {
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Vendor } from "../../vendors/registry.ts";
-import type { CallPlan, StreamPlan } from "./call_plan.ts";
+import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 
@@ -31,7 +31,7 @@ export function* passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
-): Steps<CallPlan> {
+): Steps<TextPlan> {
   // The plan lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;

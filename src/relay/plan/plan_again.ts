@@ -5,11 +5,11 @@ import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
-import type { CallPlan } from "./call_plan.ts";
+import type { TextPlan } from "./text_plan.ts";
 import { planCall, type PlanDeps, type PlanRequest } from "./plan_call.ts";
 
 /** Prepares a call's request once more, for another of its vendor's dialects. */
-export type PlanAgain = (upstream: DialectName) => Promise<CallPlan>;
+export type PlanAgain = (upstream: DialectName) => Promise<TextPlan>;
 
 /**
  * Undefined where the vendor has no other dialect. A heavy request is held for it, as text, only as
@@ -18,7 +18,7 @@ export type PlanAgain = (upstream: DialectName) => Promise<CallPlan>;
 export function planningAgain(
   deps: PlanDeps,
   request: PlanRequest,
-  plan: CallPlan,
+  plan: TextPlan,
   step: Step,
 ): PlanAgain | undefined {
   const { vendor } = request.target;

@@ -21,7 +21,7 @@ import { searchForm } from "../../vendors/web_search.ts";
 import type { CallContext } from "../call_context.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
-import type { CallPlan } from "./call_plan.ts";
+import type { TextPlan } from "./text_plan.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
@@ -64,7 +64,7 @@ export async function planCall(
   deps: PlanDeps,
   request: PlanRequest,
   upstream?: DialectName,
-): Promise<CallPlan> {
+): Promise<TextPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
