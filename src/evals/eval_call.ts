@@ -63,7 +63,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Aske
   if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
   const caller = jobCaller(deps.clock, {
-    ...{ ...call, repeats: call.sourceIds },
+    ...call,
     endpoint: "/api/v1/evals",
   });
   const { dialect, body, bodyText } = call;

@@ -62,7 +62,7 @@ export function createRecordServices(options: RecordOptions): RecordServices {
     store: storePayloads(
       interactions,
       payloadRulesOf(options, options.recordedForms),
-      { garbage: createGcHint(gcHintEveryBytes), room: storedBytes, tries },
+      { gcHint: createGcHint(gcHintEveryBytes), room: storedBytes, tries },
     ),
     log,
     pause,

@@ -2,7 +2,6 @@ import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
-import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
@@ -155,7 +154,7 @@ export class Call<M extends CallMeter = Meter> {
    * response cache and observers each get it, whatever became of the others.
    */
   async #settle(ending: Ending): Promise<void> {
-    const { kept, recorder } = this.#deps;
+    const { storedResponses, recorder } = this.#deps;
     const task = this.#task;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
@@ -168,7 +167,7 @@ export class Call<M extends CallMeter = Meter> {
       () => recorder.record(interaction),
       () => this.#recordBare(interaction),
     );
-    if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
+    if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
     this.#try("tell", () => this.#notify(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
@@ -348,7 +347,7 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(leaseId === null ? {} : { leaseId }),
-      ...(caller.repeats ? { repeats: caller.repeats } : {}),
+      ...(caller.sourceIds ? { repeats: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
   }
@@ -359,13 +358,13 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Nothing, but for how a background call ended. */
-  #endOnly(ending: Ending): { kept?: Retained } {
+  #endOnly(ending: Ending): Pick<SettledCall, "kept"> {
     const task = this.#task;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
+  #retained(ending: Ending, responseText: string | undefined): Pick<SettledCall, "kept"> {
     const task = this.#task;
     if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;

@@ -37,7 +37,7 @@ export interface CallContext {
   /** How long the vendor may be silent, in ms; absent: as configured. */
   readonly silenceMs?: number;
   /** Interactions whose words a call of our own repeats: it is not written once they are erased. */
-  readonly repeats?: readonly string[];
+  readonly sourceIds?: readonly string[];
 }
 
 /** What a request's observers (log, response headers, idempotency) see of its call. */

@@ -81,7 +81,7 @@ export interface CallDeps {
   prices: Prices;
   recorder: Recorder;
   journal: CallJournal;
-  kept: StoredResponseCache;
+  storedResponses: StoredResponseCache;
   streams: OpenStreams;
   payloadMaxBytes: number;
   mediaInlineBytes: number;

@@ -7,8 +7,8 @@ export interface KeepAliveDeps {
   afterMs: number;
   clock: Pick<Clock, "monotonicMs">;
   /** Says something that means nothing. */
-  say: () => void;
-  later?: SetTimer;
+  send: () => void;
+  setTimer?: SetTimer;
 }
 
 /**
@@ -17,24 +17,24 @@ export interface KeepAliveDeps {
  */
 export class KeepAlive {
   readonly #deps: KeepAliveDeps;
-  readonly #watch: Deadline;
+  readonly #deadline: Deadline;
   #stopped = false;
 
   constructor(deps: KeepAliveDeps) {
     this.#deps = deps;
-    this.#watch = new Deadline(deps.clock, deps.later ?? systemSetTimer, () => {
-      deps.say();
-      this.heard();
+    this.#deadline = new Deadline(deps.clock, deps.setTimer ?? systemSetTimer, () => {
+      deps.send();
+      this.reset();
     });
   }
 
   /** Something has just been sent, or the answer begins: the silence is counted from here. */
-  heard(): void {
-    if (!this.#stopped && this.#deps.afterMs > 0) this.#watch.limit(this.#deps.afterMs);
+  reset(): void {
+    if (!this.#stopped && this.#deps.afterMs > 0) this.#deadline.limit(this.#deps.afterMs);
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#watch.stop();
+    this.#deadline.stop();
   }
 }

@@ -146,10 +146,10 @@ export class Meter implements CallMeter {
   }
 
   counted(promptTokens: () => number): Counted | undefined {
-    return this.#hasHeard ? this.#usageFor(promptTokens) : undefined;
+    return this.#isMetered ? this.#usageFor(promptTokens) : undefined;
   }
 
-  get #hasHeard(): boolean {
+  get #isMetered(): boolean {
     return this.#outputChars > 0 || this.#firstTokenMs !== undefined || this.#usage !== undefined;
   }
 
@@ -158,7 +158,7 @@ export class Meter implements CallMeter {
    * was produced, counted, where they are missing; nothing where nothing was produced.
    */
   bill(ending: BillTerms): Bill {
-    if (ending.status !== "completed" && !this.#hasHeard) return nothingBilled;
+    if (ending.status !== "completed" && !this.#isMetered) return nothingBilled;
     const { usage, basis } = this.#usageFor(ending.promptTokens);
     const { unreportedSearches: searches = 0 } = ending;
     const isCounted = (usage.webSearches ?? 0) >= searches;
@@ -180,12 +180,12 @@ export class Meter implements CallMeter {
   }
 
   #writtenTokens(): number {
-    const text = this.#words();
+    const text = this.#outputText();
     // What the fold's cap left out is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
 
-  #words(): string {
+  #outputText(): string {
     let text = "";
     try {
       for (const choice of this.answer().choices) {

@@ -15,7 +15,7 @@ export interface StreamLimits {
 /** All streams under way. */
 export interface OpenStreams {
   readonly unreadMs: number;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   /** Counts one in until the result is called. Throws `rate_limit_exceeded` beyond the limit. */
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */
@@ -27,13 +27,13 @@ const retryAfterSeconds = 5;
 
 export function createOpenStreams(
   limits: StreamLimits,
-  later: SetTimer = systemSetTimer,
+  setTimer: SetTimer = systemSetTimer,
 ): OpenStreams {
   const open = new Map<number, number>();
   let count = 0;
   return {
     unreadMs: limits.unreadMs,
-    later,
+    setTimer,
     get count() {
       return count;
     },
@@ -71,19 +71,19 @@ export function unreadError(): Error {
 export class UnreadLimit {
   readonly #out: Pick<PushStream, "takenBytes">;
   readonly #afterMs: number;
-  readonly #watch: Deadline;
+  readonly #deadline: Deadline;
   #isBehind = false;
   #takenBytes = 0;
 
   constructor(
     out: Pick<PushStream, "takenBytes">,
-    { unreadMs, later }: Pick<OpenStreams, "unreadMs" | "later">,
+    { unreadMs, setTimer }: Pick<OpenStreams, "unreadMs" | "setTimer">,
     clock: Pick<Clock, "monotonicMs">,
     expired: () => void,
   ) {
     this.#out = out;
     this.#afterMs = unreadMs;
-    this.#watch = new Deadline(clock, later, () => {
+    this.#deadline = new Deadline(clock, setTimer, () => {
       // Who is slow has taken something.
       if (this.#out.takenBytes > this.#takenBytes) this.#start();
       else expired();
@@ -97,17 +97,17 @@ export class UnreadLimit {
     this.#start();
   }
 
-  caughtUp(): void {
+  drained(): void {
     this.#isBehind = false;
-    this.#watch.suspend();
+    this.#deadline.suspend();
   }
 
   stop(): void {
-    this.#watch.stop();
+    this.#deadline.stop();
   }
 
   #start(): void {
     this.#takenBytes = this.#out.takenBytes;
-    this.#watch.limit(this.#afterMs);
+    this.#deadline.limit(this.#afterMs);
   }
 }

@@ -25,9 +25,9 @@ function limited() {
   const timers = new FakeTimers();
   const out = pushStream(4);
   let expired = 0;
-  const { unreadMs, later } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
-  const limit = new UnreadLimit(out, { unreadMs, later }, timers.clock, () => expired++);
-  out.onDrain(() => limit.caughtUp());
+  const { unreadMs, setTimer } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const limit = new UnreadLimit(out, { unreadMs, setTimer }, timers.clock, () => expired++);
+  out.onDrain(() => limit.drained());
   const reader = out.stream.getReader();
   return {
     timers,

@@ -64,7 +64,7 @@ async function run(scripts: [Script, ...Script[]], stop = new AbortController())
     prices: createPrices({ bundled, familyOf: (label) => ({ label }) }),
     recorder: { admit() {}, record: (row: SettledCall) => void rows.push(row) } as never,
     journal: { begin() {}, end: () => Promise.resolve() },
-    kept: { remember() {} } as never,
+    storedResponses: { remember() {} } as never,
     streams: createOpenStreams({ perAccount: 10, unreadMs: 60_000 }),
     tries: new Tries({ log }),
     reservations: {

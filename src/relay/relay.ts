@@ -59,7 +59,7 @@ export interface Relay {
 }
 
 export interface RelayDeps extends PipelineDeps, PlanDeps {
-  kept: StoredResponseCache;
+  storedResponses: StoredResponseCache;
   upstream: Upstream;
 }
 
@@ -141,7 +141,7 @@ async function planFor(
   await step(() => refuseSharedState(request, target, isManaged));
   const hasDialect = target.vendor.dialects.includes(dialect.name);
   const sealedBy = isManaged && hasDialect ? target.vendor.label : undefined;
-  const continued = await continueConversation(request, deps.kept, sealedBy);
+  const continued = await continueConversation(request, deps.storedResponses, sealedBy);
   const facts = continued.body === request.body
     ? asked
     : await step(() => dialect.readRequest(continued.body));
@@ -215,10 +215,10 @@ function refuseSharedState(
   isManaged: boolean,
 ): void {
   const { state } = dialect.hostedWork(body);
-  const speaksDialect = vendor.dialects.includes(dialect.name);
+  const hasDialect = vendor.dialects.includes(dialect.name);
   // Refusals that clients of a dialect recover from are worded as theirs on translated calls too;
   // the translation names the rest.
-  refuseState(isManaged ? state : speaksDialect ? [] : state.filter(({ details }) => details));
+  refuseState(isManaged ? state : hasDialect ? [] : state.filter(({ details }) => details));
 }
 
 /** The hosted work of a managed call, for its bound; throws where it can't be charged for. */

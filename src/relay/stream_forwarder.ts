@@ -109,7 +109,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive = new KeepAlive({
       afterMs: deps.listener.keepAlive?.afterMs ?? 0,
       clock,
-      say: () => this.#guard(() => this.#breakSilence()),
+      send: () => this.#guard(() => this.#breakSilence()),
     });
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
@@ -118,11 +118,11 @@ class StreamForwarder implements StreamOutput {
   }
 
   run(): void {
-    this.#keepAlive.heard();
+    this.#keepAlive.reset();
     this.#caller.onCancel(() => this.#guard(() => this.#leave()));
     this.#caller.onDrain(() => {
       this.#isBehind = false;
-      this.#unread.caughtUp();
+      this.#unread.drained();
       this.#deps.body.resume();
     });
     this.#deps.body.onData({
@@ -174,7 +174,7 @@ class StreamForwarder implements StreamOutput {
 
   /** To the caller, whose pace the vendor's body keeps. */
   #push(bytes: Uint8Array): void {
-    this.#keepAlive.heard();
+    this.#keepAlive.reset();
     this.#isBehind = !this.#caller.push(bytes);
     if (!this.#isBehind) return;
     this.#deps.body.pause();
@@ -304,7 +304,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive.stop();
     this.#unread.stop();
     if (this.#deps.onDisconnect !== "drain") return this.#cancel();
-    this.#stopDraining = this.#deps.call.streams.later(
+    this.#stopDraining = this.#deps.call.streams.setTimer(
       longestDrainMs,
       () => this.#guard(() => this.#cancel()),
     );

@@ -12,7 +12,7 @@ export interface JobCall {
   sessionId: string | null;
   userId: string | null;
   /** Interactions whose words the call says again. */
-  repeats?: readonly string[];
+  sourceIds?: readonly string[];
   /** Aborted when the process ends. */
   signal: AbortSignal;
 }
@@ -36,6 +36,6 @@ export function jobCaller(clock: Clock, call: JobCall): CallContext {
     arrivedAt: clock.now(),
     arrivedMs: clock.monotonicMs(),
     trace: {},
-    ...(call.repeats ? { repeats: call.repeats } : {}),
+    ...(call.sourceIds ? { sourceIds: call.sourceIds } : {}),
   };
 }

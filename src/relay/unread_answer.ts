@@ -26,16 +26,16 @@ export function meterUnread(
   const field = dialect.usageMember;
   if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
   let reported: Usage | undefined;
-  let words: CanonicalEvent[] = [];
+  let content: CanonicalEvent[] = [];
   attempt(() => {
     for (const value of mendJson(text)) {
       reported ??= isRecord(value) ? read(value[field]) : undefined;
       const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
-      words = events.filter(({ type }) => type !== "error" && type !== "finish");
-      if (words.some(({ type }) => type === "block-start")) break;
+      content = events.filter(({ type }) => type !== "error" && type !== "finish");
+      if (content.some(({ type }) => type === "block-start")) break;
     }
   });
-  meter.listen(words);
+  meter.listen(content);
   meter.unread(reported, 0);
 }
 

@@ -58,7 +58,7 @@ export async function callVendor(
   const { label } = exchange.vendorCall.target.vendor;
   /** What each dialect that was tried has shown; remembered once another one has answered. */
   const lessons: (() => void)[] = [];
-  const tried: DialectName[] = [];
+  const askedDialects: DialectName[] = [];
   for (;;) {
     const asked = await askOnce(deps, exchange);
     const name = exchange.plan.upstream.name;
@@ -67,11 +67,11 @@ export async function callVendor(
       for (const learn of lessons) learn();
       return asked.answer;
     }
-    tried.push(name);
+    askedDialects.push(name);
     const fault = refusalFault(asksOf(deps), exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
     const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const next = refusal && nextDialect(learned, exchange, refusal, tried);
+    const next = refusal && nextDialect(learned, exchange, refusal, askedDialects);
     const plan = next && await planOther(exchange, next);
     if (!plan) throw fault;
     lessons.push(lessonOf(learned, exchange, refusal!));
@@ -84,11 +84,11 @@ function nextDialect(
   learned: LearnedEndpoints,
   { vendorCall: { target: { vendor } }, plan, planAgain }: TextExchange,
   refusal: EndpointRefusal,
-  tried: readonly DialectName[],
+  askedDialects: readonly DialectName[],
 ): DialectName | undefined {
   if (!planAgain) return undefined;
   const isOpen = (name: DialectName) =>
-    !tried.includes(name) && !learned.isMissing(vendor.label, name);
+    !askedDialects.includes(name) && !learned.isMissing(vendor.label, name);
   if (refusal === "points-to-responses" && plan.upstream.name === "chat") {
     return vendor.dialects.find((name) => name === "responses" && isOpen(name));
   }

@@ -106,7 +106,6 @@ export const allowance: Readonly<Record<string, number>> = {
   "src/main": 9,
   "src/media": 8,
   "src/records": 37,
-  "src/relay": 36,
   "src/shared": 6,
   "src/usage": 1,
 };

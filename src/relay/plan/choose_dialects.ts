@@ -64,8 +64,8 @@ export function readEndpointRefusal(
   if (status !== 400 && status !== 404) return undefined;
   const { message = "", param, code = "" } = readVendorError(json, status);
   // What stands in quotes may be the caller's own words.
-  const words = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
-  if (/\bv1\/responses\b/.test(words)) return "points-to-responses";
+  const unquoted = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
+  if (/\bv1\/responses\b/.test(unquoted)) return "points-to-responses";
   if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
   const read = text.slice(0, maxRead);
   return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";

@@ -60,8 +60,8 @@ export function* passThrough(
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(given, { events, usageOnly }) {
-          const event = stateless ? shownEvent(given, stateless) : given;
+        forward(original, { events, usageOnly }) {
+          const event = stateless ? shownEvent(original, stateless) : original;
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;

@@ -32,7 +32,7 @@ export interface PlanDeps {
   dialects: Readonly<Record<DialectName, Dialect>>;
   prices: Prices;
   learned: LearnedEndpoints;
-  kept: StoredResponseStore;
+  storedResponses: StoredResponseStore;
   publicFetch: PublicFetch;
   keepAliveMs: number;
 }
@@ -143,7 +143,7 @@ async function encodeFor(
     )
     : decoded;
   const account = caller.principal.account.id;
-  const recalled = await recallReasoning(inlined, upstream.name, account, deps.kept);
+  const recalled = await recallReasoning(inlined, upstream.name, account, deps.storedResponses);
   const encoded = await step.inSteps(() =>
     upstream.encodeRequestSteps(recalled, targetOf(deps, request, upstream.name))
   );

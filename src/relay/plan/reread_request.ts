@@ -31,7 +31,7 @@ export async function rereadRequest(
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
   }
   const who = { key: String(accountId), isPatient: true };
-  const count = new JsonCount(keptLimits);
+  const count = new JsonCount(storedLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
@@ -47,4 +47,4 @@ export async function rereadRequest(
 }
 
 /** Those of callers' bodies, which this one has passed. */
-const keptLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;
+const storedLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;

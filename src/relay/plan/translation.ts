@@ -45,10 +45,10 @@ export interface TranslationCall {
 }
 
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
-export function translate(given: TranslationCall): TextPlan {
+export function translate(options: TranslationCall): TextPlan {
   let ended: number | undefined;
   // An answer ends once: what the caller sees of it and what is stored agree.
-  const call = { ...given, now: () => ended ??= given.now() };
+  const call = { ...options, now: () => ended ??= options.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
   const createRewriter = () => {
