@@ -3,10 +3,9 @@ import { optionalField } from "../dialects/kernel/optional_field.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
-import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/ask_vendor.ts";
-import type { Call } from "../relay/call.ts";
+import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/vendor_call.ts";
+import type { Call, RecordedForm } from "../relay/call.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import type { RecordedForm } from "../relay/call_facts.ts";
 import {
   type CallAnswer,
   type CallPlan,
@@ -30,6 +29,7 @@ import {
 } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
 import { OperationMeter } from "./operation_meter.ts";
+import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 
 /** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
@@ -164,7 +164,6 @@ async function executeOperation(
 ): Promise<CallAnswer> {
   const { meter } = call;
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
-  const asking = { upstream: deps.upstream, log: deps.log, now: () => deps.clock.now() };
   /** The answer can't be read: unless more is known, the call came to what was asked for. */
   const unreadable = (thrown: unknown) => {
     call.stepFailed("bill", thrown);
@@ -175,8 +174,7 @@ async function executeOperation(
       vendorCall,
       boundNanos: call.boundNanos,
       meter,
-      ask: (request) =>
-        askVendor(asking, vendorCall, isLast ? request : { ...request, once: true }),
+      ask: (request) => askVendor(deps, vendorCall, isLast ? request : { ...request, once: true }),
       read: (answer) => room.read(answer),
     });
     if ("listener" in answer) {
@@ -275,4 +273,11 @@ function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const seconds = characters / charactersPerSecond;
   const output = Math.min(maxOutputTokens, speechTokens(seconds));
   return { input, output, audioOutput: output, characters, seconds };
+}
+
+/** The event that ends a stream of pictures or sound with an error. */
+export function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
+  const envelope = errorBody({ code, message, param, requestId }, "chat");
+  const body = JSON.stringify({ type: "error", ...envelope as object });
+  return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
 }

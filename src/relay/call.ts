@@ -1,22 +1,40 @@
+import { type Bill, type CallMeter, type Meter, plainBill, tokenColumns } from "./meter.ts";
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
-import { messageOf } from "../shared/fault.ts";
+import {
+  bareInteraction,
+  type InteractionStatus,
+  type SettledCall,
+  type VendorAttempt,
+} from "../shared/interaction.ts";
+import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import type { VendorCallContext } from "./ask_vendor.ts";
-import type { Authorization } from "./authorize.ts";
+import type { VendorCallContext } from "./vendor_call.ts";
+import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
-import type { CallDeps, Ending, RecordedPlan, RecordedRequest } from "./call_facts.ts";
-import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
-import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
-import { tokenColumns } from "./token_columns.ts";
-import type { SettlingStep } from "./settling_steps.ts";
+import type { SettlingStep, Tries } from "./settling_steps.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { HostedWork } from "../dialects/kernel/hosted.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
+import type { Media } from "../shared/media.ts";
+import type { RetainedReasoning } from "../shared/stored_response.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Retainer } from "./conversation/conversation.ts";
+import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
+import type { Recorder } from "../records/recorder.ts";
+import { mendJson } from "../base/mend_json.ts";
+import { innerJson } from "../dialects/kernel/inner_json.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 
 /** What doesn't change while a call runs. */
 type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
@@ -401,4 +419,127 @@ export class Call<M extends CallMeter = Meter> {
   #bound(text: string): BoundPayload {
     return boundPayload(text, payloadLimits(this.#deps, this.#candidate.recorded.dialect));
   }
+}
+
+/** How a call ended. */
+export interface Ending {
+  status: InteractionStatus;
+  /** What the caller received; null when it left before an answer began. */
+  httpStatus: number | null;
+  errorCode?: ErrorCode;
+  /** What the caller got as an error, or would have. */
+  fault?: Fault;
+  /** JSON text as the caller received it; the fold of what was streamed when absent. */
+  responseText?: string;
+  /** `responseText` is not the whole answer. */
+  isTruncated?: boolean;
+}
+
+/** How records name a wire format, and where media stands in its texts. */
+export interface RecordedForm {
+  readonly name: string;
+  readonly mediaFields: readonly MediaField[];
+}
+
+/** What a call's record holds of its request, and how it holds the answer. */
+export interface RecordedRequest {
+  dialect: RecordedForm;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
+  plan: RecordedPlan;
+  /** Its words are counted where the vendor doesn't count them; absent where no words are billed. */
+  body?: unknown;
+  /** Tokens of its words, where they were counted before the body was let go. */
+  promptTokens?: number | undefined;
+  /** JSON text for the record; as the caller sent it where it sent JSON. */
+  bodyText: string;
+  /** The same as it is recorded, where it has been made already. */
+  payload?: BoundPayload;
+  /** Media that `bodyText` names by hash. */
+  bodyMedia?: readonly Media[];
+  /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
+  retain?: Retainer | undefined;
+}
+
+/** What a record says of how the request went to its vendor, and of a streamed answer. */
+export interface RecordedPlan {
+  /** Paths of what could not be carried, in the caller's words. */
+  readonly losses: readonly string[];
+  readonly hosted?: HostedWork;
+  /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
+  encodeFolded?(answer: CanonicalAnswer): unknown;
+  /** What the next turn's vendor will need back of the answer. */
+  retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
+}
+
+/** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
+export interface CallJournal {
+  /** Throws `overloaded` when no more is taken. */
+  begin(interaction: SettledCall): void;
+  /** Resolves when the end survives a crash. */
+  end(interaction: SettledCall): Promise<void>;
+}
+
+/** What every call uses. */
+export interface CallDeps {
+  clock: Clock;
+  prices: Prices;
+  recorder: Recorder;
+  journal: CallJournal;
+  storedResponses: StoredResponseCache;
+  streams: OpenStreams;
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  log: Log;
+  tries: Tries;
+}
+
+/** A streamed answer's text for the record. */
+interface RecordedAnswer {
+  text?: string;
+  /** The text is not the whole answer. */
+  isCut: boolean;
+  /** It has no form in its caller's dialect as it was. */
+  errorCode?: ErrorCode;
+}
+
+type Encode = (answer: CanonicalAnswer) => unknown;
+type Attempt = <T>(act: () => T, otherwise: () => T) => T;
+
+/**
+ * The folded whole of what was streamed. What has no form in the caller's dialect is mended: of
+ * calls whose arguments broke off, or never were an object, stays what can be read. Throws nothing
+ * that `attempt` catches.
+ */
+function recordedAnswer(
+  fold: () => CanonicalAnswer,
+  encode: Encode,
+  attempt: Attempt,
+): RecordedAnswer {
+  const failed = { errorCode: "upstream_invalid_response" } as const;
+  return attempt<RecordedAnswer>(
+    () => written(fold(), encode),
+    () =>
+      attempt<RecordedAnswer>(
+        () => ({ ...written(mendedAnswer(fold()), encode), ...failed, isCut: true }),
+        () => ({ ...failed, isCut: true }),
+      ),
+  );
+}
+
+function written(answer: CanonicalAnswer, encode: Encode): RecordedAnswer {
+  if (answer.choices.length === 0) return { isCut: false };
+  return { text: JSON.stringify(encode(answer)), isCut: answer.truncated };
+}
+
+function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {
+  const choices = answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(mended) }));
+  return { ...answer, choices };
+}
+
+function mended(part: AnswerPart): AnswerPart {
+  if (part.kind !== "tool-call" || isRecord(innerJson(part.text))) return part;
+  for (const value of mendJson(part.text)) {
+    if (isRecord(value)) return { ...part, text: JSON.stringify(value) };
+  }
+  return { ...part, text: part.text === "" ? "{}" : JSON.stringify({ unreadable: part.text }) };
 }

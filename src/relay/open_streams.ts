@@ -1,6 +1,4 @@
-import type { Clock } from "../base/clock.ts";
-import type { PushStream } from "../base/streams.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -59,55 +57,4 @@ export function createOpenStreams(
       };
     },
   };
-}
-
-/** What breaks such a stream off. The listener prints it: one line is enough. */
-export function unreadError(): Error {
-  const message = "a caller took nothing of its stream for too long";
-  return Object.assign(new Error(message), { stack: message });
-}
-
-/** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
-export class UnreadLimit {
-  readonly #out: Pick<PushStream, "takenBytes">;
-  readonly #afterMs: number;
-  readonly #deadline: Deadline;
-  #isBehind = false;
-  #takenBytes = 0;
-
-  constructor(
-    out: Pick<PushStream, "takenBytes">,
-    { unreadMs, setTimer }: Pick<OpenStreams, "unreadMs" | "setTimer">,
-    clock: Pick<Clock, "monotonicMs">,
-    expired: () => void,
-  ) {
-    this.#out = out;
-    this.#afterMs = unreadMs;
-    this.#deadline = new Deadline(clock, setTimer, () => {
-      // Who is slow has taken something.
-      if (this.#out.takenBytes > this.#takenBytes) this.#start();
-      else expired();
-    });
-  }
-
-  /** The caller has enough to read. */
-  behind(): void {
-    if (this.#isBehind) return;
-    this.#isBehind = true;
-    this.#start();
-  }
-
-  drained(): void {
-    this.#isBehind = false;
-    this.#deadline.suspend();
-  }
-
-  stop(): void {
-    this.#deadline.stop();
-  }
-
-  #start(): void {
-    this.#takenBytes = this.#out.takenBytes;
-    this.#deadline.limit(this.#afterMs);
-  }
 }

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { pushStream } from "../base/streams.ts";
-import { createOpenStreams, UnreadLimit } from "./open_streams.ts";
+import { createOpenStreams } from "./open_streams.ts";
+import { UnreadLimit } from "./stream_forwarder.ts";
 
 Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
   const streams = createOpenStreams({ perAccount: 20, unreadMs: 1000 });

@@ -3,18 +3,30 @@ import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
-import { VendorCallContext } from "./ask_vendor.ts";
-import { type Authorization, authorize, type AuthorizeDeps, nothingHeld } from "./authorize.ts";
+import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
-import { Call, type Candidate } from "./call.ts";
+import { Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
-import type { CallDeps, Ending } from "./call_facts.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
+import type { SpendCaps } from "../credit/spend_cap.ts";
+import type { Reservations } from "../credit/reservations.ts";
 
-export interface PipelineDeps extends CallDeps, AuthorizeDeps, AccessDeps, PriceDeps {
+export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
+  reservations: Reservations;
+  spendCaps: SpendCaps;
+}
+
+/** What is held for one call: credit of its account, and room under its key's caps. */
+export interface Authorization {
+  /** The lease that the charge comes out of. */
+  readonly leaseId: string | null;
+  /** What it can cost at most; null where the account is charged nothing. */
+  readonly heldNanos: bigint | null;
+  /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
+  settle(chargedNanos: bigint): void;
 }
 
 /** One or more of the same kind, in the order in which they are tried. */
@@ -80,7 +92,7 @@ export async function runCall<M extends CallMeter>(
   const { background } = request;
   const { read, vendorCalls } = await admit(deps, request);
   const plans = await read.plan(vendorCalls);
-  const authorization = background?.authorization ?? await authorizeDearest(deps, plans);
+  const authorization = background?.authorization ?? await authorize(deps, plans);
   const call = begin(deps, plans, { authorization, task: background?.task });
   if (background?.taken) {
     call.answered();
@@ -132,16 +144,37 @@ export async function eachPossible<T, R>(
   return [first, ...others];
 }
 
-/** Credit and room under caps for the most that the dearest of the candidates can cost. */
-async function authorizeDearest<M extends CallMeter>(
-  deps: AuthorizeDeps,
+/** A call with a vendor key of the caller's own costs the account nothing. */
+const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
+
+/**
+ * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
+ * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
+ */
+async function authorize<M extends CallMeter>(
+  { reservations, spendCaps }: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
 ): Promise<Authorization> {
   const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
   if (bounds.length === 0) return nothingHeld;
-  const { caller: { principal, arrivedAt: at }, transactionId } = plans[0].vendorCall;
-  const boundNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
-  return await authorize(deps, { principal, transactionId, at, boundNanos });
+  const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
+  const { caller: { principal: { key, account }, arrivedAt: at }, transactionId } =
+    plans[0].vendorCall;
+  const hold = await spendCaps.reserve({ key, transactionId, upperBoundNanos: heldNanos, at });
+  try {
+    const reservation = await reservations.reserve(account.id, heldNanos);
+    return {
+      leaseId: reservation.leaseId,
+      heldNanos,
+      settle(chargedNanos) {
+        reservation.settle(chargedNanos);
+        hold.settle(chargedNanos);
+      },
+    };
+  } catch (thrown) {
+    hold.settle(0n);
+    throw thrown;
+  }
 }
 
 /** Notes that the call begins; what was held is free again where that fails. */

@@ -10,14 +10,14 @@ import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
 import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
-import { VendorCallContext } from "./ask_vendor.ts";
+import { VendorCallContext } from "./vendor_call.ts";
 import type { Call } from "./call.ts";
 import { Meter } from "./meter.ts";
 import { createOpenStreams } from "./open_streams.ts";
 import { type CallAnswer, type CallPlan, eachPossible, runCall } from "./pipeline.ts";
 import type { StreamListener } from "./stream_forwarder.ts";
 import { Tries } from "./settling_steps.ts";
-import { jobCaller } from "./system_caller.ts";
+import { jobCaller } from "./call_context.ts";
 
 const balanceNanos = 1_000_000_000n;
 /** 1 USD per million tokens each way. */

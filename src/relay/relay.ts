@@ -1,15 +1,14 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
-import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
-import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import type { VendorCallContext } from "./ask_vendor.ts";
-import { boundOf } from "./authorize.ts";
-import type { BackgroundCall } from "./background_task.ts";
+import type { VendorCallContext } from "./vendor_call.ts";
+import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
+import { type BackgroundCall, planBackground } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
 import {
   continueConversation,
@@ -26,14 +25,11 @@ import {
   type PipelineDeps,
   runCall,
 } from "./pipeline.ts";
-import { planBackground } from "./plan/background_plan.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
-import { chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
-import { type PlanAgain, planningAgain } from "./plan/plan_again.ts";
-import { planCall, type PlanDeps } from "./plan/plan_call.ts";
-import { releaseRequest } from "./release_request.ts";
+import { type PlanAgain, planCall, type PlanDeps, planningAgain } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
@@ -236,4 +232,18 @@ function chargeableWork(
     priceOf: (model) => prices.find(label, model, caller.arrivedAt),
     vendorReportsCost: reportsCost,
   }, shown);
+}
+
+/**
+ * Empties what a request holds of a conversation, once the vendor's text is made of it: whoever
+ * still holds the request while the vendor works holds little, whatever it was. The values of a
+ * body take many times the memory of its text. `needed` stays: answers are written by it.
+ */
+export function releaseRequest(body: unknown, needed: readonly string[]): void {
+  if (!isRecord(body)) return;
+  for (const [name, value] of Object.entries(body)) {
+    if (needed.includes(name) || typeof value !== "object" || value === null) continue;
+    if (Array.isArray(value)) value.length = 0;
+    else for (const key of Object.keys(value)) delete (value as Record<string, unknown>)[key];
+  }
 }

@@ -12,7 +12,7 @@ import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
-import { shownModel } from "../shown_model.ts";
+import { shownModel } from "./plan_call.ts";
 
 /**
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only

@@ -7,7 +7,7 @@ import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
-import { answerIds } from "../answer_ids.ts";
+import { answerIds } from "../reply.ts";
 import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedReasoning } from "../conversation/reasoning_store.ts";
 

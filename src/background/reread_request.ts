@@ -1,8 +1,8 @@
-import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../../base/heavy_work.ts";
-import { countInSteps, heavyUnits, heavyValues } from "../../base/heavy_json.ts";
-import { JsonCount } from "../../base/json_count.ts";
-import { parseInSteps } from "../../base/parse_in_steps.ts";
-import type { ValueGate } from "../../base/value_gate.ts";
+import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
+import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
+import { JsonCount } from "../base/json_count.ts";
+import { parseInSteps } from "../base/parse_in_steps.ts";
+import type { ValueGate } from "../base/value_gate.ts";
 
 /** Where texts that hold much are worked on, in turns with what others do. */
 export interface HeavyWorkLimits {
