@@ -36,30 +36,46 @@ interface Script {
   execute(call: Call, isLast: boolean): Promise<CallAnswer>;
 }
 
-/** Runs one call through the pipeline, with real credit, and gives what became of it. */
-async function run(scripts: [Script, ...Script[]], stop = new AbortController()) {
-  const clock = new FakeClock();
+const registry = createRegistry({
+  "vendor-b": { apiKey: new Secret("a-key-of-b") },
+  "vendor-c": { apiKey: new Secret("a-key-of-c") },
+}, []);
+const targetOf = (name: string) => resolveUnified(registry, name);
+const log = { info() {}, warn() {}, error() {} };
+
+/** Real credit of an account with `balanceNanos`; notes what is held and settled of it. */
+async function creditOf(clock: FakeClock) {
   const ledger = new MemoryLedger(clock);
   const line = new Line(ledger);
   await ledger.grant(1, balanceNanos);
-  const log = { info() {}, warn() {}, error() {} };
-  const reservations = createReservations({
+  const credit = createReservations({
     ...{ ledger: line.ledger, clock, log, newId: () => crypto.randomUUID() },
     ...{ processId: "process-1", leaseSeconds: 150, shared: false },
   });
   const held: bigint[] = [];
-  const rows: SettledCall[] = [];
   const settled: bigint[] = [];
-  const registry = createRegistry({
-    "vendor-b": { apiKey: new Secret("a-key-of-b") },
-    "vendor-c": { apiKey: new Secret("a-key-of-c") },
-  }, []);
-  const rowOf = (name: string) => resolveUnified(registry, name);
-  const bundled = scripts.map(({ model }): PriceRow => {
-    const target = rowOf(model);
-    return { ...price, label: target.vendor.label, model: target.model };
+  const reserve = async (accountId: number, nanos: bigint) => {
+    held.push(nanos);
+    const { leaseId, settle } = await credit.reserve(accountId, nanos);
+    return {
+      leaseId,
+      settle(charged: bigint) {
+        settled.push(charged);
+        settle(charged);
+      },
+    };
+  };
+  return { reservations: { reserve } as never, held, settled, quiet: () => line.quiet() };
+}
+
+function depsOf(clock: FakeClock, scripts: readonly Script[]) {
+  const rows: SettledCall[] = [];
+  const bundled = scripts.map((script): PriceRow => {
+    const { vendor, model } = targetOf(script.model);
+    return { ...price, label: vendor.label, model };
   });
-  const deps = {
+  return {
+    rows,
     ...{ clock, log, registry, payloadMaxBytes: 1000, mediaInlineBytes: 1000 },
     prices: createPrices({ bundled, familyOf: (label) => ({ label }) }),
     recorder: { admit() {}, record: (row: SettledCall) => void rows.push(row) } as never,
@@ -67,61 +83,59 @@ async function run(scripts: [Script, ...Script[]], stop = new AbortController())
     storedResponses: { remember() {} } as never,
     streams: createOpenStreams({ perAccount: 10, unreadMs: 60_000 }),
     tries: new Tries({ log }),
-    reservations: {
-      ...{ tick: () => reservations.tick(), close: () => reservations.close() },
-      async reserve(accountId: number, nanos: bigint) {
-        held.push(nanos);
-        const reservation = await reservations.reserve(accountId, nanos);
-        return {
-          ...reservation,
-          settle(charged: bigint) {
-            settled.push(charged);
-            reservation.settle(charged);
-          },
-        };
-      },
-    } as never,
     spendCaps: { reserve: () => Promise.resolve({ settle() {} }) } as never,
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     newTransactionId: () => "a-call",
   };
+}
+
+function planOf(
+  scripts: readonly Script[],
+  clock: FakeClock,
+  vendorCall: VendorCallContext,
+): CallPlan<Meter> {
+  const script = scripts.find(({ model }) => targetOf(model).id === vendorCall.target.id)!;
+  return {
+    vendorCall,
+    recorded: {
+      dialect: { name: "chat", mediaFields: [] },
+      facts: { model: scripts[0]!.model, stream: true, tags: {} } as never,
+      plan: {
+        losses: [`lost by ${script.model}`],
+        encodeFolded: ({ choices }) => choices.flatMap(({ parts }) => parts.map((p) => p.text)),
+      },
+      bodyText: "{}",
+    },
+    meter: new Meter(1000, () => clock.monotonicMs()),
+    boundNanos: script.boundNanos,
+    execute: (call, isLast) => script.execute(call, isLast),
+  };
+}
+
+/** Runs one call through the pipeline and gives what became of it. */
+async function run(scripts: [Script, ...Script[]], stop = new AbortController()) {
+  const clock = new FakeClock();
+  const { reservations, quiet, ...credit } = await creditOf(clock);
+  const deps = { ...depsOf(clock, scripts), reservations };
   const caller = jobCaller(clock, {
     principal: { account: { id: 1, tier: "pro" }, key: keyOfAll } as never,
     ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
     signal: stop.signal,
   });
-  const planOf = (vendorCall: VendorCallContext): CallPlan<Meter> => {
-    const script = scripts.find(({ model }) => rowOf(model).id === vendorCall.target.id)!;
-    return {
-      vendorCall,
-      recorded: {
-        dialect: { name: "chat", mediaFields: [] },
-        facts: { model: scripts[0].model, stream: true, tags: {} } as never,
-        plan: {
-          losses: [`lost by ${script.model}`],
-          encodeFolded: ({ choices }) => choices.flatMap(({ parts }) => parts.map((p) => p.text)),
-        },
-        bodyText: "{}",
-      },
-      meter: new Meter(1000, () => clock.monotonicMs()),
-      boundNanos: script.boundNanos,
-      execute: (call, isLast) => script.execute(call, isLast),
-    };
-  };
   const [first, ...others] = scripts;
   const reply = await runCall<Meter>(deps, {
     caller,
     read: () => ({
-      targets: [rowOf(first.model), ...others.map(({ model }) => rowOf(model))],
-      plan: (vendorCalls) => eachPossible(vendorCalls, planOf),
+      targets: [targetOf(first.model), ...others.map(({ model }) => targetOf(model))],
+      plan: (vendorCalls) => eachPossible(vendorCalls, (one) => planOf(scripts, clock, one)),
     }),
   }).catch((thrown: Error) => thrown);
   const text = reply instanceof Error
     ? undefined
     : await new Response(reply.body as BodyInit | null).text().catch(() => "broken off");
-  await line.quiet();
-  return { reply, text, rows, held, settled, streams: deps.streams.count };
+  await quiet();
+  return { reply, text, rows: deps.rows, ...credit, streams: deps.streams.count };
 }
 
 const keyOfAll = { id: "a-key", models: [], scopes: [], onDisconnect: "cancel" };
