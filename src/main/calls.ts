@@ -11,7 +11,7 @@ import { createOperations, type Operations } from "../media/operations.ts";
 import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import { createSpeech, type SpeechRequest } from "../media/speech.ts";
-import type { HeavyBodies } from "../http/read_json.ts";
+import type { HeavyBodies } from "../http/sent_body.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 

@@ -2,8 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
-import { parseJson } from "./body.ts";
-import { readJson } from "./read_json.ts";
+import { parseJson, readJson } from "./sent_body.ts";
 
 const encoder = new TextEncoder();
 
