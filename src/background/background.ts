@@ -6,13 +6,11 @@ import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./backgr
 import { Fault } from "../shared/fault.ts";
 import type { StoredResponseStore } from "../shared/stored_response.ts";
 import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
-import { answerIds } from "../relay/answer_ids.ts";
+import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import { lossHeader } from "../relay/loss_header.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
-import { replayHeader, type Reply } from "../relay/reply.ts";
 import type { Recorder } from "../records/recorder.ts";
 
 /** Calls that go on in the service while their caller is away. */

@@ -12,7 +12,7 @@ import {
 import { messageOf } from "../shared/fault.ts";
 import { type BackgroundAskDeps, workOn } from "./work.ts";
 import type { StopReason } from "../relay/background_task.ts";
-import type { Authorization } from "../relay/authorize.ts";
+import type { Authorization } from "../relay/pipeline.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** What a process holds of a call that it works on, or is about to. */

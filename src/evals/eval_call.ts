@@ -3,8 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import type { CallTrace } from "../relay/call_context.ts";
-import { jobCaller } from "../relay/system_caller.ts";
+import { type CallTrace, jobCaller } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
@@ -63,7 +62,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Aske
   if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
   const caller = jobCaller(deps.clock, {
-    ...{ ...call, repeats: call.sourceIds },
+    ...call,
     endpoint: "/api/v1/evals",
   });
   const { dialect, body, bodyText } = call;

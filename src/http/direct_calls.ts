@@ -5,7 +5,6 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { DirectEndpoints, Endpoint } from "./bind.ts";
-import { wholeBytes } from "./body.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { HttpRequest } from "./http_request.ts";
 import type { AccessLog } from "./middleware/access_log.ts";
@@ -15,6 +14,7 @@ import { newRequestContext, type RequestContextDeps } from "./middleware/request
 import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { RequestContext } from "./request_context.ts";
 import { nameAnswer } from "./respond.ts";
+import { wholeBytes } from "./sent_body.ts";
 
 export interface DirectCallsDeps {
   endpoints: DirectEndpoints;

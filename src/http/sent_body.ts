@@ -1,13 +1,20 @@
 import type { Contract } from "../../contracts/kernel/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { Preview } from "../base/parse_in_steps.ts";
+import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_steps.ts";
 import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { runAtOnce, type Step } from "../base/heavy_work.ts";
-import { readBodyBytes, type Reading, type SentRequest } from "./body.ts";
-import { type HeavyBodies, readJson } from "./read_json.ts";
+import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
+import { heavyUnits, heavyValues } from "../base/heavy_json.ts";
+import { JsonCount, type JsonExcess } from "../base/json_count.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import type { ValueGate } from "../base/value_gate.ts";
+import { joinBytes } from "../base/bytes.ts";
+import type { HttpRequest } from "./http_request.ts";
+
+/** What is looked at of a request whose body is read. */
+export type SentRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
 /** A request's body as it was sent. */
 export interface SentBody {
@@ -120,4 +127,248 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
       message: `The request body is no multipart/form-data: ${thrown.message}.`,
     });
   }
+}
+
+/** What a body of JSON may hold, whatever it is for (interface.md §5). */
+export const jsonLimits = {
+  values: 1_000_000,
+  depth: 128,
+  members: 10_000,
+  names: 50_000,
+} as const;
+
+/** Where bodies that hold much are worked on. */
+export interface HeavyBodies {
+  readonly work: HeavyWork;
+  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
+  readonly room: ValueGate;
+}
+
+/** A body of JSON as it was sent. */
+interface JsonBody {
+  readonly text: string;
+  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
+  readonly value: (glance?: Preview) => Promise<unknown>;
+  /** Does what else is to be done with it. */
+  readonly step: Step;
+  /** Gives back what room it took. */
+  readonly release: () => void;
+}
+
+/**
+ * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
+ * at once, and the rest is read away. Only valid UTF-8.
+ */
+export async function readJson(
+  request: SentRequest,
+  maxBytes: number,
+  { heavy, who, reading }: { heavy: HeavyBodies; who: string; reading: Reading },
+): Promise<JsonBody> {
+  const count = new JsonCount(jsonLimits);
+  const text = await readText(request, maxBytes, { count, reading });
+  if (count.isBroken) throw notJson();
+  if (count.values <= heavyValues && text.length <= heavyUnits) {
+    return {
+      text,
+      value: () => runAtOnce(() => parseJson(text)),
+      step: runAtOnce,
+      release: () => {},
+    };
+  }
+  const worker = { key: who, signal: request.signal };
+  return {
+    text,
+    value: (glance) => heavy.work.runSteps(worker, parsing(text, count, glance)),
+    step: runInTurns(heavy.work, worker),
+    release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
+  };
+}
+
+async function readText(
+  request: SentRequest,
+  maxBytes: number,
+  { count, reading }: { count: JsonCount; reading: Reading },
+): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const pieces: string[] = [];
+  const take = (piece: string) => {
+    const excess = count.add(piece);
+    if (excess !== undefined) throw tooMuch(excess);
+    pieces.push(piece);
+  };
+  let looked = 0;
+  for await (const bytes of bodyPieces(request, maxBytes, reading)) {
+    take(decoded(() => decoder.decode(bytes, { stream: true })));
+    looked += bytes.length;
+    if (looked < lookedBytes) continue;
+    looked = 0;
+    // What has arrived already comes without a pause: others have their turn between.
+    await new Promise<void>((resolve) => systemSetTimer(0, resolve));
+  }
+  take(decoded(() => decoder.decode()));
+  return pieces.join("");
+}
+
+/** Read in one go. */
+const lookedBytes = 512 * 1024;
+
+function decoded(decode: () => string): string {
+  try {
+    return decode();
+  } catch {
+    throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+  }
+}
+
+function tooMuch(excess: JsonExcess): Fault {
+  const most = jsonLimits[excess].toLocaleString("en-US");
+  switch (excess) {
+    case "values":
+      return new Fault("request_too_large", {
+        message: `The request body holds more than ${most} JSON values.`,
+      });
+    case "depth":
+      return new Fault("invalid_value", {
+        message: `The request body is nested deeper than ${most} levels.`,
+      });
+    case "names":
+      return new Fault("invalid_value", {
+        message: `The request body has members of more than ${most} different names.`,
+      });
+    case "members":
+      return new Fault("invalid_value", {
+        message: `The request body holds an object with more than ${most} members.`,
+      });
+  }
+}
+
+function* parsing(
+  text: string,
+  count: JsonCount,
+  glance: Preview | undefined,
+): Generator<void, unknown, void> {
+  try {
+    return yield* parseInSteps(text, count, { glance });
+  } catch (thrown) {
+    throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
+  }
+}
+
+interface Reading {
+  /** Awaited before the first piece is read. */
+  ready?: () => Promise<void> | undefined;
+  /**
+   * Done with each piece as it comes. The next piece is read only then: what waits stays with the
+   * caller and in the network. What it throws ends the reading.
+   */
+  onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
+  /** Ends the reading at once when it rejects. */
+  stopped?: Promise<never>;
+  /** Called when all has come. */
+  complete?: () => void;
+}
+
+/** Reads a request's body; at most `maxBytes`. */
+async function readBodyBytes(
+  request: SentRequest,
+  maxBytes: number,
+  reading: Reading = {},
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bodyPieces(request, maxBytes, reading)) pieces.push(piece);
+  return joinBytes(pieces);
+}
+
+/** A body that says that it is small is read at once, which costs a third less than pieces do. */
+export const wholeBytes = 64 * 1024;
+
+/**
+ * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
+ * read away.
+ */
+async function* bodyPieces(
+  request: SentRequest,
+  maxBytes: number,
+  { ready, onPiece = () => undefined, stopped, complete = () => {} }: Reading = {},
+): AsyncGenerator<Uint8Array, void, void> {
+  const tooLarge = () =>
+    new Fault("request_too_large", {
+      message: `The request body is larger than ${maxBytes} bytes.`,
+    });
+  const announced = request.header("content-length");
+  if (Number(announced ?? "0") > maxBytes) throw tooLarge();
+  if (announced !== undefined && Number(announced) <= wholeBytes) {
+    const bytes = await whileWhole(request.body.whole());
+    await onPiece(bytes);
+    complete();
+    yield bytes;
+    return;
+  }
+  await ready?.();
+  const reader = request.body.pieces();
+  if (!reader) return complete();
+  let length = 0;
+  const next = () => {
+    const piece = whileWhole(reader.read());
+    return stopped ? Promise.race([piece, stopped]) : piece;
+  };
+  try {
+    for (;;) {
+      const { done, value } = await next();
+      if (done) return complete();
+      length += value.length;
+      if (length > maxBytes) throw tooLarge();
+      await onPiece(value);
+      yield value;
+    }
+  } finally {
+    void discard(reader);
+  }
+}
+
+async function whileWhole<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    // The caller left in the middle of its body: no failure of ours.
+    throw new Fault("invalid_request", {
+      message: "The request body ended before it was complete.",
+      cause: thrown,
+    });
+  }
+}
+
+/**
+ * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
+ * listener ends it where this goes on for long after the answer.
+ */
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The caller left.
+  }
+}
+
+/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
+export function parseJson(text: string): unknown {
+  if (text.trim() === "") {
+    throw new Fault("invalid_json", {
+      message: "The request body is empty; expected a JSON object.",
+    });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    // Only the position: the engine's message quotes the text around it, which may be a prompt.
+    const position = thrown instanceof Error
+      ? /position (\d+)/.exec(thrown.message)?.[1]
+      : undefined;
+    throw notJson(position);
+  }
+}
+
+function notJson(position?: number | string): Fault {
+  const where = position === undefined ? "" : ` (at character ${position})`;
+  return new Fault("invalid_json", { message: `The request body is not valid JSON${where}.` });
 }

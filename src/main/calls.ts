@@ -6,13 +6,12 @@ import type { Config } from "./config.ts";
 import { Fault } from "../shared/fault.ts";
 import { type CountRequest, countTokens } from "../relay/count_tokens.ts";
 import { createImages, type ImagesRequest } from "../media/images.ts";
-import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import { createOpenStreams } from "../relay/open_streams.ts";
 import { createOperations, type Operations } from "../media/operations.ts";
 import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import { createSpeech, type SpeechRequest } from "../media/speech.ts";
-import type { HeavyBodies } from "../http/read_json.ts";
+import type { HeavyBodies } from "../http/sent_body.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 
@@ -37,7 +36,6 @@ export function createCalls(
   deps:
     & Omit<
       RelayDeps,
-      | "kept"
       | "newTransactionId"
       | "payloadMaxBytes"
       | "mediaInlineBytes"
@@ -45,7 +43,7 @@ export function createCalls(
       | "keepAliveMs"
       | "streams"
     >
-    & { storedResponses: StoredResponseCache; newId: () => string },
+    & { newId: () => string },
 ): Calls {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
@@ -54,7 +52,6 @@ export function createCalls(
   });
   const all = {
     ...deps,
-    kept: deps.storedResponses,
     newTransactionId: deps.newId,
     payloadMaxBytes,
     mediaInlineBytes,

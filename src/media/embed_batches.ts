@@ -8,7 +8,7 @@ import { embeddingList, inputTokens, textInputs } from "../dialects/media/operat
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
-import { lossHeader } from "../relay/loss_header.ts";
+import { lossHeader } from "../relay/reply.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**

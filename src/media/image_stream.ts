@@ -10,10 +10,14 @@ import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Drawing } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
-import { lossHeader } from "../relay/loss_header.ts";
-import { costOfCall } from "./operations.ts";
-import type { OperationContext, OperationListener, StreamedOperationAnswer } from "./operations.ts";
-import { errorEvent } from "../relay/error_event.ts";
+import { lossHeader } from "../relay/reply.ts";
+import {
+  costOfCall,
+  errorEvent,
+  type OperationContext,
+  type OperationListener,
+  type StreamedOperationAnswer,
+} from "./operations.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;

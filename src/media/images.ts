@@ -20,19 +20,18 @@ import { isAbort } from "../vendors/upstream.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { VendorRequest } from "../relay/ask_vendor.ts";
+import type { VendorRequest } from "../relay/vendor_call.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
-import { lossHeader } from "../relay/loss_header.ts";
+import { lossHeader, type Reply } from "../relay/reply.ts";
 import { askMedia } from "./operations.ts";
 import { costOfCall } from "./operations.ts";
 import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
 import { inlineReferences } from "./inline_reference_images.ts";
-import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for pictures, validated by its contract. */

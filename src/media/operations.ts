@@ -3,14 +3,14 @@ import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
-import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/ask_vendor.ts";
-import type { Call } from "../relay/call.ts";
+import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/vendor_call.ts";
+import type { Call, RecordedForm } from "../relay/call.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import type { RecordedForm } from "../relay/call_facts.ts";
 import {
   type CallAnswer,
+  type CallPlan,
+  eachPossible,
   type PipelineDeps,
-  type PlannedCall,
   runCall,
 } from "../relay/pipeline.ts";
 import { refuseState } from "../relay/plan/hosted_work.ts";
@@ -29,6 +29,7 @@ import {
 } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
 import { OperationMeter } from "./operation_meter.ts";
+import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 
 /** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
@@ -69,7 +70,7 @@ export interface OperationCall {
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
   /** What it can cost at most; null with a vendor key of the caller's own. */
-  readonly setAsideNanos: bigint | null;
+  readonly boundNanos: bigint | null;
   /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
   readonly meter: OperationMeter;
   /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
@@ -119,8 +120,9 @@ export function createOperations(deps: OperationDeps): Operations {
       runCall(deps, {
         caller: asked.caller,
         read: () => ({
-          target: asked.target,
-          plan: (vendorCall) => planOperation(deps, asked, vendorCall, work),
+          targets: [asked.target],
+          plan: (vendorCalls) =>
+            eachPossible(vendorCalls, (one) => planOperation(deps, asked, one, work)),
         }),
       }),
   };
@@ -131,10 +133,12 @@ function planOperation(
   asked: OperationCall,
   vendorCall: VendorCallContext,
   work: (ctx: OperationContext) => Promise<OperationAnswer>,
-): PlannedCall<OperationMeter> {
-  if (vendorCall.isManaged) refuseState(asked.state ?? []);
+): CallPlan<OperationMeter> {
+  const { isManaged, price } = vendorCall;
+  if (isManaged) refuseState(asked.state ?? []);
   const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
   return {
+    vendorCall,
     recorded: {
       dialect: form,
       facts: { model, stream, endUser, tags },
@@ -143,20 +147,23 @@ function planOperation(
       bodyMedia: asked.requestMedia ?? [],
     },
     meter: new OperationMeter(() => deps.clock.monotonicMs()),
-    upperBound: (price) => upperBoundNanos(price, asked.bound),
-    execute: (call) => executeOperation(deps, asked, { vendorCall, call }, work),
+    boundNanos: isManaged && price ? upperBoundNanos(price, asked.bound) : null,
+    execute: (call, isLast) => executeOperation(deps, asked, { vendorCall, call, isLast }, work),
   };
 }
 
 async function executeOperation(
   deps: OperationDeps,
   asked: OperationCall,
-  { vendorCall, call }: { vendorCall: VendorCallContext; call: Call<OperationMeter> },
+  { vendorCall, call, isLast }: {
+    vendorCall: VendorCallContext;
+    call: Call<OperationMeter>;
+    isLast: boolean;
+  },
   work: (ctx: OperationContext) => Promise<OperationAnswer>,
 ): Promise<CallAnswer> {
   const { meter } = call;
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
-  const asking = { upstream: deps.upstream, log: deps.log, now: () => deps.clock.now() };
   /** The answer can't be read: unless more is known, the call came to what was asked for. */
   const unreadable = (thrown: unknown) => {
     call.stepFailed("bill", thrown);
@@ -165,9 +172,9 @@ async function executeOperation(
   try {
     const answer = await work({
       vendorCall,
-      setAsideNanos: call.setAsideNanos,
+      boundNanos: call.boundNanos,
       meter,
-      ask: (request) => askVendor(asking, vendorCall, request),
+      ask: (request) => askVendor(deps, vendorCall, isLast ? request : { ...request, once: true }),
       read: (answer) => room.read(answer),
     });
     if ("listener" in answer) {
@@ -204,7 +211,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   return ctx.meter.bill({
     status: "completed",
     mode: ctx.vendorCall.mode,
-    setAsideNanos: ctx.setAsideNanos,
+    boundNanos: ctx.boundNanos,
     price: ctx.vendorCall.price,
     priceOf: () => undefined,
     vendorCostBelieved: ctx.vendorCall.target.vendor.reportsCost,
@@ -266,4 +273,11 @@ function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const seconds = characters / charactersPerSecond;
   const output = Math.min(maxOutputTokens, speechTokens(seconds));
   return { input, output, audioOutput: output, characters, seconds };
+}
+
+/** The event that ends a stream of pictures or sound with an error. */
+export function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
+  const envelope = errorBody({ code, message, param, requestId }, "chat");
+  const body = JSON.stringify({ type: "error", ...envelope as object });
+  return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
 }

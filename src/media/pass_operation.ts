@@ -27,15 +27,15 @@ import type { CallContext } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
-import type {
-  OperationAnswer,
-  OperationContext,
-  OperationListener,
-  Operations,
+import {
+  errorEvent,
+  type OperationAnswer,
+  type OperationContext,
+  type OperationListener,
+  type Operations,
 } from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
-import { errorEvent } from "../relay/error_event.ts";
 
 /** A request on a vendor's own path, which has passed its contract. */
 export interface PassedRequest {

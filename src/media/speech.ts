@@ -8,14 +8,13 @@ import type { Registry } from "../vendors/registry.ts";
 import { askMedia } from "./operations.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
-import { lossHeader } from "../relay/loss_header.ts";
+import { lossHeader, type Reply } from "../relay/reply.ts";
 import type {
   OperationAnswer,
   OperationContext,
   OperationListener,
   Operations,
 } from "./operations.ts";
-import type { Reply } from "../relay/reply.ts";
 import { Sound } from "./audio.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 

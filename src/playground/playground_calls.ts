@@ -7,7 +7,7 @@ import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { jobCaller } from "../relay/system_caller.ts";
+import { jobCaller } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";

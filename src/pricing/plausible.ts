@@ -9,7 +9,7 @@ export interface Reported {
   chargedNanos: bigint;
 }
 
-/** A report that could be true is at most so many times what was set aside. */
+/** A report that could be true is at most so many times the call's bound. */
 const believedTimes = 10n;
 
 /** A thousand million dollars: no balance has more, and the store's numbers hold it. */
@@ -17,14 +17,14 @@ export const mostNanos = 1_000_000_000n * 1_000_000_000n;
 
 /**
  * The one place between a vendor's numbers and the ledger. An excess that could be true is settled
- * at its real cost; one beyond belief costs what was set aside. Whatever was reported, the amounts
- * can be stored. `setAsideNanos`: null where nothing is charged, so that nothing was set aside.
+ * at its real cost; one beyond belief costs the call's bound. Whatever was reported, the amounts
+ * can be stored. `boundNanos`: the most that the call was to cost; null where nothing is charged.
  */
-export function plausible<Bill extends Reported>(bill: Bill, setAsideNanos: bigint | null): Bill {
+export function plausible<Bill extends Reported>(bill: Bill, boundNanos: bigint | null): Bill {
   // What was counted here, out of what was received, is nobody's word.
   const isWord = bill.basis !== "estimated";
-  if (isWord && setAsideNanos !== null && (bill.costNanos ?? 0n) > setAsideNanos * believedTimes) {
-    const costNanos = storableNanos(setAsideNanos);
+  if (isWord && boundNanos !== null && (bill.costNanos ?? 0n) > boundNanos * believedTimes) {
+    const costNanos = storableNanos(boundNanos);
     const chargedNanos = bill.chargedNanos === 0n ? 0n : costNanos;
     return { ...bill, basis: "disputed", costNanos, listCostNanos: null, chargedNanos };
   }

@@ -9,7 +9,7 @@ import type { Mode } from "../shared/interaction.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
-import { VendorAccess } from "./ask_vendor.ts";
+import { VendorAccess } from "./vendor_call.ts";
 import type { CallContext } from "./call_context.ts";
 
 export interface AccessDeps {

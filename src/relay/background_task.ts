@@ -2,10 +2,11 @@ import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import type { BackgroundEnd } from "../shared/stored_response.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
-import type { Call } from "./call.ts";
-import type { Ending } from "./call_facts.ts";
-import type { Authorization } from "./authorize.ts";
+import type { Call, Ending } from "./call.ts";
+import type { Authorization } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
+import { changeMembers, splice, topLevelMembers } from "../base/json_text.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
 
 /** A call that goes on without its caller, on its way through the relay. */
 export interface BackgroundCall {
@@ -91,3 +92,48 @@ export class BackgroundTask {
 
 /** An answer that ended well and was not stored is too large to be. */
 const tooLarge = "upstream_invalid_response";
+
+/**
+ * The plan of a call whose caller does not wait: the answer is only recorded and stored, under the
+ * id that its caller has had since before there was an answer.
+ */
+export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
+  return {
+    upstream: plan.upstream,
+    sameDialect: plan.sameDialect,
+    quirks: plan.quirks,
+    requestText: plan.requestText,
+    plainRequestText: () => plan.plainRequestText(),
+    wholeRequestText: () => withoutStream(plan),
+    losses: plan.losses,
+    hosted: plan.hosted,
+    whole(answer) {
+      const { text: callersText, ...whole } = plan.whole(answer);
+      const text = JSON.stringify(task.answered(JSON.parse(callersText)));
+      return { ...whole, body: "", text };
+    },
+    stream() {
+      const stream = plan.stream();
+      return {
+        contentType: stream.contentType,
+        forward: (event, decoded) => ({
+          events: stream.forward(event, decoded).events,
+          bytes: undefined,
+        }),
+        end: (rest) => ({ events: stream.end(rest).events, bytes: undefined }),
+        fail(fault) {
+          task.failed(fault);
+          return new Uint8Array();
+        },
+      };
+    },
+    encodeFolded: (answer) => task.answered(plan.encodeFolded(answer)),
+    retainedReasoning: (answer) => plan.retainedReasoning(answer),
+  };
+}
+
+function withoutStream({ requestText: text, upstream }: TextPlan): string {
+  const members = topLevelMembers(text);
+  if (!members) return text;
+  return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));
+}

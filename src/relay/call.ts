@@ -1,20 +1,39 @@
+import { type Bill, type CallMeter, type Meter, plainBill, tokenColumns } from "./meter.ts";
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
-import type { Retained } from "../shared/stored_response.ts";
-import { messageOf } from "../shared/fault.ts";
+import {
+  bareInteraction,
+  type InteractionStatus,
+  type SettledCall,
+  type VendorAttempt,
+} from "../shared/interaction.ts";
+import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
+import type { VendorCallContext } from "./vendor_call.ts";
+import type { Authorization } from "./pipeline.ts";
+import type { BackgroundTask } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
-import type { CallDeps, CallFacts, Ending, RecordedPlan } from "./call_facts.ts";
-import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
-import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
-import { tokenColumns } from "./token_columns.ts";
-import type { SettlingStep } from "./settling_steps.ts";
+import type { SettlingStep, Tries } from "./settling_steps.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { HostedWork } from "../dialects/kernel/hosted.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
+import type { Media } from "../shared/media.ts";
+import type { RetainedReasoning } from "../shared/stored_response.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Retainer } from "./conversation/conversation.ts";
+import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
+import type { Recorder } from "../records/recorder.ts";
+import { mendJson } from "../base/mend_json.ts";
+import { innerJson, isRecord } from "../dialects/kernel/json.ts";
 
 /** What doesn't change while a call runs. */
 type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
@@ -26,6 +45,15 @@ type Payload = Pick<
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
+/** A vendor that may answer a call, and what the call's record says if it does. */
+export interface Candidate<M extends CallMeter> {
+  readonly vendorCall: VendorCallContext;
+  readonly recorded: RecordedRequest;
+  readonly meter: M;
+  /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
+  readonly boundNanos: bigint | null;
+}
+
 /**
  * One interaction, from the moment it begins, however many vendor requests it takes. Whatever way
  * it ends, `settle` turns it into exactly one record and one charge; later calls of `settle` only
@@ -33,36 +61,46 @@ type Payload = Pick<
  */
 export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
-  readonly meter: M;
   readonly #deps: CallDeps;
-  readonly #facts: CallFacts;
   readonly #caller: CallContext;
+  readonly #authorization: Authorization;
+  readonly #task: BackgroundTask | undefined;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   readonly #attempts: VendorAttempt[] = [];
+  /** The one that is asked now; it answers, or it was the last. */
+  #candidate: Candidate<M>;
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
   /**
    * Notes that the call begins. Throws `overloaded` when the journal is full, and
-   * `rate_limit_exceeded` when its account has too many streams under way.
+   * `rate_limit_exceeded` when its account has too many streams under way. A call with a `task` goes
+   * on without its caller: where the task is stored stands for it until it ends, in place of a
+   * beginning in the journal, and it is found there, by whatever process.
    */
-  constructor(deps: CallDeps, facts: CallFacts, meter: M) {
+  constructor(
+    deps: CallDeps,
+    candidate: Candidate<M>,
+    { authorization, task }: { authorization: Authorization; task: BackgroundTask | undefined },
+  ) {
+    const { recorded, vendorCall } = candidate;
     this.#deps = deps;
-    this.#facts = facts;
-    this.#caller = facts.vendorCall.caller;
-    this.#plan = facts.plan;
-    this.transactionId = facts.vendorCall.transactionId;
-    this.meter = meter;
-    this.#request = facts.payload ?? this.#bound(facts.bodyText);
+    this.#candidate = candidate;
+    this.#authorization = authorization;
+    this.#task = task;
+    this.#caller = vendorCall.caller;
+    this.#plan = recorded.plan;
+    this.transactionId = vendorCall.transactionId;
+    this.#request = recorded.payload ?? this.#bound(recorded.bodyText);
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
-    this.#leaveStreams = facts.facts.stream ? deps.streams.enter(account) : () => {};
+    this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
     try {
-      if (!facts.task) deps.journal.begin(this.begun());
+      if (!task) deps.journal.begin(this.begun());
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
@@ -71,8 +109,12 @@ export class Call<M extends CallMeter = Meter> {
     trace.waits?.(1);
   }
 
-  get setAsideNanos(): bigint | null {
-    return this.#facts.authorization.setAsideNanos;
+  get meter(): M {
+    return this.#candidate.meter;
+  }
+
+  get boundNanos(): bigint | null {
+    return this.#candidate.boundNanos;
   }
 
   get streams(): OpenStreams {
@@ -92,7 +134,16 @@ export class Call<M extends CallMeter = Meter> {
     this.#attempts.push(attempt);
   }
 
-  /** The request goes to a vendor in another form. */
+  /** Who was asked failed before the caller had anything of it: from here on it is this one's call. */
+  goOn(candidate: Candidate<M>): void {
+    this.#candidate = candidate;
+    this.#plan = candidate.recorded.plan;
+    if (!this.#isAnswered) return;
+    this.#isAnswered = false;
+    this.#caller.trace.waits?.(1);
+  }
+
+  /** The request goes to the same vendor in another form. */
   reroute(plan: RecordedPlan): void {
     this.#plan = plan;
   }
@@ -120,8 +171,8 @@ export class Call<M extends CallMeter = Meter> {
    * response cache and observers each get it, whatever became of the others.
    */
   async #settle(ending: Ending): Promise<void> {
-    const { kept, recorder } = this.#deps;
-    const { task } = this.#facts;
+    const { storedResponses, recorder } = this.#deps;
+    const task = this.#task;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
     // Given back: another process makes the call again.
@@ -133,7 +184,7 @@ export class Call<M extends CallMeter = Meter> {
       () => recorder.record(interaction),
       () => this.#recordBare(interaction),
     );
-    if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
+    if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
     this.#try("tell", () => this.#notify(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
@@ -141,7 +192,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #leave(chargedNanos: bigint): void {
-    this.#try("authorization", () => this.#facts.authorization.settle(chargedNanos), undefined);
+    this.#try("authorization", () => this.#authorization.settle(chargedNanos), undefined);
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
@@ -227,7 +278,7 @@ export class Call<M extends CallMeter = Meter> {
     const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));
     const { firstTokenMs } = this.meter;
     return {
-      ...this.#try("identity", () => this.#identity(), this.#asBegun),
+      ...this.#try("identity", () => this.#identity(), { ...this.#asBegun, ...this.#target() }),
       status: ending.status,
       httpStatus: ending.httpStatus,
       errorCode: ending.errorCode ?? answer.errorCode ?? null,
@@ -246,13 +297,14 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bill(ending: Ending): Bill {
-    const { vendorCall, authorization, promptTokens, body } = this.#facts;
+    const { vendorCall, recorded, boundNanos } = this.#candidate;
+    const { promptTokens, body } = recorded;
     const { target, mode } = vendorCall;
     const price = this.#try("price", () => this.#price(), vendorCall.price);
     const terms = {
       status: ending.status,
       mode,
-      setAsideNanos: authorization.setAsideNanos,
+      boundNanos,
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
@@ -261,7 +313,7 @@ export class Call<M extends CallMeter = Meter> {
         promptTokens ?? this.#attempt(
           "prompt",
           () => estimateTokens(promptText(body)),
-          () => Math.ceil(this.#facts.bodyText.length / 4),
+          () => Math.ceil(recorded.bodyText.length / 4),
         ),
     };
     return this.#attempt(
@@ -283,14 +335,15 @@ export class Call<M extends CallMeter = Meter> {
     );
   }
 
-  #price(model = this.#facts.vendorCall.target.model): PriceRow | undefined {
-    const { vendor } = this.#facts.vendorCall.target;
+  #price(model = this.#candidate.vendorCall.target.model): PriceRow | undefined {
+    const { vendor } = this.#candidate.vendorCall.target;
     return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }
 
   /** What doesn't change while the call runs. */
   #identity(): Identity {
-    const { dialect, facts, vendorCall: { target, mode }, authorization } = this.#facts;
+    const { dialect, facts } = this.#candidate.recorded;
+    const { leaseId } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -305,32 +358,37 @@ export class Call<M extends CallMeter = Meter> {
       cohortId: facts.tags.cohort ?? null,
       endpoint: caller.endpoint,
       dialect: dialect.name,
-      vendor: target.vendor.label,
-      model: target.model,
+      ...this.#target(),
       requestedModel: facts.model,
-      mode,
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
-      ...(authorization.leaseId === null ? {} : { leaseId: authorization.leaseId }),
-      ...(caller.repeats ? { sourceCallIds: caller.repeats } : {}),
+      ...(leaseId === null ? {} : { leaseId }),
+      ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
   }
 
+  #target(): Pick<SettledCall, "vendor" | "model" | "mode"> {
+    const { target: { vendor, model }, mode } = this.#candidate.vendorCall;
+    return { vendor: vendor.label, model, mode };
+  }
+
   /** Nothing, but for how a background call ended. */
-  #endOnly(ending: Ending): { retained?: Retained } {
-    const { task } = this.#facts;
+  #endOnly(ending: Ending): Pick<SettledCall, "retained"> {
+    const task = this.#task;
     return task ? { retained: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #retained(ending: Ending, responseText: string | undefined): { retained?: Retained } {
-    const { task } = this.#facts;
+  #retained(ending: Ending, responseText: string | undefined): Pick<SettledCall, "retained"> {
+    const task = this.#task;
     if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
-    const response = responseText === undefined ? undefined : this.#facts.retain?.(responseText);
+    const response = responseText === undefined
+      ? undefined
+      : this.#candidate.recorded.retain?.(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};
     return {
@@ -348,7 +406,11 @@ export class Call<M extends CallMeter = Meter> {
 
   #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
     const request = this.#request;
-    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...response?.media ?? []];
+    const media = [
+      ...this.#candidate.recorded.bodyMedia ?? [],
+      ...request.media,
+      ...response?.media ?? [],
+    ];
     return {
       requestText: request.text,
       responseText: response?.text ?? null,
@@ -358,6 +420,129 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    return boundPayload(text, payloadLimits(this.#deps, this.#facts.dialect));
+    return boundPayload(text, payloadLimits(this.#deps, this.#candidate.recorded.dialect));
   }
+}
+
+/** How a call ended. */
+export interface Ending {
+  status: InteractionStatus;
+  /** What the caller received; null when it left before an answer began. */
+  httpStatus: number | null;
+  errorCode?: ErrorCode;
+  /** What the caller got as an error, or would have. */
+  fault?: Fault;
+  /** JSON text as the caller received it; the fold of what was streamed when absent. */
+  responseText?: string;
+  /** `responseText` is not the whole answer. */
+  isTruncated?: boolean;
+}
+
+/** How records name a wire format, and where media stands in its texts. */
+export interface RecordedForm {
+  readonly name: string;
+  readonly mediaFields: readonly MediaField[];
+}
+
+/** What a call's record holds of its request, and how it holds the answer. */
+export interface RecordedRequest {
+  dialect: RecordedForm;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
+  plan: RecordedPlan;
+  /** Its words are counted where the vendor doesn't count them; absent where no words are billed. */
+  body?: unknown;
+  /** Tokens of its words, where they were counted before the body was let go. */
+  promptTokens?: number | undefined;
+  /** JSON text for the record; as the caller sent it where it sent JSON. */
+  bodyText: string;
+  /** The same as it is recorded, where it has been made already. */
+  payload?: BoundPayload;
+  /** Media that `bodyText` names by hash. */
+  bodyMedia?: readonly Media[];
+  /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
+  retain?: Retainer | undefined;
+}
+
+/** What a record says of how the request went to its vendor, and of a streamed answer. */
+export interface RecordedPlan {
+  /** Paths of what could not be carried, in the caller's words. */
+  readonly losses: readonly string[];
+  readonly hosted?: HostedWork;
+  /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
+  encodeFolded?(answer: CanonicalAnswer): unknown;
+  /** What the next turn's vendor will need back of the answer. */
+  retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
+}
+
+/** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
+export interface CallJournal {
+  /** Throws `overloaded` when no more is taken. */
+  begin(interaction: SettledCall): void;
+  /** Resolves when the end survives a crash. */
+  end(interaction: SettledCall): Promise<void>;
+}
+
+/** What every call uses. */
+export interface CallDeps {
+  clock: Clock;
+  prices: Prices;
+  recorder: Recorder;
+  journal: CallJournal;
+  storedResponses: StoredResponseCache;
+  streams: OpenStreams;
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  log: Log;
+  tries: Tries;
+}
+
+/** A streamed answer's text for the record. */
+interface RecordedAnswer {
+  text?: string;
+  /** The text is not the whole answer. */
+  isCut: boolean;
+  /** It has no form in its caller's dialect as it was. */
+  errorCode?: ErrorCode;
+}
+
+type Encode = (answer: CanonicalAnswer) => unknown;
+type Attempt = <T>(act: () => T, otherwise: () => T) => T;
+
+/**
+ * The folded whole of what was streamed. What has no form in the caller's dialect is mended: of
+ * calls whose arguments broke off, or never were an object, stays what can be read. Throws nothing
+ * that `attempt` catches.
+ */
+function recordedAnswer(
+  fold: () => CanonicalAnswer,
+  encode: Encode,
+  attempt: Attempt,
+): RecordedAnswer {
+  const failed = { errorCode: "upstream_invalid_response" } as const;
+  return attempt<RecordedAnswer>(
+    () => written(fold(), encode),
+    () =>
+      attempt<RecordedAnswer>(
+        () => ({ ...written(mendedAnswer(fold()), encode), ...failed, isCut: true }),
+        () => ({ ...failed, isCut: true }),
+      ),
+  );
+}
+
+function written(answer: CanonicalAnswer, encode: Encode): RecordedAnswer {
+  if (answer.choices.length === 0) return { isCut: false };
+  return { text: JSON.stringify(encode(answer)), isCut: answer.truncated };
+}
+
+function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {
+  const choices = answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(mended) }));
+  return { ...answer, choices };
+}
+
+function mended(part: AnswerPart): AnswerPart {
+  if (part.kind !== "tool-call" || isRecord(innerJson(part.text))) return part;
+  for (const value of mendJson(part.text)) {
+    if (isRecord(value)) return { ...part, text: JSON.stringify(value) };
+  }
+  return { ...part, text: part.text === "" ? "{}" : JSON.stringify({ unreadable: part.text }) };
 }

@@ -2,6 +2,7 @@ import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { SettledCall } from "../shared/interaction.ts";
+import type { Clock } from "../base/clock.ts";
 
 /** Who calls, and what came with the request beside its body. */
 export interface CallContext {
@@ -37,7 +38,7 @@ export interface CallContext {
   /** How long the vendor may be silent, in ms; absent: as configured. */
   readonly silenceMs?: number;
   /** Interactions whose words a call of our own repeats: it is not written once they are erased. */
-  readonly repeats?: readonly string[];
+  readonly sourceIds?: readonly string[];
 }
 
 /** What a request's observers (log, response headers, idempotency) see of its call. */
@@ -56,4 +57,42 @@ export interface CallTrace {
   working?: () => void;
   /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */
   waits?: (change: 1 | -1) => void;
+}
+
+/** What a background job says of a call that it makes for an account. */
+interface JobCall {
+  /** As it is now, read anew: a key may have been revoked or the tier changed meanwhile. */
+  principal: Principal;
+  /** Path template of the endpoint that asked for the job. */
+  endpoint: string;
+  requestId: string;
+  sessionId: string | null;
+  userId: string | null;
+  /** Interactions whose words the call says again. */
+  sourceIds?: readonly string[];
+  /** Aborted when the process ends. */
+  signal: AbortSignal;
+}
+
+/**
+ * A caller without a request of its own: no headers, no vendor key beside the stored ones. It never
+ * leaves an answer to be read to its end: when it leaves, the process ends.
+ */
+export function jobCaller(clock: Clock, call: JobCall): CallContext {
+  const { account, key } = call.principal;
+  return {
+    principal: { account, key: { ...key, onDisconnect: "cancel" } },
+    vendorKey: undefined,
+    requestId: call.requestId,
+    sessionId: call.sessionId ?? undefined,
+    userId: call.userId ?? undefined,
+    endpoint: call.endpoint,
+    path: call.endpoint,
+    header: () => undefined,
+    signal: call.signal,
+    arrivedAt: clock.now(),
+    arrivedMs: clock.monotonicMs(),
+    trace: {},
+    ...(call.sourceIds ? { sourceIds: call.sourceIds } : {}),
+  };
 }

@@ -7,13 +7,12 @@ import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import { vendorRequestId } from "../vendors/vendor_headers.ts";
 import { type AccessDeps, accessVendor } from "./admit.ts";
-import { postToVendor, readRefusal, refusalFault } from "./ask_vendor.ts";
+import { postToVendor, readRefusal, refusalFault } from "./vendor_call.ts";
 import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import type { CallContext } from "./call_context.ts";
-import { readEndpointRefusal } from "./plan/choose_dialects.ts";
-import type { PlanDeps } from "./plan/plan_call.ts";
+import { type PlanDeps, readEndpointRefusal } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
@@ -71,8 +70,7 @@ export async function countTokens(
     const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
     // The dialect's own endpoint for it isn't everywhere where the dialect is.
     if (kind === "missing") return estimate(dialect, plain);
-    const asking = { log: deps.log, now: () => deps.clock.now() };
-    throw refusalFault(asking, access, answer, refusal.json);
+    throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
   const tokens = upstream.counting.read(json);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
-import { KeepAlive } from "./keep_alive.ts";
+import { KeepAlive } from "./stream_forwarder.ts";
 
 function start(afterMs: number) {
   const timers = new FakeTimers();
@@ -8,8 +8,8 @@ function start(afterMs: number) {
   const alive = new KeepAlive({
     afterMs,
     clock: timers.clock,
-    later: timers.later,
-    say: () => said.push(timers.clock.monotonicMs() - beganMs),
+    setTimer: timers.later,
+    send: () => said.push(timers.clock.monotonicMs() - beganMs),
   });
   const beganMs = timers.clock.monotonicMs();
   return { timers, said, alive };
@@ -17,7 +17,7 @@ function start(afterMs: number) {
 
 Deno.test("silence is broken each time it has lasted long enough", () => {
   const { timers, said, alive } = start(15_000);
-  alive.heard();
+  alive.reset();
   timers.advance(46_000);
   assert.deepEqual(said, [15_000, 30_000, 45_000]);
 });
@@ -25,7 +25,7 @@ Deno.test("silence is broken each time it has lasted long enough", () => {
 Deno.test("who is heard needs no reminder, and costs no timer each time", () => {
   const { timers, said, alive } = start(15_000);
   for (let heard = 0; heard < 100; heard++) {
-    alive.heard();
+    alive.reset();
     assert.equal(timers.pending, 1);
     timers.advance(1_000);
   }
@@ -36,17 +36,17 @@ Deno.test("who is heard needs no reminder, and costs no timer each time", () => 
 
 Deno.test("nothing is said and no timer is left after the end", () => {
   const { timers, said, alive } = start(15_000);
-  alive.heard();
+  alive.reset();
   alive.stop();
   assert.equal(timers.pending, 0);
-  alive.heard();
+  alive.reset();
   timers.advance(60_000);
   assert.deepEqual([said, timers.pending], [[], 0]);
 });
 
 Deno.test("0 turns it off", () => {
   const { timers, said, alive } = start(0);
-  alive.heard();
+  alive.reset();
   timers.advance(60_000);
   assert.deepEqual([said, timers.pending], [[], 0]);
 });
@@ -56,10 +56,10 @@ Deno.test("an answer that ends while it is being kept alive leaves no timer", ()
   const alive: KeepAlive = new KeepAlive({
     afterMs: 10,
     clock: timers.clock,
-    later: timers.later,
-    say: () => alive.stop(),
+    setTimer: timers.later,
+    send: () => alive.stop(),
   });
-  alive.heard();
+  alive.reset();
   timers.advance(10);
   assert.equal(timers.pending, 0);
 });

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { lossHeader } from "./loss_header.ts";
+import { lossHeader } from "./reply.ts";
 
 Deno.test("paths are joined with commas", () => {
   assert.equal(lossHeader(["seed", "messages[0].name"]), "seed,messages[0].name");

@@ -1,11 +1,19 @@
 import type { CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fold } from "../dialects/kernel/fold.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../shared/interaction.ts";
+import type {
+  BillingBasis,
+  FinishReason,
+  InteractionStatus,
+  Mode,
+  SettledCall,
+} from "../shared/interaction.ts";
 import { callCost } from "../pricing/call_cost.ts";
-import { plausible } from "../pricing/plausible.ts";
+import { plausible, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
+import { nanosToUsd } from "../base/money.ts";
+import { pricedUsageText } from "../repricing/repricing.ts";
 
 /** What one call came to, once it has ended. */
 export interface Bill {
@@ -24,7 +32,7 @@ export interface BillTerms {
   status: InteractionStatus;
   mode: Mode;
   /** What the call was to cost at most; null where it is charged nothing. */
-  setAsideNanos: bigint | null;
+  boundNanos: bigint | null;
   price: PriceRow | undefined;
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
@@ -146,10 +154,10 @@ export class Meter implements CallMeter {
   }
 
   counted(promptTokens: () => number): Counted | undefined {
-    return this.#hasHeard ? this.#usageFor(promptTokens) : undefined;
+    return this.#isMetered ? this.#usageFor(promptTokens) : undefined;
   }
 
-  get #hasHeard(): boolean {
+  get #isMetered(): boolean {
     return this.#outputChars > 0 || this.#firstTokenMs !== undefined || this.#usage !== undefined;
   }
 
@@ -158,14 +166,14 @@ export class Meter implements CallMeter {
    * was produced, counted, where they are missing; nothing where nothing was produced.
    */
   bill(ending: BillTerms): Bill {
-    if (ending.status !== "completed" && !this.#hasHeard) return nothingBilled;
+    if (ending.status !== "completed" && !this.#isMetered) return nothingBilled;
     const { usage, basis } = this.#usageFor(ending.promptTokens);
     const { unreportedSearches: searches = 0 } = ending;
     const isCounted = (usage.webSearches ?? 0) >= searches;
     const counted = isCounted ? usage : { ...usage, webSearches: searches };
     const bill = billOf(counted, basis, ending);
     // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
-    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.setAsideNanos) : bill;
+    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.boundNanos) : bill;
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
@@ -180,12 +188,12 @@ export class Meter implements CallMeter {
   }
 
   #writtenTokens(): number {
-    const text = this.#words();
+    const text = this.#outputText();
     // What the fold's cap left out is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
 
-  #words(): string {
+  #outputText(): string {
     let text = "";
     try {
       for (const choice of this.answer().choices) {
@@ -216,7 +224,7 @@ export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill 
     const plain = { ...terms, vendorCostBelieved: false, priceOf: () => undefined };
     return billOf(usage, counted.basis, plain);
   } catch {
-    const costNanos = terms.setAsideNanos;
+    const costNanos = terms.boundNanos;
     const chargedNanos = terms.mode === "managed" ? costNanos ?? 0n : 0n;
     return { usage, basis: "estimated", costNanos, listCostNanos: null, chargedNanos };
   }
@@ -250,5 +258,50 @@ export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTer
     // A fallback price is a guess, nothing to compare with.
     listCostNanos: vendorReported === undefined || terms.price?.fallback === true ? null : nanos,
     chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
-  }, terms.setAsideNanos);
+  }, terms.boundNanos);
+}
+
+/** Does a part of the work; where it fails the record does without. */
+type Try = <T>(act: () => T, otherwise: T) => T;
+
+type TokenColumns =
+  & Pick<
+    SettledCall,
+    | "inputTokens"
+    | "cacheReadTokens"
+    | "cacheWriteTokens"
+    | "outputTokens"
+    | "reasoningTokens"
+    | "totalTokens"
+    | "costNanos"
+    | "chargedNanos"
+    | "billingBasis"
+    | "usageRawText"
+  >
+  & Pick<SettledCall, "pricedUsageText" | "listCostUsd">;
+
+/** A bill as columns of the record. `attempt` guards what a vendor's own object can break. */
+export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
+  const { usage } = bill;
+  const count = (tokens: number | undefined) => tokens === undefined ? null : storableCount(tokens);
+  const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
+    ? undefined
+    : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);
+  const priced = usage && attempt(() => pricedUsageText(usage), undefined);
+  const { listCostNanos } = bill;
+  return {
+    inputTokens: count(usage?.input),
+    cacheReadTokens: count(usage?.cacheRead),
+    cacheWriteTokens: count(written),
+    outputTokens: count(usage?.output),
+    reasoningTokens: count(usage?.reasoning),
+    totalTokens: count(usage && usage.input + usage.output),
+    costNanos: bill.costNanos,
+    chargedNanos: bill.chargedNanos,
+    billingBasis: bill.basis,
+    // An object of thousands of levels can be read, and not written.
+    usageRawText: usage?.raw === undefined ? null : attempt(() => JSON.stringify(usage.raw), null),
+    ...(priced === undefined ? {} : { pricedUsageText: priced }),
+    ...(listCostNanos === null ? {} : { listCostUsd: nanosToUsd(listCostNanos) }),
+  };
 }

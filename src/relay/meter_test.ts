@@ -50,7 +50,7 @@ function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars =
   const result = meter.bill({
     status: "completed",
     mode: "managed",
-    setAsideNanos: 1_000_000_000n,
+    boundNanos: 1_000_000_000n,
     price,
     priceOf: () => undefined,
     vendorCostBelieved: false,

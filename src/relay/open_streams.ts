@@ -1,6 +1,4 @@
-import type { Clock } from "../base/clock.ts";
-import type { PushStream } from "../base/streams.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -15,7 +13,7 @@ export interface StreamLimits {
 /** All streams under way. */
 export interface OpenStreams {
   readonly unreadMs: number;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   /** Counts one in until the result is called. Throws `rate_limit_exceeded` beyond the limit. */
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */
@@ -27,13 +25,13 @@ const retryAfterSeconds = 5;
 
 export function createOpenStreams(
   limits: StreamLimits,
-  later: SetTimer = systemSetTimer,
+  setTimer: SetTimer = systemSetTimer,
 ): OpenStreams {
   const open = new Map<number, number>();
   let count = 0;
   return {
     unreadMs: limits.unreadMs,
-    later,
+    setTimer,
     get count() {
       return count;
     },
@@ -59,55 +57,4 @@ export function createOpenStreams(
       };
     },
   };
-}
-
-/** What breaks such a stream off. The listener prints it: one line is enough. */
-export function unreadError(): Error {
-  const message = "a caller took nothing of its stream for too long";
-  return Object.assign(new Error(message), { stack: message });
-}
-
-/** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
-export class UnreadLimit {
-  readonly #out: Pick<PushStream, "takenBytes">;
-  readonly #afterMs: number;
-  readonly #watch: Deadline;
-  #isBehind = false;
-  #takenBytes = 0;
-
-  constructor(
-    out: Pick<PushStream, "takenBytes">,
-    { unreadMs, later }: Pick<OpenStreams, "unreadMs" | "later">,
-    clock: Pick<Clock, "monotonicMs">,
-    expired: () => void,
-  ) {
-    this.#out = out;
-    this.#afterMs = unreadMs;
-    this.#watch = new Deadline(clock, later, () => {
-      // Who is slow has taken something.
-      if (this.#out.takenBytes > this.#takenBytes) this.#start();
-      else expired();
-    });
-  }
-
-  /** The caller has enough to read. */
-  behind(): void {
-    if (this.#isBehind) return;
-    this.#isBehind = true;
-    this.#start();
-  }
-
-  caughtUp(): void {
-    this.#isBehind = false;
-    this.#watch.suspend();
-  }
-
-  stop(): void {
-    this.#watch.stop();
-  }
-
-  #start(): void {
-    this.#takenBytes = this.#out.takenBytes;
-    this.#watch.limit(this.#afterMs);
-  }
 }

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { pushStream } from "../base/streams.ts";
-import { createOpenStreams, UnreadLimit } from "./open_streams.ts";
+import { createOpenStreams } from "./open_streams.ts";
+import { UnreadLimit } from "./stream_forwarder.ts";
 
 Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
   const streams = createOpenStreams({ perAccount: 20, unreadMs: 1000 });
@@ -25,9 +26,9 @@ function limited() {
   const timers = new FakeTimers();
   const out = pushStream(4);
   let expired = 0;
-  const { unreadMs, later } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
-  const limit = new UnreadLimit(out, { unreadMs, later }, timers.clock, () => expired++);
-  out.onDrain(() => limit.caughtUp());
+  const { unreadMs, setTimer } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const limit = new UnreadLimit(out, { unreadMs, setTimer }, timers.clock, () => expired++);
+  out.onDrain(() => limit.drained());
   const reader = out.stream.getReader();
   return {
     timers,

@@ -1,51 +1,63 @@
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { PriceRow } from "../pricing/pricing.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
-import { VendorCallContext } from "./ask_vendor.ts";
-import { type Authorization, authorize, type AuthorizeDeps, nothingHeld } from "./authorize.ts";
-import type { BackgroundCall } from "./background_task.ts";
-import { Call } from "./call.ts";
+import { VendorCallContext } from "./vendor_call.ts";
+import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
+import { Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
-import type { CallDeps, Ending, RecordedRequest } from "./call_facts.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
+import type { SpendCaps } from "../credit/spend_cap.ts";
+import type { Reservations } from "../credit/reservations.ts";
 
-export interface PipelineDeps extends CallDeps, AuthorizeDeps, AccessDeps, PriceDeps {
+export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
+  reservations: Reservations;
+  spendCaps: SpendCaps;
 }
+
+/** What is held for one call: credit of its account, and room under its key's caps. */
+export interface Authorization {
+  /** The lease that the charge comes out of. */
+  readonly leaseId: string | null;
+  /** What it can cost at most; null where the account is charged nothing. */
+  readonly heldNanos: bigint | null;
+  /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
+  settle(chargedNanos: bigint): void;
+}
+
+/** One or more of the same kind, in the order in which they are tried. */
+export type Candidates<T> = readonly [T, ...T[]];
 
 /** A request of any kind that has passed its contract: text, pictures, speech, embeddings. */
 export interface CallRequest<M extends CallMeter> {
   readonly caller: CallContext;
   /** The call goes on without its caller. */
   readonly background?: BackgroundCall | undefined;
-  /** Reads which model is asked for. Throws what is wrong with the request. */
+  /** Reads which models may answer. Throws what is wrong with the request. */
   read(): ReadRequest<M> | Promise<ReadRequest<M>>;
 }
 
-/** A request whose model is known. */
+/** A request whose models are known. */
 export interface ReadRequest<M extends CallMeter> {
-  readonly target: ResolvedModel;
+  readonly targets: Candidates<ResolvedModel>;
   /**
-   * Prepares the request for one vendor, which is where its heavy work is. Throws what is wrong
-   * with it: such a call is no interaction.
+   * Prepares the request for each of these vendors, which is where its heavy work is. Throws what
+   * is wrong with it: such a call is no interaction. `eachPossible` leaves out who can't carry it.
    */
-  plan(vendorCall: VendorCallContext): PlannedCall<M> | Promise<PlannedCall<M>>;
+  plan(vendorCalls: Candidates<VendorCallContext>): Promise<Candidates<CallPlan<M>>>;
 }
 
-/** A call that is ready for its vendor. */
-export interface PlannedCall<M extends CallMeter> {
-  /** What its record says of the request. */
-  readonly recorded: RecordedRequest;
-  readonly meter: M;
-  /** The most that it can cost, in nano-dollars. Asked where the account is charged. */
-  upperBound(price: PriceRow): bigint | Promise<bigint>;
-  /** Makes the vendor requests, and says what the caller gets. What it throws ends the call. */
-  execute(call: Call<M>): Promise<CallAnswer>;
+/** A call that is ready for one vendor. */
+export interface CallPlan<M extends CallMeter> extends Candidate<M> {
+  /**
+   * Makes the vendor requests, and says what the caller gets. What it throws ends the call, or has
+   * the next candidate asked; where there is one (`isLast` false) a failed request isn't retried.
+   */
+  execute(call: Call<M>, isLast: boolean): Promise<CallAnswer>;
 }
 
 /** What the caller gets. */
@@ -70,7 +82,7 @@ export interface StreamAnswer {
 }
 
 /**
- * The way of every call: admit, plan, authorize, execute, settle. What is refused before it begins
+ * The steps of every call: admit, plan, authorize, execute, settle. What is refused before it begins
  * leaves no record; from then on it is settled exactly once.
  */
 export async function runCall<M extends CallMeter>(
@@ -78,66 +90,103 @@ export async function runCall<M extends CallMeter>(
   request: CallRequest<M>,
 ): Promise<Reply> {
   const { background } = request;
-  const { read, vendorCall } = await admit(deps, request);
-  const plan = await read.plan(vendorCall);
-  const authorization = background?.authorization ?? await authorizePlan(deps, vendorCall, plan);
-  const call = begin(deps, { vendorCall, plan, authorization, background });
+  const { read, vendorCalls } = await admit(deps, request);
+  const plans = await read.plan(vendorCalls);
+  const authorization = background?.authorization ?? await authorize(deps, plans);
+  const call = begin(deps, plans, { authorization, task: background?.task });
   if (background?.taken) {
     call.answered();
-    const { losses } = plan.recorded.plan;
-    return await background.taken({ call, target: vendorCall.target, authorization, losses });
+    const [{ vendorCall: { target }, recorded: { plan: { losses } } }] = plans;
+    return await background.taken({ call, target, authorization, losses });
   }
-  return await execute(deps, { vendorCall, plan, call });
+  return await execute(deps, plans, call);
 }
 
-/** The journal takes calls, the model may be called, and there are a vendor key and a price. */
+/** The journal takes calls, the models may be called, and there are vendor keys and prices. */
 async function admit<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
-): Promise<{ read: ReadRequest<M>; vendorCall: VendorCallContext }> {
+): Promise<{ read: ReadRequest<M>; vendorCalls: Candidates<VendorCallContext> }> {
   deps.recorder.admit();
   const { caller, background } = request;
   const read = await request.read();
-  const { target } = read;
-  const access = await accessVendor(deps, caller, target);
-  const price = access.isManaged
-    ? await requirePrice(deps, target, caller.arrivedAt)
-    : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
   const transactionId = background?.task.transactionId ?? deps.newTransactionId();
-  return { read, vendorCall: new VendorCallContext(access, transactionId, price) };
+  const vendorCalls = await eachPossible(read.targets, async (target) => {
+    const access = await accessVendor(deps, caller, target);
+    const price = access.isManaged
+      ? await requirePrice(deps, target, caller.arrivedAt)
+      : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+    return new VendorCallContext(access, transactionId, price);
+  });
+  return { read, vendorCalls };
 }
 
-/** Credit and room under caps for the most that the call can cost. */
-async function authorizePlan<M extends CallMeter>(
-  deps: AuthorizeDeps,
-  { caller, transactionId, price, isManaged }: VendorCallContext,
-  plan: PlannedCall<M>,
+/**
+ * What `act` makes of each item, in their order. Items that it refuses with a fault are left out;
+ * where it refuses all, the first one's fault is thrown.
+ */
+export async function eachPossible<T, R>(
+  items: Candidates<T>,
+  act: (item: T) => R | Promise<R>,
+): Promise<Candidates<R>> {
+  const made: R[] = [];
+  let refusal: Fault | undefined;
+  for (const item of items) {
+    try {
+      made.push(await act(item));
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown;
+      refusal ??= thrown;
+    }
+  }
+  const [first, ...others] = made;
+  if (first === undefined) throw refusal;
+  return [first, ...others];
+}
+
+/** A call with a vendor key of the caller's own costs the account nothing. */
+const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
+
+/**
+ * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
+ * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
+ */
+async function authorize<M extends CallMeter>(
+  { reservations, spendCaps }: PipelineDeps,
+  plans: Candidates<CallPlan<M>>,
 ): Promise<Authorization> {
-  if (!isManaged || !price) return nothingHeld;
-  const { principal, arrivedAt: at } = caller;
-  const boundNanos = await plan.upperBound(price);
-  return await authorize(deps, { principal, transactionId, at, boundNanos });
+  const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
+  if (bounds.length === 0) return nothingHeld;
+  const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
+  const { caller: { principal: { key, account }, arrivedAt: at }, transactionId } =
+    plans[0].vendorCall;
+  const hold = await spendCaps.reserve({ key, transactionId, upperBoundNanos: heldNanos, at });
+  try {
+    const reservation = await reservations.reserve(account.id, heldNanos);
+    return {
+      leaseId: reservation.leaseId,
+      heldNanos,
+      settle(chargedNanos) {
+        reservation.settle(chargedNanos);
+        hold.settle(chargedNanos);
+      },
+    };
+  } catch (thrown) {
+    hold.settle(0n);
+    throw thrown;
+  }
 }
 
 /** Notes that the call begins; what was held is free again where that fails. */
 function begin<M extends CallMeter>(
   deps: CallDeps,
-  { vendorCall, plan, authorization, background }: {
-    vendorCall: VendorCallContext;
-    plan: PlannedCall<M>;
-    authorization: Authorization;
-    background: BackgroundCall | undefined;
-  },
+  [first]: Candidates<CallPlan<M>>,
+  held: { authorization: Authorization; task: BackgroundTask | undefined },
 ): Call<M> {
   try {
-    const { recorded, meter } = plan;
-    return new Call(
-      deps,
-      { ...recorded, vendorCall, authorization, task: background?.task },
-      meter,
-    );
+    return new Call(deps, first, held);
   } catch (thrown) {
-    authorization.settle(0n);
+    held.authorization.settle(0n);
     throw thrown;
   }
 }
@@ -145,18 +194,15 @@ function begin<M extends CallMeter>(
 /** The caller's reply. However the execution ends, the call is settled exactly once. */
 async function execute<M extends CallMeter>(
   deps: CallDeps,
-  running: { vendorCall: VendorCallContext; plan: PlannedCall<M>; call: Call<M> },
+  plans: Candidates<CallPlan<M>>,
+  call: Call<M>,
 ): Promise<Reply> {
-  const { vendorCall: { caller: { signal } }, plan, call } = running;
+  const { signal } = plans[0].vendorCall.caller;
   let ending: Ending | undefined;
   try {
-    const answer = await plan.execute(call);
-    if ("listener" in answer) return await streamReply(deps, running, answer);
-    const { status, headers, body, recordText: responseText, isTruncated = false } = answer;
-    ending = signal.aborted
-      ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
-      : { status: "completed", httpStatus: status, responseText, isTruncated };
-    return { status, headers, body };
+    const answered = await firstAnswer(deps, plans, call);
+    ending = answered.ending;
+    return answered.reply;
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
     // Nobody is there to read it; the status is for the log.
@@ -168,9 +214,75 @@ async function execute<M extends CallMeter>(
   }
 }
 
+/** `ending` is absent where a stream settles the call. */
+interface Answered {
+  reply: Reply;
+  ending?: Ending;
+}
+
+/**
+ * Asks the candidates in order and ends with the first that answers. An answer of which the caller
+ * has a byte resolves here: whatever becomes of it then, no other candidate is asked.
+ */
+async function firstAnswer<M extends CallMeter>(
+  deps: CallDeps,
+  plans: Candidates<CallPlan<M>>,
+  call: Call<M>,
+): Promise<Answered> {
+  let [plan] = plans;
+  for (const next of plans.slice(1)) {
+    try {
+      return await answerOf(deps, plan, call, false);
+    } catch (thrown) {
+      const { signal } = plan.vendorCall.caller;
+      if (signal.aborted || !mayAnotherAnswer(thrown)) throw thrown;
+      call.goOn(next);
+      plan = next;
+    }
+  }
+  return await answerOf(deps, plan, call, true);
+}
+
+async function answerOf<M extends CallMeter>(
+  deps: CallDeps,
+  plan: CallPlan<M>,
+  call: Call<M>,
+  isLast: boolean,
+): Promise<Answered> {
+  const { caller } = plan.vendorCall;
+  const answer = await plan.execute(call, isLast);
+  if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
+  const { status, headers, body, recordText: responseText, isTruncated = false } = answer;
+  const ending: Ending = caller.signal.aborted
+    ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
+    : { status: "completed", httpStatus: status, responseText, isTruncated };
+  return { reply: { status, headers, body }, ending };
+}
+
+/** Failures of a vendor, or of the service's key there; any other one is about the request. */
+const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "overloaded",
+  "upstream_authentication_failed",
+  "upstream_error",
+  "upstream_invalid_response",
+  "upstream_invalid_tool_call",
+  "upstream_overloaded",
+  "upstream_quota_exhausted",
+  "upstream_rate_limited",
+  "upstream_stream_truncated",
+  "upstream_timeout",
+  "upstream_unreachable",
+]);
+
+function mayAnotherAnswer(thrown: unknown): boolean {
+  const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
+  return fault instanceof Fault && vendorFailures.has(fault.code);
+}
+
 async function streamReply<M extends CallMeter>(
   { clock }: CallDeps,
-  { vendorCall: { caller }, call }: { vendorCall: VendorCallContext; call: Call<M> },
+  caller: CallContext,
+  call: Call<M>,
   { status, headers, body, listener }: StreamAnswer,
 ): Promise<Reply> {
   try {

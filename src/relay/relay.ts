@@ -1,28 +1,35 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
-import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
-import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import type { VendorCallContext } from "./ask_vendor.ts";
-import { boundOf } from "./authorize.ts";
-import type { BackgroundCall } from "./background_task.ts";
+import type { VendorCallContext } from "./vendor_call.ts";
+import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
+import { type BackgroundCall, planBackground } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
-import { continueConversation, inputItems, retainerOf } from "./conversation/conversation.ts";
+import {
+  continueConversation,
+  type ContinuedRequest,
+  inputItems,
+  retainerOf,
+} from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import { Meter } from "./meter.ts";
-import { type PipelineDeps, type PlannedCall, runCall } from "./pipeline.ts";
-import { planBackground } from "./plan/background_plan.ts";
-import type { CallPlan } from "./plan/call_plan.ts";
-import { chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
-import { planningAgain } from "./plan/plan_again.ts";
-import { planCall, type PlanDeps } from "./plan/plan_call.ts";
-import { releaseRequest } from "./release_request.ts";
+import {
+  type CallPlan,
+  type Candidates,
+  eachPossible,
+  type PipelineDeps,
+  runCall,
+} from "./pipeline.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
+import { type PlanAgain, planCall, type PlanDeps, planningAgain } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
@@ -48,7 +55,7 @@ export interface Relay {
 }
 
 export interface RelayDeps extends PipelineDeps, PlanDeps {
-  kept: StoredResponseCache;
+  storedResponses: StoredResponseCache;
   upstream: Upstream;
 }
 
@@ -63,12 +70,24 @@ export function createRelay(deps: RelayDeps): Relay {
           const { dialect, caller: { step = runAtOnce } } = request;
           const facts = await step(() => dialect.readRequest(request.body));
           return {
-            target: resolveTarget(deps.registry, request.vendor, facts.model),
-            plan: (vendorCall) => planText(deps, request, facts, vendorCall),
+            targets: [resolveTarget(deps.registry, request.vendor, facts.model)],
+            plan: (vendorCalls) => planText(deps, request, facts, vendorCalls),
           };
         },
       }),
   };
+}
+
+/** A request as it would go to one vendor. */
+interface TextCandidate {
+  vendorCall: VendorCallContext;
+  /** The request with the conversation that it continues. */
+  continued: ContinuedRequest;
+  facts: RequestFacts;
+  plan: TextPlan;
+  /** Undefined where the caller pays its vendor itself. */
+  hosted: HostedBound | undefined;
+  planAgain: PlanAgain | undefined;
 }
 
 /** `asked` is what the request says without the conversation that it continues. */
@@ -76,15 +95,49 @@ async function planText(
   deps: RelayDeps,
   request: RelayRequest,
   asked: RequestFacts,
+  vendorCalls: Candidates<VendorCallContext>,
+): Promise<Candidates<CallPlan<Meter>>> {
+  const { caller: { step = runAtOnce }, dialect, background } = request;
+  const candidates = await eachPossible(
+    vendorCalls,
+    (vendorCall) => planFor(deps, request, asked, vendorCall),
+  );
+  const { promptTokens, inputItemsTexts }: Counted = step.isHeavy
+    ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
+    : {};
+  const bodyText = request.sentText ?? request.bodyText;
+  const limits = payloadLimits(deps, dialect);
+  const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
+  return await eachPossible(candidates, async (candidate) => {
+    const { vendorCall, continued, facts, plan, planAgain } = candidate;
+    const retain = retainerOf(dialect, continued, inputItemsTexts?.get(continued.body));
+    return {
+      vendorCall,
+      recorded: {
+        ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
+        ...{ facts: background ? { ...facts, stream: false } : facts, retain },
+      },
+      meter: createMeter(deps, background !== undefined),
+      boundNanos: await boundNanosOf(request, candidate),
+      execute: (call, isLast) =>
+        executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
+    };
+  });
+}
+
+async function planFor(
+  deps: RelayDeps,
+  request: RelayRequest,
+  asked: RequestFacts,
   vendorCall: VendorCallContext,
-): Promise<PlannedCall<Meter>> {
+): Promise<TextCandidate> {
   const { caller, dialect, background } = request;
   const { transactionId, target, mode, isManaged } = vendorCall;
   const { step = runAtOnce } = caller;
   await step(() => refuseSharedState(request, target, isManaged));
-  const speaksDialect = target.vendor.dialects.includes(dialect.name);
-  const sealedBy = isManaged && speaksDialect ? target.vendor.label : undefined;
-  const continued = await continueConversation(request, deps.kept, sealedBy);
+  const hasDialect = target.vendor.dialects.includes(dialect.name);
+  const sealedBy = isManaged && hasDialect ? target.vendor.label : undefined;
+  const continued = await continueConversation(request, deps.storedResponses, sealedBy);
   const facts = continued.body === request.body
     ? asked
     : await step(() => dialect.readRequest(continued.body));
@@ -94,34 +147,27 @@ async function planText(
     jsonArray: request.jsonArray === true,
     keepNothing: isManaged,
   };
-  const checked = (plan: CallPlan) => {
+  const checked = (plan: TextPlan) => {
     const hosted = isManaged ? chargeableWork(deps, vendorCall, plan) : undefined;
     return { plan: background ? planBackground(plan, background.task) : plan, hosted };
   };
   const first = await planCall(deps, planRequest);
   const replan = planningAgain(deps, planRequest, first, step);
-  const { plan, hosted } = checked(first);
-  const planAgain = replan &&
-    (async (upstream: DialectName) => checked(await replan(upstream)).plan);
-  const { promptTokens, inputItemsText }: Counted = step.isHeavy
-    ? await lightened(request, continued.body, step)
-    : {};
-  const bodyText = request.sentText ?? request.bodyText;
-  const limits = payloadLimits(deps, dialect);
-  const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
   return {
-    recorded: {
-      ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
-      facts: background ? { ...facts, stream: false } : facts,
-      retain: retainerOf(dialect, continued, inputItemsText),
-    },
-    meter: createMeter(deps, background !== undefined),
-    upperBound(price) {
-      const bound = () => boundOf(price, facts, plan.requestText, hosted!);
-      return step.isHeavy ? step(bound) : bound();
-    },
-    execute: (call) => executeText(deps, { vendorCall, facts, plan, call, planAgain }),
+    ...{ vendorCall, continued, facts, ...checked(first) },
+    planAgain: replan && (async (upstream: DialectName) => checked(await replan(upstream)).plan),
   };
+}
+
+/** The most that the vendor may cost; what is held for a background call was computed before. */
+async function boundNanosOf(
+  { caller: { step = runAtOnce }, background }: RelayRequest,
+  { vendorCall: { price, isManaged }, facts, plan, hosted }: TextCandidate,
+): Promise<bigint | null> {
+  if (background?.authorization) return background.authorization.heldNanos;
+  if (!isManaged || !price || !hosted) return null;
+  const bound = () => boundOf(price, facts, plan.requestText, hosted);
+  return step.isHeavy ? await step(bound) : bound();
 }
 
 function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolean): Meter {
@@ -134,20 +180,25 @@ const maxBackgroundChars = 16 * 1024 * 1024;
 /** What is asked of a body after its vendor was. */
 interface Counted {
   promptTokens?: number;
-  inputItemsText?: () => string;
+  /** By the body of the whole conversation. */
+  inputItemsTexts?: ReadonlyMap<unknown, () => string>;
 }
 
-/** Lets a heavy body go: the vendor's text is made of it, and so is all else that it is asked for. */
+/** Lets a heavy body go: the vendors' texts are made of it, and so is all else that it is asked for. */
 async function lightened(
   { caller, dialect, body: sent }: RelayRequest,
-  body: unknown,
+  bodies: readonly unknown[],
   step: Step,
 ): Promise<Counted> {
   const promptTokens = await step.inSteps(() => countPromptTokens(sent));
-  const items = await step.inSteps(() => inputItems(dialect, body));
-  for (const one of [sent, body]) releaseRequest(one, dialect.answerFields);
+  const inputItemsTexts = new Map<unknown, () => string>();
+  for (const body of new Set(bodies)) {
+    const items = await step.inSteps(() => inputItems(dialect, body));
+    inputItemsTexts.set(body, () => items);
+  }
+  for (const one of [sent, ...bodies]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();
-  return { promptTokens, inputItemsText: () => items };
+  return { promptTokens, inputItemsTexts };
 }
 
 /**
@@ -160,17 +211,17 @@ function refuseSharedState(
   isManaged: boolean,
 ): void {
   const { state } = dialect.hostedWork(body);
-  const speaksDialect = vendor.dialects.includes(dialect.name);
+  const hasDialect = vendor.dialects.includes(dialect.name);
   // Refusals that clients of a dialect recover from are worded as theirs on translated calls too;
   // the translation names the rest.
-  refuseState(isManaged ? state : speaksDialect ? [] : state.filter(({ details }) => details));
+  refuseState(isManaged ? state : hasDialect ? [] : state.filter(({ details }) => details));
 }
 
 /** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
 function chargeableWork(
   { prices }: Pick<RelayDeps, "prices">,
   { target, price, caller }: VendorCallContext,
-  plan: CallPlan,
+  plan: TextPlan,
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
   // A translated field stands elsewhere in the caller's request.
@@ -181,4 +232,18 @@ function chargeableWork(
     priceOf: (model) => prices.find(label, model, caller.arrivedAt),
     vendorReportsCost: reportsCost,
   }, shown);
+}
+
+/**
+ * Empties what a request holds of a conversation, once the vendor's text is made of it: whoever
+ * still holds the request while the vendor works holds little, whatever it was. The values of a
+ * body take many times the memory of its text. `needed` stays: answers are written by it.
+ */
+export function releaseRequest(body: unknown, needed: readonly string[]): void {
+  if (!isRecord(body)) return;
+  for (const [name, value] of Object.entries(body)) {
+    if (needed.includes(name) || typeof value !== "object" || value === null) continue;
+    if (Array.isArray(value)) value.length = 0;
+    else for (const key of Object.keys(value)) delete (value as Record<string, unknown>)[key];
+  }
 }

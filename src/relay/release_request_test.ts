@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { releaseRequest } from "./release_request.ts";
+import { releaseRequest } from "./relay.ts";
 
 Deno.test("of a request that is let go what answers are written by stays", () => {
   const tools = [{ type: "function" }];

@@ -82,6 +82,8 @@ function kindOf(thrown: unknown): { reason: string; at?: string } {
 function placeOf({ stack = "", message }: Error): string | undefined {
   const frames = stack.slice(stack.indexOf(message) + message.length);
   const [, frame] = frames.split("\n", 2);
-  const place = frame?.slice(frame.lastIndexOf("/") + 1).replace(")", "");
-  return place !== undefined && /^[\w.-]{1,60}:\d{1,6}:\d{1,6}$/.test(place) ? place : undefined;
+  const position = frame?.slice(frame.lastIndexOf("/") + 1).replace(")", "");
+  return position !== undefined && /^[\w.-]{1,60}:\d{1,6}:\d{1,6}$/.test(position)
+    ? position
+    : undefined;
 }

@@ -3,16 +3,16 @@ import { type PushStream, pushStream } from "../base/streams.ts";
 import type { OnDisconnect } from "../keys/api_key.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
-import type { Call } from "./call.ts";
-import type { Ending } from "./call_facts.ts";
-import { KeepAlive } from "./keep_alive.ts";
+import type { Call, Ending } from "./call.ts";
 import type { CallMeter } from "./meter.ts";
-import { unreadError, UnreadLimit } from "./open_streams.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import type { OpenStreams } from "./open_streams.ts";
 
 /** How long comments alone may hold back the answer's headers. */
 const commentGraceMs = 5_000;
 /** How long a vendor may go on after a caller who wanted its answer drained has left. */
-export const longestDrainMs = 15 * 60_000;
+const longestDrainMs = 15 * 60_000;
 /** How long a vendor that has sent its last event may take to close; usage may follow it. */
 const closeGraceMs = 100;
 
@@ -109,7 +109,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive = new KeepAlive({
       afterMs: deps.listener.keepAlive?.afterMs ?? 0,
       clock,
-      say: () => this.#guard(() => this.#breakSilence()),
+      send: () => this.#guard(() => this.#breakSilence()),
     });
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
@@ -118,11 +118,11 @@ class StreamForwarder implements StreamOutput {
   }
 
   run(): void {
-    this.#keepAlive.heard();
+    this.#keepAlive.reset();
     this.#caller.onCancel(() => this.#guard(() => this.#leave()));
     this.#caller.onDrain(() => {
       this.#isBehind = false;
-      this.#unread.caughtUp();
+      this.#unread.drained();
       this.#deps.body.resume();
     });
     this.#deps.body.onData({
@@ -174,7 +174,7 @@ class StreamForwarder implements StreamOutput {
 
   /** To the caller, whose pace the vendor's body keeps. */
   #push(bytes: Uint8Array): void {
-    this.#keepAlive.heard();
+    this.#keepAlive.reset();
     this.#isBehind = !this.#caller.push(bytes);
     if (!this.#isBehind) return;
     this.#deps.body.pause();
@@ -304,7 +304,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive.stop();
     this.#unread.stop();
     if (this.#deps.onDisconnect !== "drain") return this.#cancel();
-    this.#stopDraining = this.#deps.call.streams.later(
+    this.#stopDraining = this.#deps.call.streams.setTimer(
       longestDrainMs,
       () => this.#guard(() => this.#cancel()),
     );
@@ -331,4 +331,92 @@ function faultOf(thrown: unknown): Fault {
   return thrown instanceof SseEventTooLargeError
     ? new Fault("upstream_invalid_response", { note })
     : new Fault("internal_error", { cause: thrown, note });
+}
+
+interface KeepAliveDeps {
+  /** After so long without anything for the caller something is sent; 0 is never. */
+  afterMs: number;
+  clock: Pick<Clock, "monotonicMs">;
+  /** Says something that means nothing. */
+  send: () => void;
+  setTimer?: SetTimer;
+}
+
+/**
+ * Speaks up while an answer is silent (a model may think for minutes), so that no proxy between
+ * the caller and us takes the connection for dead. One timer at most, none once stopped.
+ */
+export class KeepAlive {
+  readonly #deps: KeepAliveDeps;
+  readonly #deadline: Deadline;
+  #stopped = false;
+
+  constructor(deps: KeepAliveDeps) {
+    this.#deps = deps;
+    this.#deadline = new Deadline(deps.clock, deps.setTimer ?? systemSetTimer, () => {
+      deps.send();
+      this.reset();
+    });
+  }
+
+  /** Something has just been sent, or the answer begins: the silence is counted from here. */
+  reset(): void {
+    if (!this.#stopped && this.#deps.afterMs > 0) this.#deadline.limit(this.#deps.afterMs);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#deadline.stop();
+  }
+}
+
+/** What breaks such a stream off. The listener prints it: one line is enough. */
+function unreadError(): Error {
+  const message = "a caller took nothing of its stream for too long";
+  return Object.assign(new Error(message), { stack: message });
+}
+
+/** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
+export class UnreadLimit {
+  readonly #out: Pick<PushStream, "takenBytes">;
+  readonly #afterMs: number;
+  readonly #deadline: Deadline;
+  #isBehind = false;
+  #takenBytes = 0;
+
+  constructor(
+    out: Pick<PushStream, "takenBytes">,
+    { unreadMs, setTimer }: Pick<OpenStreams, "unreadMs" | "setTimer">,
+    clock: Pick<Clock, "monotonicMs">,
+    expired: () => void,
+  ) {
+    this.#out = out;
+    this.#afterMs = unreadMs;
+    this.#deadline = new Deadline(clock, setTimer, () => {
+      // Who is slow has taken something.
+      if (this.#out.takenBytes > this.#takenBytes) this.#start();
+      else expired();
+    });
+  }
+
+  /** The caller has enough to read. */
+  behind(): void {
+    if (this.#isBehind) return;
+    this.#isBehind = true;
+    this.#start();
+  }
+
+  drained(): void {
+    this.#isBehind = false;
+    this.#deadline.suspend();
+  }
+
+  stop(): void {
+    this.#deadline.stop();
+  }
+
+  #start(): void {
+    this.#takenBytes = this.#out.takenBytes;
+    this.#deadline.limit(this.#afterMs);
+  }
 }

@@ -5,11 +5,29 @@ import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import { lossHeader } from "./loss_header.ts";
+import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
-import { TextStreamListener } from "./text_stream.ts";
-import { meterUnread } from "./unread_answer.ts";
-import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
+import {
+  callVendor,
+  type TextExchange,
+  type VendorCallContext,
+  type VendorCallDeps,
+} from "./vendor_call.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import type {
+  DecodedEvent,
+  Dialect,
+  DialectQuirks,
+  StreamDecoder,
+} from "../dialects/kernel/dialect.ts";
+import type { Meter } from "./meter.ts";
+import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
+import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
+import { membersAt } from "../base/json_text.ts";
+import { mendJson } from "../base/mend_json.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
+import type { Usage } from "../shared/usage.ts";
+import { readRawUsage } from "../repricing/raw_usage.ts";
 
 /** A larger whole answer is refused. */
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -179,5 +197,195 @@ export function parseAnswer(text: string): unknown {
     throw new Fault("upstream_invalid_response", {
       note: "a good status with a body that is not JSON",
     });
+  }
+}
+
+/** An event larger than this ends the stream: images in events are a few MiB at most. */
+const maxEventBytes = 32 * 1024 * 1024;
+
+/**
+ * Decodes a vendor's stream event by event and hands each on as the call's plan says, while the
+ * meter listens.
+ */
+class TextStreamListener implements StreamListener {
+  readonly #vendorCall: VendorCallContext;
+  readonly #meter: Meter;
+  readonly #plan: StreamPlan;
+  readonly #decoder: StreamDecoder;
+  readonly #splitter = new SseSplitter({ maxEventBytes });
+  #isTerminated = false;
+  #isDecoded = false;
+
+  constructor(
+    { vendorCall, meter, plan, decoder }: {
+      vendorCall: VendorCallContext;
+      meter: Meter;
+      plan: StreamPlan;
+      decoder: StreamDecoder;
+    },
+  ) {
+    this.#vendorCall = vendorCall;
+    this.#meter = meter;
+    this.#plan = plan;
+    this.#decoder = decoder;
+  }
+
+  get keepAlive(): StreamPlan["keepAlive"] {
+    return this.#plan.keepAlive;
+  }
+
+  take(piece: Uint8Array, output: StreamOutput): void {
+    this.#takeEvents(this.#splitter.push(piece), output);
+  }
+
+  end(output: StreamOutput): Uint8Array | undefined {
+    this.#takeEvents(this.#splitter.end().filter(isWhole), output);
+    const rest = this.#endDecoding();
+    if (rest.complete) return this.#forward(rest.events, () => this.#plan.end(rest.events)).bytes;
+    this.#meter.listen(rest.events);
+    if (output.hasBegun) throw new Fault("upstream_stream_truncated");
+    // Not one event: the body was empty, or no event stream at all.
+    throw new Fault("upstream_invalid_response", { note: "a stream without an event" });
+  }
+
+  cut(): void {
+    this.#meter.listen(this.#endDecoding().events);
+  }
+
+  fail(fault: Fault): Uint8Array {
+    return this.#plan.fail(fault);
+  }
+
+  settle(isComplete: boolean): StreamRecord {
+    // A caller that leaves after the last event has had the whole answer.
+    if (isComplete && !this.#isDecoded) this.#meter.listen(this.#endDecoding().events);
+    return {};
+  }
+
+  #takeEvents(events: readonly SseEvent[], output: StreamOutput): void {
+    let run: Uint8Array | undefined;
+    for (const event of events) {
+      const bytes = this.#takeEvent(event, output);
+      if (!bytes) continue;
+      // Events that lie side by side in one piece leave as one.
+      const joined = run && adjacent(run, bytes);
+      if (!joined && run) output.send(run);
+      run = joined ?? bytes;
+    }
+    if (run) output.send(run);
+  }
+
+  /** What the caller gets of an event. */
+  #takeEvent(event: SseEvent, output: StreamOutput): Uint8Array | undefined {
+    const decoded = this.#decoder.decode(event);
+    // Whatever follows the last event, but for usage, is no part of this answer.
+    if (this.#isTerminated && !isAfterword(decoded)) return undefined;
+    const failure = decoded.events.find((one) => one.type === "error");
+    if (failure) {
+      // What stands beside the error was made, and is billed, all the same.
+      this.#meter.listen(decoded.events);
+      throw this.#vendorCall.fault(failure.error);
+    }
+    const { bytes } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
+    if (event.data !== undefined) output.begin();
+    if (decoded.terminal) {
+      this.#isTerminated = true;
+      output.complete();
+    }
+    return bytes;
+  }
+
+  /** The meter hears what the caller gets; where that can't be made, what the vendor sent. */
+  #forward(events: readonly CanonicalEvent[], make: () => Forwarded): Forwarded {
+    let made: Forwarded;
+    try {
+      made = make();
+    } catch (thrown) {
+      this.#meter.listen(events);
+      throw thrown;
+    }
+    this.#meter.listen(made.events);
+    return made;
+  }
+
+  #endDecoding(): ReturnType<StreamDecoder["end"]> {
+    this.#isDecoded = true;
+    return this.#decoder.end();
+  }
+}
+
+/** Usage may come behind the end, and some vendors send the end twice. */
+function isAfterword({ events, terminal }: DecodedEvent): boolean {
+  return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
+}
+
+/** A last event may lack its blank line; half an event is a cut, not an invalid answer. */
+function isWhole({ terminated, data }: SseEvent): boolean {
+  if (terminated || data === undefined || data.trim() === "[DONE]") return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The two views as one when the second begins where the first ends. */
+function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  if (first.buffer !== second.buffer || first.byteOffset + first.length !== second.byteOffset) {
+    return undefined;
+  }
+  return new Uint8Array(first.buffer, first.byteOffset, first.length + second.length);
+}
+
+/** Texts of more units are not parsed again: their usage is looked for, and the rest is counted. */
+const mostRead = 1024 * 1024;
+
+/**
+ * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The vendor's
+ * usage counts where it is reported, else what can be read of the words; a text that is no answer
+ * costs nothing. Never throws.
+ */
+function meterUnread(
+  meter: Meter,
+  text: string,
+  { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
+): void {
+  // An error page of a proxy costs nothing.
+  if (!/^\s{0,64}[{[]/.test(text)) return;
+  const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
+  const field = dialect.usageMember;
+  if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
+  let reported: Usage | undefined;
+  let content: CanonicalEvent[] = [];
+  attempt(() => {
+    for (const value of mendJson(text)) {
+      reported ??= isRecord(value) ? read(value[field]) : undefined;
+      const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
+      content = events.filter(({ type }) => type !== "error" && type !== "finish");
+      if (content.some(({ type }) => type === "block-start")) break;
+    }
+  });
+  meter.listen(content);
+  meter.unread(reported, 0);
+}
+
+/** The last object that stands behind this name, which is no text in a string: that is escaped. */
+function lastObject(text: string, name: string): unknown {
+  const token = `"${name}"`;
+  const at = text.lastIndexOf(token);
+  const start = at < 0 ? -1 : text.indexOf("{", at + token.length);
+  if (start < 0 || !/^\s*:\s*$/.test(text.slice(at + token.length, start).slice(0, 64))) return;
+  return attempt(() => {
+    const { range } = membersAt(text, start)!;
+    return JSON.parse(text.slice(range.start, range.end)) as unknown;
+  });
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
   }
 }

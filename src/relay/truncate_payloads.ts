@@ -2,7 +2,7 @@ import { pushAll } from "../base/lists.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
-import type { RecordedForm } from "./call_facts.ts";
+import type { RecordedForm } from "./call.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
 import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";
@@ -33,7 +33,7 @@ export function payloadRulesOf(
 }
 
 /** UTF-16 units of payloads that are worked on at once; one row's may be more. */
-const portionUnits = 8 * 1024 * 1024;
+const chunkUnits = 8 * 1024 * 1024;
 
 /**
  * A store that takes rows with payloads as they were sent: large media is taken out, and what is
@@ -42,8 +42,8 @@ const portionUnits = 8 * 1024 * 1024;
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
-  { garbage = { left() {} }, room = unbounded, tries }: {
-    garbage?: GcHint;
+  { gcHint = { left() {} }, room = unbounded, tries }: {
+    gcHint?: GcHint;
     room?: Pick<StoredBytes, "fit">;
     tries?: Tries;
   } = {},
@@ -58,28 +58,28 @@ export function storePayloads(
         () => bareInteraction(row),
       )
       : storedForm(row, rules);
-  const insert = async (portion: readonly SettledCall[]) => {
-    const { rows, stored } = room.fit(portion);
+  const insert = async (chunk: readonly SettledCall[]) => {
+    const { rows, stored } = room.fit(chunk);
     await store.insert(rows);
     stored();
-    garbage.left(mediaBytes(portion));
+    gcHint.left(mediaBytes(chunk));
   };
   return {
     async insert(rows) {
-      let portion: SettledCall[] = [];
+      let chunk: SettledCall[] = [];
       let units = 0;
       for (const row of rows) {
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
           mediaBytes([row]);
-        if (portion.length > 0 && units + size > portionUnits) {
-          await insert(portion);
-          portion = [];
+        if (chunk.length > 0 && units + size > chunkUnits) {
+          await insert(chunk);
+          chunk = [];
           units = 0;
         }
-        portion.push(formOf(row));
+        chunk.push(formOf(row));
         units += size;
       }
-      if (portion.length > 0) await insert(portion);
+      if (chunk.length > 0) await insert(chunk);
     },
   };
 }

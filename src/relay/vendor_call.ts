@@ -4,36 +4,41 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
-import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import {
-  isGood,
-  postToVendor,
-  readRefusal,
-  refusalFault,
-  type VendorCallContext,
-} from "./ask_vendor.ts";
+  type AttemptLogEntry,
+  isAbort,
+  type RequestBytes,
+  type Upstream,
+  type UpstreamAnswer,
+} from "../vendors/upstream.ts";
 import type { Call } from "./call.ts";
-import { type EndpointRefusal, readEndpointRefusal } from "./plan/choose_dialects.ts";
-import type { CallPlan } from "./plan/call_plan.ts";
-import type { PlanAgain } from "./plan/plan_again.ts";
-import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
+import { type EndpointRefusal, type PlanAgain, readEndpointRefusal } from "./plan/plan_call.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
+import type { Secret } from "../base/secret.ts";
+import { readVendorError, type VendorError } from "../dialects/kernel/vendor_error.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { Mode, VendorAttempt } from "../shared/interaction.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import { retryAfterMs } from "../vendors/upstream_retry.ts";
+import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import type { CallContext } from "./call_context.ts";
+import { vendorFault } from "./vendor_fault.ts";
 
 /** A text call that is about to be sent. */
 export interface TextExchange {
   readonly vendorCall: VendorCallContext;
   readonly facts: RequestFacts;
   /** That of the last request, once the vendor has answered. */
-  plan: CallPlan;
+  plan: TextPlan;
   readonly call: Call;
   /** Undefined where no other dialect could be asked. */
   readonly planAgain: PlanAgain | undefined;
+  /** No other vendor would be asked: failed requests are tried again where that can help. */
+  readonly isLast: boolean;
 }
 
-export interface VendorCallDeps {
-  upstream: Upstream;
+export interface VendorCallDeps extends AskVendorDeps {
   learned: LearnedEndpoints;
-  log: Log;
-  clock: Clock;
 }
 
 /** A refusal that was read. */
@@ -56,7 +61,7 @@ export async function callVendor(
   const { label } = exchange.vendorCall.target.vendor;
   /** What each dialect that was tried has shown; remembered once another one has answered. */
   const lessons: (() => void)[] = [];
-  const tried: DialectName[] = [];
+  const askedDialects: DialectName[] = [];
   for (;;) {
     const asked = await askOnce(deps, exchange);
     const name = exchange.plan.upstream.name;
@@ -65,11 +70,11 @@ export async function callVendor(
       for (const learn of lessons) learn();
       return asked.answer;
     }
-    tried.push(name);
-    const fault = refusalFault(asksOf(deps), exchange.vendorCall, asked.answer, asked.json);
+    askedDialects.push(name);
+    const fault = refusalFault(deps, exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
     const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const next = refusal && nextDialect(learned, exchange, refusal, tried);
+    const next = refusal && nextDialect(learned, exchange, refusal, askedDialects);
     const plan = next && await planOther(exchange, next);
     if (!plan) throw fault;
     lessons.push(lessonOf(learned, exchange, refusal!));
@@ -82,11 +87,11 @@ function nextDialect(
   learned: LearnedEndpoints,
   { vendorCall: { target: { vendor } }, plan, planAgain }: TextExchange,
   refusal: EndpointRefusal,
-  tried: readonly DialectName[],
+  askedDialects: readonly DialectName[],
 ): DialectName | undefined {
   if (!planAgain) return undefined;
   const isOpen = (name: DialectName) =>
-    !tried.includes(name) && !learned.isMissing(vendor.label, name);
+    !askedDialects.includes(name) && !learned.isMissing(vendor.label, name);
   if (refusal === "points-to-responses" && plan.upstream.name === "chat") {
     return vendor.dialects.find((name) => name === "responses" && isOpen(name));
   }
@@ -97,7 +102,7 @@ function nextDialect(
 async function planOther(
   exchange: TextExchange,
   next: DialectName,
-): Promise<CallPlan | undefined> {
+): Promise<TextPlan | undefined> {
   try {
     return await exchange.planAgain!(next);
   } catch (thrown) {
@@ -159,7 +164,7 @@ async function post(
   body: string,
   stream = exchange.facts.stream,
 ): Promise<UpstreamAnswer> {
-  const { vendorCall, plan, call } = exchange;
+  const { vendorCall, plan, call, isLast } = exchange;
   const begunMs = deps.clock.monotonicMs();
   try {
     const answer = await postToVendor(deps.upstream, vendorCall, {
@@ -168,6 +173,7 @@ async function post(
       accept: stream ? "text/event-stream" : "application/json",
       body,
       sameDialect: plan.sameDialect,
+      once: !isLast,
     });
     for (const attempt of attemptsOf(vendorCall, answer)) call.attempted(attempt);
     return answer;
@@ -177,6 +183,198 @@ async function post(
   }
 }
 
-function asksOf({ upstream, log, clock }: VendorCallDeps) {
-  return { upstream, log, now: () => clock.now() };
+/** On whose behalf a vendor is asked, with which key, and what its failures are to the caller. */
+export class VendorAccess {
+  readonly caller: CallContext;
+  readonly target: ResolvedModel;
+  readonly key: Secret;
+  readonly mode: Mode;
+
+  constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "mode">) {
+    this.caller = fields.caller;
+    this.target = fields.target;
+    this.key = fields.key;
+    this.mode = fields.mode;
+  }
+
+  /** The service's own vendor key is used, and the account is charged. */
+  get isManaged(): boolean {
+    return this.mode === "managed";
+  }
+
+  /** A vendor's error as our caller sees it. */
+  fault(error: VendorError, retryAfterSeconds?: number): Fault {
+    const { mode, key } = this;
+    const address = this.target.vendor.baseUrl;
+    return vendorFault(error, { mode, key, address, retryAfterSeconds });
+  }
+}
+
+/** The same for a call that is recorded. */
+export class VendorCallContext extends VendorAccess {
+  readonly transactionId: string;
+  /** What the model costs; a call on the service's own key always has a price. */
+  readonly price: PriceRow | undefined;
+
+  constructor(access: VendorAccess, transactionId: string, price: PriceRow | undefined) {
+    super(access);
+    this.transactionId = transactionId;
+    this.price = price;
+  }
+}
+
+/** One request to a call's vendor. */
+export interface VendorRequest {
+  /** Below the vendor's base address, with a leading slash. */
+  path: string;
+  contentType: string;
+  accept?: string;
+  body: RequestBytes;
+  /** The caller's request goes on as it was written, not translated. */
+  sameDialect: boolean;
+  /** A failure is final; absent: the request is tried again where that can help. */
+  once?: boolean;
+}
+
+export interface AskVendorDeps {
+  upstream: Upstream;
+  log: Log;
+  clock: Clock;
+}
+
+/** The vendor's answer with a good status; any other is thrown as a fault. */
+export async function askVendor(
+  deps: AskVendorDeps,
+  vendorCall: VendorCallContext,
+  request: VendorRequest,
+): Promise<UpstreamAnswer> {
+  const answer = await postToVendor(deps.upstream, vendorCall, request);
+  if (isGood(answer)) return answer;
+  throw refusalFault(deps, vendorCall, answer, (await readRefusal(answer)).json);
+}
+
+/** The vendor's answer, whatever its status. */
+export function postToVendor(
+  upstream: Upstream,
+  { caller, target, key, isManaged }: VendorAccess,
+  request: VendorRequest,
+): Promise<UpstreamAnswer> {
+  const cancel = caller.principal.key.onDisconnect === "cancel";
+  return upstream.call({
+    url: target.vendor.baseUrl + request.path,
+    method: "POST",
+    headers: {
+      ...vendorHeaders(target.vendor, key, caller, {
+        sameDialect: request.sameDialect,
+        isOwnKey: !isManaged,
+      }),
+      "content-type": request.contentType,
+      ...(request.accept === undefined ? {} : { accept: request.accept }),
+    },
+    body: request.body,
+    // For a caller that wants its answer drained the vendor is heard to the end.
+    signal: cancel ? caller.signal : new AbortController().signal,
+    ...(request.once ? {} : { retry: true }),
+    ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
+  });
+}
+
+function isGood(answer: UpstreamAnswer): boolean {
+  return answer.status >= 200 && answer.status < 300;
+}
+
+const maxErrorBytes = 1024 * 1024;
+
+/** What a vendor says beside a bad status; `json` is undefined where that is no JSON. */
+export async function readRefusal(
+  answer: UpstreamAnswer,
+): Promise<{ json: unknown; text: string }> {
+  const text = await answer.body.readAll(maxErrorBytes)
+    .then((bytes) => new TextDecoder().decode(bytes))
+    .catch((thrown) => {
+      if (isAbort(thrown)) throw thrown;
+      // The status alone says enough.
+      return "";
+    });
+  try {
+    return { json: JSON.parse(text), text };
+  } catch {
+    return { json: undefined, text };
+  }
+}
+
+/** A refusal as our caller sees it. */
+export function refusalFault(
+  deps: Pick<AskVendorDeps, "log" | "clock">,
+  vendorCall: VendorAccess,
+  answer: UpstreamAnswer,
+  json: unknown,
+): Fault {
+  const retryMs = retryAfterMs(answer.headers, deps.clock.now());
+  const error = readVendorError(json, answer.status);
+  const fault = vendorCall.fault(
+    { ...error, status: answer.status },
+    retryMs === undefined ? undefined : Math.ceil(retryMs / 1000),
+  );
+  fault.vendorRequestId = vendorRequestId(answer.headers);
+  if (operatorsProblem.has(fault.code)) {
+    deps.log.error("the service's own vendor key does not work", {
+      vendor: vendorCall.target.vendor.label,
+      status: answer.status,
+      ...(vendorCall instanceof VendorCallContext ? { transaction: vendorCall.transactionId } : {}),
+    });
+  }
+  return fault;
+}
+
+const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+]);
+
+/** The tries of one request that was answered, for the record; its last one is the answer. */
+function attemptsOf(
+  vendorCall: VendorCallContext,
+  { attemptLog }: UpstreamAnswer,
+): VendorAttempt[] {
+  return attemptLog.map((entry) => ({
+    ...of(vendorCall),
+    http_status: entry.status ?? null,
+    error_code: codeOf(vendorCall, entry),
+    ms: Math.round(entry.ms),
+  }));
+}
+
+/** A request that came to nothing. */
+function failedAttempt(
+  vendorCall: VendorCallContext,
+  thrown: unknown,
+  ms: number,
+): VendorAttempt {
+  return {
+    ...of(vendorCall),
+    http_status: null,
+    error_code: thrown instanceof Fault ? thrown.code : null,
+    ms: Math.round(ms),
+  };
+}
+
+function of(
+  { target: { vendor, model } }: VendorCallContext,
+): Pick<VendorAttempt, "vendor" | "model"> {
+  return { vendor: vendor.label, model };
+}
+
+/** By the status alone: the body of a try that is repeated isn't read. */
+function codeOf(vendorCall: VendorCallContext, { status }: AttemptLogEntry) {
+  if (status === undefined) return "upstream_unreachable";
+  if (status >= 200 && status < 300) return null;
+  const nothing = {
+    code: undefined,
+    type: undefined,
+    message: undefined,
+    param: undefined,
+    retryAfterSeconds: undefined,
+  };
+  return vendorCall.fault({ status, ...nothing }).code;
 }

@@ -99,7 +99,6 @@ const refused: readonly Refused[] = [
  */
 export const allowance: Readonly<Record<string, number>> = {
   "src/background": 11,
-  "src/relay": 34,
 };
 
 /** Names use the field's terms (docs/developing.md, "Words"); the product's files, not its tests. */

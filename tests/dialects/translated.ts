@@ -3,7 +3,7 @@ import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import type { AnswerContext, DialectQuirks, Reversal } from "../../src/dialects/kernel/dialect.ts";
 import { dialects } from "../../src/dialects/text/mod.ts";
-import type { CallPlan, Forwarded } from "../../src/relay/plan/call_plan.ts";
+import type { Forwarded, TextPlan } from "../../src/relay/plan/text_plan.ts";
 import { Meter } from "../../src/relay/meter.ts";
 import { translate } from "../../src/relay/plan/translation.ts";
 import type { ResolvedModel } from "../../src/vendors/model_name.ts";
@@ -107,7 +107,7 @@ export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
 }
 
 /** The plan of a call whose request was emulated as `reversal` says. */
-function planOf(passage: Passage): CallPlan {
+function planOf(passage: Passage): TextPlan {
   const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false } = passage;
   // Nothing else of a vendor's row is asked for here.
   const vendor = { quirks } as ResolvedModel["vendor"];

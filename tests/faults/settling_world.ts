@@ -4,7 +4,7 @@ import { parseConfig } from "../../src/main/config.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { Principal } from "../../src/keys/api_key.ts";
 import { firstStart } from "../../src/main/serve.ts";
-import { jobCaller } from "../../src/relay/system_caller.ts";
+import { jobCaller } from "../../src/relay/call_context.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import { type SettlingStep, Tries } from "../../src/relay/settling_steps.ts";
 import type { Dialect } from "../../src/dialects/kernel/dialect.ts";

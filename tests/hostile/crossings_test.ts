@@ -6,7 +6,7 @@ import assert from "@std/assert";
 import process from "node:process";
 import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { enforceTranslationMode } from "../../src/relay/plan/translation.ts";
-import { lossHeader } from "../../src/relay/loss_header.ts";
+import { lossHeader } from "../../src/relay/reply.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { dialects, type Name, names } from "../dialects/translated.ts";
 import { sample } from "../support/sample.ts";

@@ -29,7 +29,7 @@ import { readEmail } from "../../src/people/invitation.ts";
 import { readTags } from "../../src/shared/prompt_tags.ts";
 import { searchKeys, searchTerms } from "../../src/records/search_tokens.ts";
 import { externalizeMedia } from "../../src/records/externalize_media.ts";
-import { lossHeader } from "../../src/relay/loss_header.ts";
+import { lossHeader } from "../../src/relay/reply.ts";
 import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/routes/exports.ts";

@@ -59,7 +59,7 @@ interface RequestBody {
   bodyText: string;
 }
 
-interface ContinuedRequest extends RequestBody {
+export interface ContinuedRequest extends RequestBody {
   /** The calls whose text was put in. */
   sources: readonly string[];
 }

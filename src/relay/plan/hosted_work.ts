@@ -1,7 +1,14 @@
 import type { HostedTool, HostedWork, VendorState } from "../../dialects/kernel/hosted.ts";
 import { Fault } from "../../shared/fault.ts";
-import { hostedCounts, type PriceRow } from "../../pricing/pricing.ts";
+import {
+  hostedCounts,
+  outputLimit,
+  type PriceRow,
+  upperBoundNanos,
+} from "../../pricing/pricing.ts";
 import { dimensionWords } from "../../pricing/table/price_words.ts";
+import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
+import { inputTokenBound } from "../../shared/token_estimate.ts";
 
 /** What a managed call is checked against. */
 export interface ChargingTerms {
@@ -161,4 +168,62 @@ function unpriced(param: string, what: string, field: string): Fault {
 /** Searches that the vendor's usage does not tell of, though it bills them. */
 export function unreportedSearches(hosted: HostedWork | undefined): number {
   return (hosted?.tools ?? []).reduce((sum, tool) => sum + (tool.unreportedSearches ?? 0), 0);
+}
+
+/** No vendor gives more answers to one request. */
+const mostChoices = 128;
+
+/**
+ * What one use of a tool costs where only the vendor knows, as a bound in nano-dollars: the
+ * aggregator's web plugin takes 4 USD per 1,000 results, five to a use.
+ */
+const unlistedUseNanos = 20_000_000n;
+
+/**
+ * Upper bound of a call's cost in nano-dollars, from what goes to the vendor: its tokens; what
+ * hosted tools cost by the piece, and the prompt tokens that their results add; and what other
+ * models do, the dearest of those of which one answers, all of those that work besides.
+ */
+export function boundOf(
+  price: PriceRow,
+  facts: RequestFacts,
+  requestText: string,
+  hosted: HostedBound,
+): bigint {
+  const bound = (row: PriceRow, more: HostedBound, limit = facts.maxOutputTokens) =>
+    boundOfModel(row, { ...facts, maxOutputTokens: limit }, requestText, more);
+  let dearest = bound(price, hosted);
+  let besides = BigInt(hosted.unlistedUses) * unlistedUseNanos;
+  for (const { price: row, role, uses, maxOutputTokens } of hosted.models) {
+    if (role === "besides") besides += BigInt(uses) * bound(row, alone, maxOutputTokens);
+    else dearest = [dearest, bound(row, hosted)].reduce((a, b) => a > b ? a : b);
+  }
+  return dearest + besides;
+}
+
+/** Another model's part has no tools. */
+const alone: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
+
+function boundOfModel(
+  price: PriceRow,
+  facts: RequestFacts,
+  requestText: string,
+  hosted: HostedBound,
+): bigint {
+  const { maxOutputTokens, serviceTier } = facts;
+  const choices = Math.min(facts.choices, mostChoices);
+  // Facts count all answers together.
+  const asked = maxOutputTokens === undefined
+    ? undefined
+    : Math.ceil(maxOutputTokens / Math.max(1, facts.choices));
+  return upperBoundNanos(price, {
+    // What doesn't fit the model's context is refused by its vendor.
+    inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity) +
+      hosted.inputTokens,
+    ...hosted.uses,
+    ...(hosted.region === undefined ? {} : { region: hosted.region }),
+    maxOutputTokens: outputLimit(price, asked),
+    choices,
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+  });
 }

@@ -8,8 +8,7 @@ import { callCost } from "../../pricing/call_cost.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { bundledPrices, createPrices } from "../../pricing/table/prices.ts";
 import { createRegistry } from "../../vendors/registry.ts";
-import { boundOf } from "../authorize.ts";
-import { chargeHosted } from "./hosted_work.ts";
+import { boundOf, chargeHosted } from "./hosted_work.ts";
 
 const at = new Date("2026-11-22T00:00:00Z");
 const registry = createRegistry({}, []);

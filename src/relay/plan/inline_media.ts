@@ -20,14 +20,14 @@ export async function inlineMedia(
   request: CanonicalRequest,
   fetch: PublicFetch,
   signal: AbortSignal,
-  needs: (part: MediaPart) => boolean = () => true,
+  isWanted: (part: MediaPart) => boolean = () => true,
 ): Promise<CanonicalRequest> {
-  const wanted = collect(request.turns, needs);
+  const wanted = collect(request.turns, isWanted);
   if (wanted.size === 0) return request;
   const fetched = await fetchAll([...wanted.values()], fetch, signal);
   const inlined = (part: Part): Part => {
     if (part.type === "tool-result") return { ...part, parts: part.parts.map(inlined) as Results };
-    const media = isNamed(part) && needs(part) ? fetched.get(part.source.url) : undefined;
+    const media = isNamed(part) && isWanted(part) ? fetched.get(part.source.url) : undefined;
     return media === undefined ? part : inlinedPart(part as NamedPart, media);
   };
   return {
@@ -69,13 +69,13 @@ const vagueTypes: readonly string[] = ["application/octet-stream", "binary/octet
 
 function collect(
   turns: readonly Turn[],
-  needs: (part: MediaPart) => boolean,
+  isWanted: (part: MediaPart) => boolean,
 ): ReadonlyMap<string, Wanted> {
   const wanted = new Map<string, Wanted>();
-  for (const part of namedParts(turns, needs)) {
+  for (const part of mediaNamedByUrl(turns, isWanted)) {
     const { url } = part.source;
-    const known = wanted.get(url);
-    if (known) known.parts.push(part);
+    const existing = wanted.get(url);
+    if (existing) existing.parts.push(part);
     else if (wanted.size < maxAddresses) wanted.set(url, { url, parts: [part] });
     else throw faultAt(part, `at most ${maxAddresses} addresses are fetched for one request`);
   }
@@ -83,10 +83,13 @@ function collect(
 }
 
 /** Parts that name an address, those of tools' results too. Hundreds of thousands may be looked at. */
-function namedParts(turns: readonly Turn[], needs: (part: MediaPart) => boolean): NamedPart[] {
+function mediaNamedByUrl(
+  turns: readonly Turn[],
+  isWanted: (part: MediaPart) => boolean,
+): NamedPart[] {
   const named: NamedPart[] = [];
   const look = (part: Part) => {
-    if (isNamed(part) && needs(part)) named.push(part);
+    if (isNamed(part) && isWanted(part)) named.push(part);
   };
   for (const { parts } of turns) {
     for (const part of parts) {

@@ -10,9 +10,9 @@ import type {
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Vendor } from "../../vendors/registry.ts";
-import type { CallPlan, StreamPlan } from "./call_plan.ts";
+import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
-import { shownModel } from "../shown_model.ts";
+import { shownModel } from "./plan_call.ts";
 
 /**
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
@@ -31,7 +31,7 @@ export function* passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
-): Steps<CallPlan> {
+): Steps<TextPlan> {
   // The plan lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
@@ -60,8 +60,8 @@ export function* passThrough(
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(given, { events, usageOnly }) {
-          const event = stateless ? shownEvent(given, stateless) : given;
+        forward(original, { events, usageOnly }) {
+          const event = stateless ? shownEvent(original, stateless) : original;
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;

@@ -1,5 +1,5 @@
 import { writeJson } from "../../base/write_json.ts";
-import { runAtOnce } from "../../base/heavy_work.ts";
+import { runAtOnce, type Step } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
@@ -19,20 +19,24 @@ import type { Vendor } from "../../vendors/registry.ts";
 import type { PublicFetch } from "../../vendors/public_fetch.ts";
 import { searchForm } from "../../vendors/web_search.ts";
 import type { CallContext } from "../call_context.ts";
-import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
-import type { CallPlan } from "./call_plan.ts";
+import type { TextPlan } from "./text_plan.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
-import { shownModel } from "../shown_model.ts";
 import { translate } from "./translation.ts";
+import { readVendorError } from "../../dialects/kernel/vendor_error.ts";
+import { countInSteps } from "../../base/heavy_json.ts";
+import { JsonCount } from "../../base/json_count.ts";
+import { parseInSteps } from "../../base/parse_in_steps.ts";
+import type { Steps } from "../../base/steps.ts";
+import { isRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {
   clock: Clock;
   dialects: Readonly<Record<DialectName, Dialect>>;
   prices: Prices;
   learned: LearnedEndpoints;
-  kept: StoredResponseStore;
+  storedResponses: StoredResponseStore;
   publicFetch: PublicFetch;
   keepAliveMs: number;
 }
@@ -64,7 +68,7 @@ export async function planCall(
   deps: PlanDeps,
   request: PlanRequest,
   upstream?: DialectName,
-): Promise<CallPlan> {
+): Promise<TextPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
@@ -143,7 +147,7 @@ async function encodeFor(
     )
     : decoded;
   const account = caller.principal.account.id;
-  const recalled = await recallReasoning(inlined, upstream.name, account, deps.kept);
+  const recalled = await recallReasoning(inlined, upstream.name, account, deps.storedResponses);
   const encoded = await step.inSteps(() =>
     upstream.encodeRequestSteps(recalled, targetOf(deps, request, upstream.name))
   );
@@ -198,4 +202,140 @@ export function translationMode(caller: CallContext): TranslationMode {
     param: "X-Translation-Mode",
     message: "X-Translation-Mode: expected 'strict' or 'lenient'.",
   });
+}
+
+interface DialectDeps {
+  prices: Pick<Prices, "chatRefuses">;
+  learned: LearnedEndpoints;
+}
+
+/** What the choice of a vendor's endpoint depends on. */
+interface DialectCall {
+  target: ResolvedModel;
+  /** The caller's dialect. */
+  own: DialectName;
+  /** What the call asks of a chat endpoint. */
+  demand: ToolDemand;
+  at: Date;
+}
+
+/**
+ * The dialects in which the vendor may be asked, best first (interface.md §4): the caller's own if
+ * the vendor speaks it, else that of its row's `translate_to`; endpoints that are known to be
+ * missing are left out, and chat comes last where it is known to refuse the call.
+ */
+function dialectsFor(deps: DialectDeps, call: DialectCall): DialectName[] {
+  const { target: { vendor }, own } = call;
+  const preferred = vendor.dialects.includes(own) ? own : vendor.translateTo ?? vendor.dialects[0]!;
+  const all = [preferred, ...vendor.dialects.filter((name) => name !== preferred)];
+  const there = all.filter((name) => !deps.learned.isMissing(vendor.label, name));
+  const order = there.length > 0 ? there : all;
+  if (!order.includes("chat") || !chatIsRefused(deps, call)) return order;
+  const first = order[0] === "chat" ? "responses" : order[0]!;
+  const others = order.filter((name) => name !== "chat" && name !== first);
+  return [first, ...others, "chat"];
+}
+
+/** Whether the vendor's chat endpoint is known to refuse the call, and another one takes it. */
+function chatIsRefused({ prices, learned }: DialectDeps, call: DialectCall): boolean {
+  const { target: { vendor, model }, demand, at } = call;
+  const { label } = vendor;
+  if (!vendor.dialects.includes("responses") || learned.isMissing(label, "responses")) return false;
+  if (learned.chatRefuses(label, model, demand)) return true;
+  if (demand === "none" || demand === "tools_alone") return false;
+  const refused = prices.chatRefuses(label, model, at);
+  return refused.includes("tools") ||
+    (refused.includes("tools_with_reasoning") && demand === "tools_with_reasoning");
+}
+
+/** What a refusal says of the endpoint, and not of the call. */
+export type EndpointRefusal = "points-to-responses" | "missing";
+
+/**
+ * Whether a vendor's refusal is about the endpoint: it points to the responses endpoint, or it is a
+ * 404 that names neither the model nor anything else of the request. `text` is the body as it came.
+ */
+export function readEndpointRefusal(
+  refusal: { status: number; json: unknown; text: string },
+  model: string,
+): EndpointRefusal | undefined {
+  const { status, json, text } = refusal;
+  if (status !== 400 && status !== 404) return undefined;
+  const { message = "", param, code = "" } = readVendorError(json, status);
+  // What stands in quotes may be the caller's own words.
+  const unquoted = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
+  if (/\bv1\/responses\b/.test(unquoted)) return "points-to-responses";
+  if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
+  const read = text.slice(0, maxRead);
+  return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
+}
+
+/** Whether the name stands in the text, and not as a piece of another word. */
+function names(text: string, model: string): boolean {
+  const isWord = (at: number) => /[\w-]/.test(text.charAt(at));
+  for (let at = text.indexOf(model); at >= 0; at = text.indexOf(model, at + 1)) {
+    if (!isWord(at - 1) && !isWord(at + model.length)) return true;
+  }
+  return false;
+}
+
+/** Characters of a refusal that are looked at. */
+const maxRead = 4096;
+
+/** Prepares a call's request once more, for another of its vendor's dialects. */
+export type PlanAgain = (upstream: DialectName) => Promise<TextPlan>;
+
+/**
+ * Undefined where the vendor has no other dialect. A heavy request is held for it, as text, only as
+ * long as nothing shows that the vendor has the endpoint that is asked first.
+ */
+export function planningAgain(
+  deps: PlanDeps,
+  request: PlanRequest,
+  plan: TextPlan,
+  step: Step,
+): PlanAgain | undefined {
+  const { vendor } = request.target;
+  if (vendor.dialects.length < 2) return undefined;
+  if (!step.isHeavy) return (upstream) => planCall(deps, request, upstream);
+  // The plan of the caller's own dialect holds the text anyway.
+  const isProven = deps.learned.isProven(vendor.label, plan.upstream.name);
+  if (isProven && !plan.sameDialect) return undefined;
+  const { body: _, ...held } = request;
+  return async (upstream) =>
+    planCall(deps, { ...held, body: await readAgain(held, step) }, upstream);
+}
+
+/** The body out of its text; it has passed the contract. Some dialects name the model in the path. */
+async function readAgain(
+  { bodyText, dialect, facts }: Omit<PlanRequest, "body">,
+  step: Step,
+): Promise<unknown> {
+  const body = await step.inSteps(() => parsing(bodyText));
+  const { model, stream } = facts;
+  return dialect.asking.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
+}
+
+function* parsing(text: string): Steps<unknown> {
+  const count = new JsonCount(wideLimits);
+  yield* countInSteps(count, text);
+  return yield* parseInSteps(text, count);
+}
+
+/** The narrow ones held when the request came. */
+const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;
+
+/**
+ * The model's name as the answer has to say it: as it was asked, for callers of the unified family
+ * in a dialect whose clients compare the two; undefined: as the vendor says it.
+ */
+export function shownModel(
+  { dialect, vendor, facts }: {
+    dialect: Pick<Dialect, "naming">;
+    /** The vendor whose family was called; undefined on the unified family. */
+    vendor?: Vendor | undefined;
+    facts: Pick<RequestFacts, "model">;
+  },
+): string | undefined {
+  return dialect.naming && vendor === undefined ? facts.model : undefined;
 }

@@ -7,8 +7,8 @@ import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
-import { answerIds } from "../answer_ids.ts";
-import type { CallPlan, StreamPlan } from "./call_plan.ts";
+import { answerIds } from "../reply.ts";
+import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedReasoning } from "../conversation/reasoning_store.ts";
 
 export interface TranslationCall {
@@ -45,10 +45,10 @@ export interface TranslationCall {
 }
 
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
-export function translate(given: TranslationCall): CallPlan {
+export function translate(options: TranslationCall): TextPlan {
   let ended: number | undefined;
   // An answer ends once: what the caller sees of it and what is stored agree.
-  const call = { ...given, now: () => ended ??= given.now() };
+  const call = { ...options, now: () => ended ??= options.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
   const createRewriter = () => {

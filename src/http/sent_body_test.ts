@@ -2,9 +2,8 @@ import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
-import { parseJson, type SentRequest } from "./body.ts";
 import { webBody } from "./http_request.ts";
-import { readJson } from "./read_json.ts";
+import { parseJson, readJson, type SentRequest } from "./sent_body.ts";
 
 const encoder = new TextEncoder();
 

@@ -10,7 +10,7 @@ import type { Fault } from "../../shared/fault.ts";
  * sides speak the same dialect (`pass_through.ts`), else by way of the canonical form
  * (`translation.ts`). Both end in the same meter.
  */
-export interface CallPlan {
+export interface TextPlan {
   /** The vendor's dialect. */
   readonly upstream: Dialect;
   /** The caller's request and the vendor's answer go on as they were written. */

@@ -1,8 +1,8 @@
-import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../../base/heavy_work.ts";
-import { countInSteps, heavyUnits, heavyValues } from "../../base/heavy_json.ts";
-import { JsonCount } from "../../base/json_count.ts";
-import { parseInSteps } from "../../base/parse_in_steps.ts";
-import type { ValueGate } from "../../base/value_gate.ts";
+import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
+import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
+import { JsonCount } from "../base/json_count.ts";
+import { parseInSteps } from "../base/parse_in_steps.ts";
+import type { ValueGate } from "../base/value_gate.ts";
 
 /** Where texts that hold much are worked on, in turns with what others do. */
 export interface HeavyWorkLimits {
@@ -31,7 +31,7 @@ export async function rereadRequest(
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
   }
   const who = { key: String(accountId), isPatient: true };
-  const count = new JsonCount(keptLimits);
+  const count = new JsonCount(storedLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
@@ -47,4 +47,4 @@ export async function rereadRequest(
 }
 
 /** Those of callers' bodies, which this one has passed. */
-const keptLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;
+const storedLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;

@@ -1,0 +1,309 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { Secret } from "../base/secret.ts";
+import { createReservations } from "../credit/reservations.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import { createPrices } from "../pricing/table/prices.ts";
+import { Fault } from "../shared/fault.ts";
+import type { SettledCall } from "../shared/interaction.ts";
+import { resolveUnified } from "../vendors/model_name.ts";
+import { createRegistry } from "../vendors/registry.ts";
+import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
+import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
+import { VendorCallContext } from "./vendor_call.ts";
+import type { Call } from "./call.ts";
+import { Meter } from "./meter.ts";
+import { createOpenStreams } from "./open_streams.ts";
+import { type CallAnswer, type CallPlan, eachPossible, runCall } from "./pipeline.ts";
+import type { StreamListener } from "./stream_forwarder.ts";
+import { Tries } from "./settling_steps.ts";
+import { jobCaller } from "./call_context.ts";
+
+const balanceNanos = 1_000_000_000n;
+/** 1 USD per million tokens each way. */
+const price: Omit<PriceRow, "label" | "model"> = {
+  rates: { input: 1_000_000n, output: 1_000_000n },
+  contextTiers: [],
+  serviceTiers: {},
+  version: "v",
+  source: "test",
+};
+
+/** What a candidate does when it is asked. */
+interface Script {
+  model: string;
+  boundNanos: bigint;
+  execute(call: Call, isLast: boolean): Promise<CallAnswer>;
+}
+
+const registry = createRegistry({
+  "vendor-b": { apiKey: new Secret("a-key-of-b") },
+  "vendor-c": { apiKey: new Secret("a-key-of-c") },
+}, []);
+const targetOf = (name: string) => resolveUnified(registry, name);
+const log = { info() {}, warn() {}, error() {} };
+
+/** Real credit of an account with `balanceNanos`; notes what is held and settled of it. */
+async function creditOf(clock: FakeClock) {
+  const ledger = new MemoryLedger(clock);
+  const line = new Line(ledger);
+  await ledger.grant(1, balanceNanos);
+  const credit = createReservations({
+    ...{ ledger: line.ledger, clock, log, newId: () => crypto.randomUUID() },
+    ...{ processId: "process-1", leaseSeconds: 150, shared: false },
+  });
+  const held: bigint[] = [];
+  const settled: bigint[] = [];
+  const reserve = async (accountId: number, nanos: bigint) => {
+    held.push(nanos);
+    const { leaseId, settle } = await credit.reserve(accountId, nanos);
+    return {
+      leaseId,
+      settle(charged: bigint) {
+        settled.push(charged);
+        settle(charged);
+      },
+    };
+  };
+  return { reservations: { reserve } as never, held, settled, quiet: () => line.quiet() };
+}
+
+function depsOf(clock: FakeClock, scripts: readonly Script[]) {
+  const rows: SettledCall[] = [];
+  const bundled = scripts.map((script): PriceRow => {
+    const { vendor, model } = targetOf(script.model);
+    return { ...price, label: vendor.label, model };
+  });
+  return {
+    rows,
+    ...{ clock, log, registry, payloadMaxBytes: 1000, mediaInlineBytes: 1000 },
+    prices: createPrices({ bundled, familyOf: (label) => ({ label }) }),
+    recorder: { admit() {}, record: (row: SettledCall) => void rows.push(row) } as never,
+    journal: { begin() {}, end: () => Promise.resolve() },
+    storedResponses: { remember() {} } as never,
+    streams: createOpenStreams({ perAccount: 10, unreadMs: 60_000 }),
+    tries: new Tries({ log }),
+    spendCaps: { reserve: () => Promise.resolve({ settle() {} }) } as never,
+    storedKeys: { find: () => Promise.resolve(undefined) },
+    catalogue: { models: () => Promise.resolve([]) } as never,
+    newTransactionId: () => "a-call",
+  };
+}
+
+function planOf(
+  scripts: readonly Script[],
+  clock: FakeClock,
+  vendorCall: VendorCallContext,
+): CallPlan<Meter> {
+  const script = scripts.find(({ model }) => targetOf(model).id === vendorCall.target.id)!;
+  return {
+    vendorCall,
+    recorded: {
+      dialect: { name: "chat", mediaFields: [] },
+      facts: { model: scripts[0]!.model, stream: true, tags: {} } as never,
+      plan: {
+        losses: [`lost by ${script.model}`],
+        encodeFolded: ({ choices }) => choices.flatMap(({ parts }) => parts.map((p) => p.text)),
+      },
+      bodyText: "{}",
+    },
+    meter: new Meter(1000, () => clock.monotonicMs()),
+    boundNanos: script.boundNanos,
+    execute: (call, isLast) => script.execute(call, isLast),
+  };
+}
+
+/** Runs one call through the pipeline and gives what became of it. */
+async function run(scripts: [Script, ...Script[]], stop = new AbortController()) {
+  const clock = new FakeClock();
+  const { reservations, quiet, ...credit } = await creditOf(clock);
+  const deps = { ...depsOf(clock, scripts), reservations };
+  const caller = jobCaller(clock, {
+    principal: { account: { id: 1, tier: "pro" }, key: keyOfAll } as never,
+    ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
+    signal: stop.signal,
+  });
+  const [first, ...others] = scripts;
+  const reply = await runCall<Meter>(deps, {
+    caller,
+    read: () => ({
+      targets: [targetOf(first.model), ...others.map(({ model }) => targetOf(model))],
+      plan: (vendorCalls) => eachPossible(vendorCalls, (one) => planOf(scripts, clock, one)),
+    }),
+  }).catch((thrown: Error) => thrown);
+  const text = reply instanceof Error
+    ? undefined
+    : await new Response(reply.body as BodyInit | null).text().catch(() => "broken off");
+  await quiet();
+  return { reply, text, rows: deps.rows, ...credit, streams: deps.streams.count };
+}
+
+const keyOfAll = { id: "a-key", models: [], scopes: [], onDisconnect: "cancel" };
+
+/** So many tokens in and out, and these words. */
+function answered(call: Call, text: string, tokens: number): void {
+  call.meter.listen([
+    { type: "start", id: "c", model: "m", created: 1 },
+    { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
+    { type: "block-delta", choice: 0, block: 0, text },
+    { type: "usage", usage: { input: tokens, output: tokens } },
+    { type: "finish", choice: 0, reason: "stop", raw: "stop" },
+  ]);
+}
+
+function whole(text: string, tokens: number): Script["execute"] {
+  return (call) => {
+    answered(call, text, tokens);
+    return Promise.resolve({ status: 200, headers: {}, body: text, recordText: `"${text}"` });
+  };
+}
+
+/** A vendor's body of these pieces; `failure` breaks it off. */
+function bodyOf(pieces: readonly string[], failure?: Fault): UpstreamBody {
+  return {
+    onData(to: BodyHandlers) {
+      queueMicrotask(() => {
+        for (const piece of pieces) to.data(new TextEncoder().encode(piece));
+        if (failure) to.error(failure);
+        else to.end();
+      });
+    },
+    readAll: () => Promise.reject(new Error("not read whole")),
+    ...{ pause() {}, resume() {}, destroy() {} },
+  };
+}
+
+function streamed(pieces: readonly string[], tokens: number, failure?: Fault): Script["execute"] {
+  return (call) => {
+    const listener: StreamListener = {
+      take(piece, output) {
+        answered(call, new TextDecoder().decode(piece), tokens);
+        output.begin();
+        output.send(piece);
+      },
+      end: () => undefined,
+      fail: ({ code }) => new TextEncoder().encode(` ${code}`),
+      settle: () => ({}),
+    };
+    return Promise.resolve({ status: 200, headers: {}, body: bodyOf(pieces, failure), listener });
+  };
+}
+
+function failing(code: Fault["code"], asked: boolean[] = []): Script["execute"] {
+  return (_call, isLast) => {
+    asked.push(isLast);
+    return Promise.reject(new Fault(code));
+  };
+}
+
+const overload = new Fault("upstream_overloaded");
+const first = { model: "vendor-b/one", boundNanos: 40_000n };
+const second = { model: "vendor-c/two", boundNanos: 90_000n };
+
+const answers: Record<string, [Script["execute"], Script["execute"]]> = {
+  "refuses, the next one answers whole": [failing("upstream_overloaded"), whole("two", 20)],
+  "refuses, the next one streams": [failing("upstream_rate_limited"), streamed(["two"], 20)],
+  "streams nothing before it breaks": [streamed([], 5, overload), streamed(["two"], 20)],
+  "was metered, and can't be given": [
+    (call) => {
+      answered(call, "half", 1000);
+      call.answered();
+      return Promise.reject(new Fault("upstream_invalid_response"));
+    },
+    whole("two", 20),
+  ],
+};
+
+for (const [what, [one, two]] of Object.entries(answers)) {
+  Deno.test(`the first of two candidates ${what}: one row, one charge, credit back`, async () => {
+    const { text, rows, held, settled, streams } = await run([
+      { ...first, execute: one },
+      { ...second, execute: two },
+    ]);
+    assert.equal(text, "two");
+    assert.deepEqual(held, [90_000n], "held once, for the dearest");
+    assert.deepEqual(settled, [40_000n], "what the second one cost: the rest is free again");
+    assert.equal(streams, 0);
+    const [row, ...others] = rows;
+    assert.equal(others.length, 0);
+    const { vendor, model, requestedModel, status, chargedNanos, translationLoss } = row!;
+    assert.deepEqual({ vendor, model, requestedModel, status, chargedNanos, translationLoss }, {
+      ...{ vendor: "vendor-c", model: "two", requestedModel: "vendor-b/one" },
+      ...{ status: "completed", chargedNanos: 40_000n, translationLoss: ["lost by vendor-c/two"] },
+    });
+    assert.match(row!.responseText!, /two/);
+    assert.doesNotMatch(row!.responseText!, /half/);
+  });
+}
+
+Deno.test("a stream that fails after its first byte is not asked of the next candidate", async () => {
+  let asked = 0;
+  const { text, rows, settled } = await run([
+    { ...first, execute: streamed(["one"], 10, overload) },
+    {
+      ...second,
+      execute: (call, isLast) => {
+        asked++;
+        return whole("two", 20)(call, isLast);
+      },
+    },
+  ]);
+  assert.equal(text, "one upstream_overloaded");
+  assert.equal(asked, 0);
+  assert.deepEqual(rows.map(({ vendor, status }) => [vendor, status]), [["vendor-b", "failed"]]);
+  assert.deepEqual(settled, [20_000n]);
+});
+
+Deno.test("a failure that is the request's own ends the call at the first candidate", async () => {
+  const asked: boolean[] = [];
+  const { reply, rows, settled } = await run([
+    { ...first, execute: failing("context_length_exceeded", asked) },
+    { ...second, execute: failing("upstream_error", asked) },
+  ]);
+  assert.equal((reply as Fault).code, "context_length_exceeded");
+  assert.deepEqual(asked, [false]);
+  assert.deepEqual(rows.map(({ vendor }) => vendor), ["vendor-b"]);
+  assert.deepEqual(settled, [0n]);
+});
+
+Deno.test("where all candidates fail the caller gets the last failure, and nothing is charged", async () => {
+  const asked: boolean[] = [];
+  const { reply, rows, settled } = await run([
+    { ...first, execute: failing("upstream_timeout", asked) },
+    { ...second, execute: failing("upstream_error", asked) },
+  ]);
+  assert.equal((reply as Fault).code, "upstream_error");
+  // Only who is last is asked again after a failure.
+  assert.deepEqual(asked, [false, true]);
+  assert.deepEqual(rows.map(({ vendor, errorCode }) => [vendor, errorCode]), [
+    ["vendor-c", "upstream_error"],
+  ]);
+  assert.deepEqual(settled, [0n]);
+});
+
+Deno.test("a caller who leaves ends the call: no other candidate is asked", async () => {
+  const stop = new AbortController();
+  const asked: boolean[] = [];
+  const { reply, rows } = await run([
+    {
+      ...first,
+      execute: () => {
+        stop.abort();
+        return Promise.reject(new Fault("upstream_unreachable"));
+      },
+    },
+    { ...second, execute: failing("upstream_error", asked) },
+  ], stop);
+  assert.equal((reply as { status: number }).status, 499);
+  assert.deepEqual(asked, []);
+  assert.deepEqual(rows.map(({ vendor, status }) => [vendor, status]), [["vendor-b", "cancelled"]]);
+});
+
+Deno.test("candidates that refuse the request are left out; where all do, the first one's refusal holds", async () => {
+  const refuse = (item: string) => {
+    if (item !== "c") throw new Fault("invalid_value", { message: item });
+    return item;
+  };
+  assert.deepEqual(await eachPossible(["a", "b", "c"], refuse), ["c"]);
+  await assert.rejects(eachPossible(["a", "b"], refuse), { message: "a" });
+});
