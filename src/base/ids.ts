@@ -69,8 +69,13 @@ function byte(bytes: Uint8Array, index: number): number {
   return bytes[index] ?? 0;
 }
 
+const hexPairs = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, "0"));
+
 function hyphenated(bytes: Uint8Array): string {
-  const hex = Array.from(bytes, (value) => value.toString(16).padStart(2, "0")).join("");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-    .join("-");
+  let text = "";
+  for (let at = 0; at < 16; at++) {
+    if (at === 4 || at === 6 || at === 8 || at === 10) text += "-";
+    text += hexPairs[byte(bytes, at)];
+  }
+  return text;
 }
