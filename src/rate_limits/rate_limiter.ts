@@ -88,7 +88,10 @@ class LeasingLimiter implements RateLimiter {
 
   /** Leases that can't be given back end by themselves. */
   async close(): Promise<void> {
-    await this.#accounts.close();
+    for (const account of this.#accounts.values()) {
+      await account.close();
+      if (this.#contact.isDown) return;
+    }
   }
 
   /**
@@ -237,7 +240,6 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
   /** Reports and leases; without `keepAtMost` a stock for later requests too. */
   async #report({ needed, keepAtMost }: { needed: number; keepAtMost?: number }): Promise<void> {
     const { leaseMs, newId } = this.#deps;
-    const contact = this.#contact;
     // After a change of tier a second report takes a stock and lets go of the old share.
     this.#isUsed = this.#isNewTier;
     this.#isNewTier = false;
@@ -246,25 +248,19 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     const { lease } = this;
     const has = lease.units(askedMs);
     lease.keepOnly(keepAtMost ?? Infinity);
-    lease.reportsAs(contact.process, askedMs);
+    lease.reportsAs(this.#contact.process, askedMs);
     const { spent } = lease;
     const wanted = keepAtMost === undefined ? wantedStock(this.#knownLimits) : 0;
     const withheld = lease.tokens(askedMs);
-    try {
-      const answer = await this.#lease(lease, {
-        ...{ has, withheld, ...lease.selfIssue },
-        ...{ needed, wanted, leave: false },
-      });
-      const { nowMs } = this;
-      lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
-      this.#answer = answer;
-      this.#answeredAtMs = nowMs;
-      this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
-      contact.isDown = false;
-    } catch (thrown) {
-      contact.isDown = true;
-      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
-    }
+    const answer = await this.#lease(lease, {
+      ...{ has, withheld, ...lease.selfIssue },
+      ...{ needed, wanted, leave: false },
+    });
+    const { nowMs } = this;
+    lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
+    this.#answer = answer;
+    this.#answeredAtMs = nowMs;
+    this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
   }
 
   async #leave(): Promise<void> {
@@ -275,13 +271,21 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     await this.#lease(lease, { has, ...leaving });
   }
 
-  #lease(
+  async #lease(
     { id: leaseId, spent }: RateLease,
     request: Omit<LeaseRequest, "process" | "leaseId" | "spent" | "leaseMs">,
   ): Promise<LeaseAnswer> {
     const { store, leaseMs } = this.#deps;
-    const { process } = this.#contact;
-    return store.lease(this.#accountId, { process, leaseId, spent, leaseMs, ...request });
+    const contact = this.#contact;
+    const owner = { process: contact.process, leaseId, spent, leaseMs };
+    try {
+      const answer = await store.lease(this.#accountId, { ...owner, ...request });
+      contact.isDown = false;
+      return answer;
+    } catch (thrown) {
+      contact.isDown = true;
+      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
+    }
   }
 
   #decide(admitted: boolean): RateDecision {
