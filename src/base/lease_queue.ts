@@ -28,7 +28,7 @@ export abstract class LeaseQueue<Request, Result> {
   /** The process ends: nothing is taken ahead of need, and what is free goes back. */
   protected isClosing = false;
 
-  constructor(readonly clock: Pick<Clock, "monotonicMs">) {}
+  constructor(protected readonly clock: Pick<Clock, "monotonicMs">) {}
 
   /** Serves from memory, or refuses, at once; undefined if the store has to be asked. */
   protected abstract serve(request: Request): Result | Promise<Result> | undefined;

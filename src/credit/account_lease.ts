@@ -110,7 +110,7 @@ export class AccountLease {
     this.#recentBound = boundNanos > fallen ? boundNanos : fallen;
   }
 
-  /** What calls that wait need, and what is worth taking ahead. */
+  /** What waiting calls need, and what is worth taking ahead of need. */
   demand(waiting: readonly bigint[], nowMs: number): Demand {
     const free = this.freeNanos(nowMs);
     const least = waiting.reduce((one, other) => other < one ? other : one);
@@ -122,11 +122,11 @@ export class AccountLease {
     });
   }
 
-  /** What to take while nobody waits, so that the next calls need not; undefined: nothing. */
+  /** What to take while nobody waits, so that the next calls don't have to; undefined: nothing. */
   demandAhead(nowMs: number): Demand | undefined {
     const target = this.#target(nowMs);
     const free = this.freeNanos(nowMs);
-    // So full that a store which goes away now is not missed for more than a minute.
+    // Full enough to go on for more than a minute if the store goes away now.
     const isFull = free >= target * 3n / 4n;
     if (this.#isIdle(nowMs) || this.#isScarce(free) || isFull) return undefined;
     const others = this.#othersNanos;
@@ -163,7 +163,7 @@ export class AccountLease {
     return true;
   }
 
-  /** What the store says is left for others. */
+  /** The store's answer: what is left for others. */
   noteOthers(othersNanos: bigint): void {
     this.#othersNanos = othersNanos;
   }
@@ -196,7 +196,7 @@ export class AccountLease {
     if (this.#lease?.id === leaseId) this.#lease = undefined;
   }
 
-  /** Lets the figures that leases are sized by fade; to be called now and then. */
+  /** Decays the figures that leases are sized by; to be called every few seconds. */
   fade(nowMs: number): void {
     const passed = BigInt(Math.min(60_000, Math.max(0, Math.floor(nowMs - this.#decayedMs))));
     this.#decayedMs = nowMs;
@@ -223,7 +223,7 @@ export class AccountLease {
     return nowMs - this.#usedMs >= this.#policy.idleMs;
   }
 
-  /** Near an empty balance nothing is hoarded: others may be refused for what lies here. */
+  /** Near an empty balance free credit goes back: others may be refused for lack of it. */
   #isScarce(freeNanos: bigint): boolean {
     return this.#othersNanos !== undefined && this.#othersNanos < freeNanos;
   }

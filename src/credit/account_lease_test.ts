@@ -3,7 +3,7 @@ import { AccountLease } from "./account_lease.ts";
 
 const policy = { leaseMs: 150_000, idleMs: 5_000, aheadNanos: 100n };
 
-/** A purse with a lease of 100, taken at 0. */
+/** A lease of 100, taken at 0. */
 function filled(): AccountLease {
   const lease = new AccountLease(policy, 0);
   lease.noteCall(10n, 0);

@@ -14,7 +14,7 @@ export interface SpendCaps {
    * An upper bound of 0, as with a vendor key of the caller's own, is never refused.
    */
   reserve(call: CappedCall): Promise<SpendHold>;
-  /** Learns what other processes charged; a job for every second. */
+  /** Reads what other processes charged; to be called every second. */
   refresh(): Promise<void>;
 }
 
@@ -50,11 +50,11 @@ export interface SpendStore {
   ): Promise<{ spent: ReadonlyMap<string, Spent>; stored: ReadonlySet<string> }>;
 }
 
-/** A book older than this is read again before it is used. */
+/** Sums older than this are read again before they are used. */
 const staleMs = 2000;
-/** Days that are over change only when a process comes back late. */
+/** The same for the days before today: they change only when a process writes its records late. */
 const pastStaleMs = 60_000;
-/** Keys not used for so long are not refreshed. */
+/** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
 
 export function createSpendCaps(
@@ -208,14 +208,14 @@ class Caps implements SpendCaps {
   }
 }
 
-/** What the sums hold is counted there; what is of another month counts no longer. */
+/** Drops charges that the sums hold now, and those of an earlier month. */
 function dropStored(ledger: CapLedger, stored: ReadonlySet<string>, monthMs: number): void {
   for (const [transactionId, { atMs }] of ledger.charged) {
     if (stored.has(transactionId) || atMs < monthMs) ledger.charged.delete(transactionId);
   }
 }
 
-/** A new day while the store can't be read: what was spent since is what this process charged. */
+/** A new day while the store can't be read: only this process's charges count towards it. */
 function rollDay(ledger: CapLedger, day: Date): void {
   if (ledger.day === day.getTime()) return;
   const isNewMonth = startOfMonth(new Date(ledger.day)) < startOfMonth(day);

@@ -35,10 +35,10 @@ export function createKeyCache(
     usableHashes?: () => Promise<readonly string[]>;
   },
 ): KeyCache {
-  return new CachedKeyRing(deps.store, deps.clock, deps.usableHashes);
+  return new CachedKeys(deps.store, deps.clock, deps.usableHashes);
 }
 
-class CachedKeyRing implements KeyCache {
+class CachedKeys implements KeyCache {
   readonly #principals = new Map<string, Principal>();
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();

@@ -8,7 +8,7 @@ import {
 
 /**
  * The bucket of an account as the database keeps it. The sum of what is free and of what each
- * holder can spend never exceeds the burst, and all of them together refill at the rate, so what
+ * owner can spend never exceeds the burst, and all of them together refill at the rate, so what
  * is admitted anywhere fits one token bucket. All numbers are integers: units, milliseconds of the
  * database's clock, units per millisecond.
  */
@@ -65,10 +65,10 @@ export function leaseFrom(
   const mine = existing ? unspent(existing, request.spent, request.has) : 0;
   const burst = limits.burst * unitsPerToken;
   // What others hold counts as part of a full bucket, and what they spent before does not. Tokens
-  // that the process made itself and spent may be of after the change: they are not in it any more.
-  const made = existing ? Math.max(0, spentUnits(existing, request.spent) - existing.held) : 0;
+  // that the process issued itself may have been spent since the change: they are no part of it.
+  const issued = existing ? Math.max(0, spentUnits(existing, request.spent) - existing.held) : 0;
   const pool = bucket.fill
-    ? Math.max(mine, burst - sum(others, outstanding) - made)
+    ? Math.max(mine, burst - sum(others, outstanding) - issued)
     : bucket.level + mine;
   const room = Math.max(0, burst - sum(others, reserve));
   const usable = Math.floor(Math.min(pool, room) / unitsPerToken);
@@ -97,7 +97,7 @@ export function leaseFrom(
     leaseId: request.leaseId,
     held: tokens * unitsPerToken,
     selfIssued: 0,
-    // The answer may be lost: until its next report the process may go by what it knew before.
+    // The answer may be lost: until its next report the process may use the share it had before.
     share: Math.max(answered.share, Math.min(request.share, existing?.share ?? 0)),
     ceiling: Math.max(answered.ceiling, Math.min(request.ceiling, existing?.ceiling ?? 0)),
     spent: request.spent,
@@ -122,12 +122,12 @@ export function leaseFrom(
   };
 }
 
-/** Counts the refill up to now. What a holder that is silent makes itself is not made here. */
+/** Counts the refill up to now, without the shares that silent owners issue themselves. */
 function settle(before: Bucket, limits: RateLimits, nowMs: number, heartbeats: Heartbeat): Bucket {
   let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
   const silentFrom = (one: LeaseOwner) => {
     const lastHeartbeatMs = heartbeats[one.process] ?? 0;
-    // Heard in the future means that the clock was set back since: it may be silent for long.
+    // A heartbeat in the future means that the clock was set back: it may have been silent for long.
     return lastHeartbeatMs > nowMs ? -Infinity : Math.max(lastHeartbeatMs, one.sinceMs) + graceMs;
   };
   const steps = bucket.holders
@@ -158,8 +158,8 @@ function flow(
     fill: bucket.fill,
     level: Math.max(0, Math.min(level + rate * elapsedMs, cap)),
     settledAtMs: atMs,
-    // What a dead process held is not given out again, since it may have been spent: the refill
-    // brings it back.
+    // What a dead process held may have been spent, so it isn't granted again: the refill brings
+    // it back.
     holders: live.filter((one) => one.expiresAtMs > atMs).map((one) =>
       isSilent(one)
         ? { ...one, selfIssued: one.selfIssued + one.share * (atMs - settledAtMs) }
@@ -168,22 +168,22 @@ function flow(
   };
 }
 
-/** The most that a holder can have at any one time. */
+/** The most that an owner can have at any one time. */
 function reserve(one: LeaseOwner): number {
   return Math.max(one.held, one.ceiling);
 }
 
-/** What a holder may have, as far as is known. */
+/** What an owner may have, as far as is known. */
 function outstanding(one: LeaseOwner): number {
   return one.selfIssued > 0 ? reserve(one) : one.held;
 }
 
-/** What a holder has spent since its last report. */
+/** What an owner has spent since its last report. */
 function spentUnits(one: LeaseOwner, spent: number): number {
   return (spent - one.spent) * unitsPerToken;
 }
 
-/** What a holder has left when it has spent so many tokens. */
+/** What an owner has left when it has spent so many tokens. */
 function unspent(one: LeaseOwner, spent: number, has: number): number {
   const left = Math.max(0, one.held + one.selfIssued - spentUnits(one, spent));
   // It can't have issued beyond its ceiling; only the owner knows the exact amount.
@@ -192,7 +192,7 @@ function unspent(one: LeaseOwner, spent: number, has: number): number {
 
 /**
  * The database's clock was set back: nobody knows how much time has passed. Nothing is refilled for
- * it, and holders may have made what they can make. Only heartbeats say who is not silent.
+ * it, and owners may have issued up to their ceilings. Only heartbeats say who is not silent.
  */
 function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
   const byMs = nowMs - bucket.settledAtMs;

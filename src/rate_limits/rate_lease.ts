@@ -1,19 +1,19 @@
 import { graceMs, type LeaseAnswer, unitsPerToken } from "./rate_limit.ts";
 
 /**
- * What one process holds of one bucket and spends without asking. While the database is silent it
- * makes tokens itself, at its share of the rate. Times are monotonic milliseconds, so that a jump
+ * What one process holds of one bucket and spends without asking. Without contact to the database
+ * it issues tokens itself, at its share of the rate. Times are monotonic milliseconds, so that a jump
  * of the wall clock gives nothing.
  */
 export class RateLease {
-  /** Tokens spent under this lease, all told. */
+  /** All tokens spent under this lease. */
   spent = 0;
-  /** Tokens spent by the last report that was answered. */
+  /** `spent` in the last report that was answered. */
   reported = 0;
   #units = 0;
   #share = 0;
   #ceiling = 0;
-  #mintFromMs = Infinity;
+  #issueFromMs = Infinity;
   #issuedToMs = 0;
   #expiresAtMs = -Infinity;
   #isFrozen = false;
@@ -25,7 +25,7 @@ export class RateLease {
   /** Units in hand. */
   units(nowMs: number): number {
     if (nowMs >= this.#expiresAtMs) return 0;
-    this.#mint(nowMs);
+    this.#issue(nowMs);
     return this.#units;
   }
 
@@ -34,14 +34,14 @@ export class RateLease {
     return Math.floor(this.units(nowMs) / unitsPerToken);
   }
 
-  /** What the last answer allows it to make itself. */
+  /** What the last answer allows this process to issue itself. */
   get selfIssue(): { share: number; ceiling: number } {
     return { share: this.#share, ceiling: this.#ceiling };
   }
 
-  /** From then on, if nothing is heard of the database, it makes tokens itself. */
-  get makesFromMs(): number {
-    return this.#mintFromMs;
+  /** From then on it issues tokens itself, unless a heartbeat or report comes before (monotonic ms). */
+  get issuesFromMs(): number {
+    return this.#issueFromMs;
   }
 
   isLive(nowMs: number): boolean {
@@ -56,7 +56,7 @@ export class RateLease {
     return true;
   }
 
-  /** Lets go of all but so many tokens, before they are offered back. */
+  /** Drops all but this many tokens, before a report returns the others. */
   keepOnly(tokens: number): void {
     this.#units = Math.min(this.#units, tokens * unitsPerToken);
   }
@@ -67,9 +67,9 @@ export class RateLease {
    */
   reportsAs(process: string, nowMs: number): void {
     if (this.process === process) return;
-    this.#mint(nowMs);
+    this.#issue(nowMs);
     this.process = process;
-    this.#mintFromMs = nowMs + graceMs;
+    this.#issueFromMs = nowMs + graceMs;
   }
 
   /** Applies the store's answer to the report `asked`: tokens granted, minus those spent since it was sent. */
@@ -79,8 +79,8 @@ export class RateLease {
     nowMs: number,
     leaseMs: number,
   ): void {
-    // The database counts a new lease's silence from its write.
-    if (this.#expiresAtMs === -Infinity) this.#mintFromMs = nowMs + graceMs;
+    // The database counts a new lease's silence from when it is written.
+    if (this.#expiresAtMs === -Infinity) this.#issueFromMs = nowMs + graceMs;
     this.#units = Math.max(0, answer.tokens - (this.spent - asked.spent)) * unitsPerToken;
     this.reported = asked.spent;
     this.#share = answer.share;
@@ -92,33 +92,33 @@ export class RateLease {
 
   /** A heartbeat reached the database, or may have, at this time (monotonic ms) at the latest. */
   onHeartbeat(nowMs: number): void {
-    this.#mint(nowMs);
-    this.#mintFromMs = nowMs + graceMs;
+    this.#issue(nowMs);
+    this.#issueFromMs = nowMs + graceMs;
     this.#isFrozen = false;
   }
 
-  /** While it is on its way to be heard, nothing is made. */
+  /** A heartbeat is under way: until it has ended nothing is issued. */
   pause(nowMs: number): void {
-    this.#mint(nowMs);
+    this.#issue(nowMs);
     this.#isFrozen = true;
   }
 
-  /** Milliseconds until it has made a token itself; Infinity when it never will. */
+  /** Milliseconds until it has issued a token itself; Infinity if it never will. */
   nextTokenMs(nowMs: number): number {
     if (this.tokens(nowMs) > 0) return 0;
     if (this.#share === 0 || this.#ceiling < unitsPerToken) return Infinity;
-    const waitMs = Math.max(0, this.#mintFromMs - nowMs) +
+    const waitMs = Math.max(0, this.#issueFromMs - nowMs) +
       Math.ceil((unitsPerToken - this.#units) / this.#share);
     return nowMs + waitMs < this.#expiresAtMs ? waitMs : Infinity;
   }
 
-  #mint(nowMs: number): void {
-    const fromMs = Math.max(this.#issuedToMs, this.#mintFromMs);
+  #issue(nowMs: number): void {
+    const fromMs = Math.max(this.#issuedToMs, this.#issueFromMs);
     if (this.#isFrozen || nowMs <= fromMs) return;
     this.#issuedToMs = nowMs;
     const endMs = Math.min(nowMs, this.#expiresAtMs);
     if (this.#units >= this.#ceiling || endMs <= fromMs) return;
-    const made = Math.floor(this.#share * (endMs - fromMs));
-    this.#units = Math.min(this.#ceiling, this.#units + made);
+    const issued = Math.floor(this.#share * (endMs - fromMs));
+    this.#units = Math.min(this.#ceiling, this.#units + issued);
   }
 }

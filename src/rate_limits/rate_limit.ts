@@ -38,19 +38,19 @@ export interface LeaseRequest {
   /** Process id of its heartbeats; a new one after each silence. */
   process: string;
   leaseId: string;
-  /** Tokens spent under this lease, all told. */
+  /** All tokens spent under this lease. */
   spent: number;
   /** Units in its hands now. */
   has: number;
   /** Tokens withheld from the report, to spend while the answer is pending. */
   withheld: number;
-  /** Units per millisecond that it makes itself while the store is away, by the last answer. */
+  /** Units per millisecond that it issues itself while the store is away, by the last answer. */
   share: number;
-  /** Units up to which it makes them. */
+  /** It stops issuing at this many units. */
   ceiling: number;
   /** Tokens that callers wait for. */
   needed: number;
-  /** Tokens that it would like to hold in stock where the bucket is full enough. */
+  /** Tokens to hold in stock if the bucket is full enough. */
   wanted: number;
   leaseMs: number;
   /** Gives everything back and ends the lease. */
@@ -74,9 +74,9 @@ export interface LeaseAnswer {
   rest: number;
   /** Free units: below one token nobody gets any more for now. */
   free: number;
-  /** While the store is away: units per millisecond that the process makes itself. */
+  /** While the store is away: units per millisecond that the process issues itself. */
   share: number;
-  /** While the store is away: units up to which it makes them. */
+  /** While the store is away: units at which it stops issuing. */
   ceiling: number;
 }
 
@@ -88,6 +88,6 @@ export interface RateStore {
   lease(accountId: number, request: LeaseRequest): Promise<LeaseAnswer>;
   /** Throws when the store is away; writes nothing. */
   reach(): Promise<void>;
-  /** Says that the process is in touch. After a failure it may have been said or not. */
+  /** Stores a heartbeat. After a failure it may have been stored or not. */
   beat(process: string): Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface RateLimiter {
    * and this process holds no share of the account's rate.
    */
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
-  /** To be run every `beatMs`: reports, gives back what lies idle. Throws when the store is away. */
+  /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   tick(): Promise<void>;
   /** Gives everything back; for the end of the process. */
   close(): Promise<void>;
@@ -34,18 +34,18 @@ interface RateLimiterDeps {
   pause: (ms: number) => Promise<void>;
 }
 
-/** Nobody asks an empty bucket again sooner than its next token, nor waits longer than this to. */
+/** An empty bucket is asked again when its next token is there, or after this long. */
 const maxQuietMs = 1_000;
-/** How long a request waits for a token that the process makes while the store is away. */
+/** How long a request waits for a token that the process issues while the store is away. */
 const maxWaitMs = 3_000;
-/** Requests of one account that wait so at most. */
+/** At most so many requests of one account wait for such a token. */
 const maxPaused = 10;
 
 export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
   return new LeasingLimiter(deps);
 }
 
-/** A process's contact to the database, as all its accounts know it. */
+/** This process's contact to the database, shared by its accounts. */
 interface Contact {
   /** Name under which the database knows this process; another one after each silence. */
   process: string;
@@ -88,12 +88,15 @@ class LeasingLimiter implements RateLimiter {
 
   /** Leases that can't be given back end by themselves. */
   async close(): Promise<void> {
-    await this.#accounts.close();
+    for (const account of this.#accounts.values()) {
+      await account.close();
+      if (this.#contact.isDown) return;
+    }
   }
 
   /**
-   * Says that this process is in touch. After a silence it does so under another name: what was
-   * leased before stays leased to a silent process until it is reported.
+   * Sends a heartbeat; after a silence under a new name, so that leases of before count as those of
+   * a silent process until they are reported.
    */
   async #beat(): Promise<void> {
     const { store, clock, newId } = this.#deps;
@@ -132,7 +135,7 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
   #isTended = false;
   #usedAtMs = 0;
   #quietUntilMs = -Infinity;
-  /** Requests that wait for a token that this process makes. */
+  /** Requests that wait for a token that this process issues. */
   #paused = 0;
 
   constructor(
@@ -206,13 +209,13 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     return this.#answer?.limits ?? this.#limits;
   }
 
-  /** The store is away: what this process makes itself is all there is. */
+  /** The store is away: spends only what this process issues itself. */
   async #takeAlone(): Promise<RateDecision> {
     const { nowMs } = this;
     const waitMs = this.lease.nextTokenMs(nowMs);
     if (waitMs === Infinity) throw new Fault("store_unavailable", { retryAfterSeconds: 1 });
-    // Just after the store went away nothing is made yet; callers are not refused for that.
-    const isFresh = nowMs < this.lease.makesFromMs;
+    // Just after the store went away nothing is issued yet; callers are not refused for that.
+    const isFresh = nowMs < this.lease.issuesFromMs;
     if (isFresh && waitMs <= maxWaitMs && this.#paused < maxPaused) {
       this.#paused++;
       await this.#deps.pause(waitMs).finally(() => this.#paused--);
@@ -237,7 +240,6 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
   /** Reports and leases; without `keepAtMost` a stock for later requests too. */
   async #report({ needed, keepAtMost }: { needed: number; keepAtMost?: number }): Promise<void> {
     const { leaseMs, newId } = this.#deps;
-    const contact = this.#contact;
     // After a change of tier a second report takes a stock and lets go of the old share.
     this.#isUsed = this.#isNewTier;
     this.#isNewTier = false;
@@ -246,25 +248,19 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     const { lease } = this;
     const has = lease.units(askedMs);
     lease.keepOnly(keepAtMost ?? Infinity);
-    lease.reportsAs(contact.process, askedMs);
+    lease.reportsAs(this.#contact.process, askedMs);
     const { spent } = lease;
     const wanted = keepAtMost === undefined ? wantedStock(this.#knownLimits) : 0;
     const withheld = lease.tokens(askedMs);
-    try {
-      const answer = await this.#lease(lease, {
-        ...{ has, withheld, ...lease.selfIssue },
-        ...{ needed, wanted, leave: false },
-      });
-      const { nowMs } = this;
-      lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
-      this.#answer = answer;
-      this.#answeredAtMs = nowMs;
-      this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
-      contact.isDown = false;
-    } catch (thrown) {
-      contact.isDown = true;
-      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
-    }
+    const answer = await this.#lease(lease, {
+      ...{ has, withheld, ...lease.selfIssue },
+      ...{ needed, wanted, leave: false },
+    });
+    const { nowMs } = this;
+    lease.accept(answer, { atMs: askedMs, spent }, nowMs, leaseMs);
+    this.#answer = answer;
+    this.#answeredAtMs = nowMs;
+    this.#quietUntilMs = nowMs + quietMs(answer, keepAtMost === undefined ? needed : 0);
   }
 
   async #leave(): Promise<void> {
@@ -275,13 +271,21 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     await this.#lease(lease, { has, ...leaving });
   }
 
-  #lease(
+  async #lease(
     { id: leaseId, spent }: RateLease,
     request: Omit<LeaseRequest, "process" | "leaseId" | "spent" | "leaseMs">,
   ): Promise<LeaseAnswer> {
     const { store, leaseMs } = this.#deps;
-    const { process } = this.#contact;
-    return store.lease(this.#accountId, { process, leaseId, spent, leaseMs, ...request });
+    const contact = this.#contact;
+    const owner = { process: contact.process, leaseId, spent, leaseMs };
+    try {
+      const answer = await store.lease(this.#accountId, { ...owner, ...request });
+      contact.isDown = false;
+      return answer;
+    } catch (thrown) {
+      contact.isDown = true;
+      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
+    }
   }
 
   #decide(admitted: boolean): RateDecision {
@@ -318,10 +322,10 @@ function stockOf(answer: LeaseAnswer | undefined): number {
   return answer ? Math.min(answer.stock, wantedStock(answer.limits)) : 0;
 }
 
-/** How long a bucket need not be asked again for requests, by what it answered to `needed`. */
+/** For how long the bucket need not be asked again, by its answer to a request for `needed` tokens. */
 function quietMs({ tokens, free, limits }: LeaseAnswer, needed: number): number {
   if (tokens > 0 || (needed === 0 && free >= unitsPerToken)) return 0;
-  // Never nothing: what others hold may keep free tokens from being given.
+  // At least 1 ms: free tokens that are reserved for others can't be had either.
   return Math.min(maxQuietMs, Math.max(1, refillMs(limits, unitsPerToken - free)));
 }
 

@@ -87,6 +87,16 @@ Deno.test("tokens that lie idle for five seconds go back, and at the end all", a
   assert.deepEqual(bucket.bucket?.holders, []);
 });
 
+Deno.test("at the end a store that is away is asked once, not for every account", async () => {
+  const { at, process } = setup();
+  const limiter = process("a");
+  for (const id of [1, 2, 3]) await limiter.take({ ...free, id });
+  at.mood = "away";
+  at.asked = 0;
+  await limiter.close();
+  assert.equal(at.asked, 1);
+});
+
 Deno.test("while the store is away a process goes on with its share of the rate", async () => {
   const { at, process, pass } = setup();
   const [one, two] = [process("a"), process("b")];

@@ -59,7 +59,7 @@ async function chargedElsewhere(
   return found.map(({ transaction_id }) => String(transaction_id));
 }
 
-/** In portions of which none has two rows of one key. */
+/** In chunks of which none has two rows of one key. */
 function withoutRepetition(rows: readonly SettledCall[]): SettledCall[][] {
   const chunks: SettledCall[][] = [];
   const seen = new Map<string, number>();
