@@ -79,6 +79,8 @@ export async function openPage(
     deviceScaleFactor: 1,
     reducedMotion: "reduce",
   });
+  // A busy machine is slow; what never comes fails all the same.
+  context.setDefaultTimeout(120_000);
   if (options.cookies) await context.addCookies(options.cookies);
   const page = await context.newPage();
   const complaints: string[] = [];
