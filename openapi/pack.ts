@@ -59,6 +59,7 @@ function copySources(from: string, to: string): void {
 function compile(from: string, to: string): string {
   const program = ts.createProgram([`${from}/mod.ts`], {
     strict: true,
+    skipDefaultLibCheck: true,
     target: ts.ScriptTarget.ES2022,
     lib: ["lib.es2023.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts", "lib.dom.asynciterable.d.ts"],
     types: [],

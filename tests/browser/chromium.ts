@@ -13,11 +13,11 @@ export const desktop = { width: 1280, height: 800 };
 export const phone = { width: 390, height: 844 };
 
 /** `THEMES=all` looks at pages in both colour schemes and both sizes, the gate in one of each. */
-const all = Deno.env.get("THEMES") === "all";
+export const allLooks = Deno.env.get("THEMES") === "all";
 
 /** The colour schemes in which the pages of a test are looked at; its name decides on the gate's. */
 export function schemesFor(test: string): Scheme[] {
-  return sample(["light", "dark"], { oneOf: 2, salt: test, all });
+  return sample(["light", "dark"], { oneOf: 2, salt: test, all: allLooks });
 }
 
 /** Colour schemes with sizes; in the gate light on a desk or dark on a phone, as the name decides. */
@@ -28,7 +28,7 @@ export function looksFor(test: string): { scheme: Scheme; viewport: typeof deskt
     { scheme: "light", viewport: phone },
     { scheme: "dark", viewport: desktop },
   ] as const;
-  return all ? [...looks] : sample(looks.slice(0, 2), { oneOf: 2, salt: test });
+  return allLooks ? [...looks] : sample(looks.slice(0, 2), { oneOf: 2, salt: test });
 }
 
 /** Debian's Chromium: the one without windows, which takes half the time, if it is there. */
@@ -79,6 +79,8 @@ export async function openPage(
     deviceScaleFactor: 1,
     reducedMotion: "reduce",
   });
+  // A busy machine is slow; what never comes fails all the same.
+  context.setDefaultTimeout(120_000);
   if (options.cookies) await context.addCookies(options.cookies);
   const page = await context.newPage();
   const complaints: string[] = [];

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { startBusyService } from "./busy_service.ts";
-import { desktop, looksFor } from "./chromium.ts";
+import { allLooks, desktop, looksFor } from "./chromium.ts";
 import { browser, looksFine, openerOf } from "./world.ts";
 
 const world = shared(async () => {
@@ -77,3 +77,22 @@ Deno.test("without script the overview says the same, by keyboard", async () => 
   await page.waitForURL("**/dashboard/overview?from=2026-01-01&to=2026-01-02&by=model");
   assert.ok(await page.isVisible("text=No calls on these days"));
 });
+
+if (allLooks) {
+  Deno.test("the task of screenshots makes a picture of every page", async () => {
+    const folder = await Deno.makeTempDir({ prefix: "gateway-pictures-" });
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["task", "screenshots", folder],
+      stdout: "null",
+      stderr: "piped",
+    }).output();
+    assert.equal(code, 0, new TextDecoder().decode(stderr));
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    assert.ok(names.length > 4 * 30, names.join(" "));
+    for (const name of names) {
+      const { size } = await Deno.stat(`${folder}/${name}`);
+      assert.ok(size > 5_000, `${name} has ${size} bytes`);
+    }
+    await Deno.remove(folder, { recursive: true });
+  });
+}

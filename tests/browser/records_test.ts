@@ -1,5 +1,6 @@
 /** Cohorts, evaluations, exports, deletions and settings in a real browser. */
 import assert from "@std/assert";
+import type { Page } from "playwright-core";
 import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { browser, looksFine, startAsOwner } from "./world.ts";
@@ -70,7 +71,7 @@ Deno.test("a file is made, fetched and data deleted without script, by keyboard"
   await page.focus("text=Start export");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/dashboard/exports");
-  while (!await page.isVisible("text=Download")) await page.reload();
+  await reloadUntil(page, "text=Download");
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     page.press("a:has-text('Download')", "Enter"),
@@ -88,5 +89,13 @@ Deno.test("a file is made, fetched and data deleted without script, by keyboard"
   await page.keyboard.type("0");
   await page.keyboard.press("Enter");
   await page.waitForURL(/deletion\/[0-9a-f-]{36}$/);
-  while (!await page.isVisible("text=Download receipt")) await page.reload();
+  await reloadUntil(page, "text=Download receipt");
 });
+
+/** As people do who have no script: now and then. */
+async function reloadUntil(page: Page, shown: string): Promise<void> {
+  while (!await page.isVisible(shown)) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await page.reload();
+  }
+}

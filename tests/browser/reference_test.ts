@@ -1,93 +1,111 @@
 /** The reference page in a real browser, under the exact policy, against a running service. */
 import assert from "@std/assert";
 import type { Browser, Page } from "playwright-core";
-import { shared, startSimulatedService, type TestService } from "../support/service.ts";
+import { startSimulatedService, type TestService } from "../support/service.ts";
 import { chromiumIsThere, startChromium } from "./chromium.ts";
 
-const ignore = !chromiumIsThere();
-const running = ignore ? absent : world();
-
 Deno.test({
-  name: "the reference lists every operation, and asks nobody else, and nothing of it is blocked",
-  ignore,
-  fn: () =>
-    onPage(async (page, service, heard) => {
-      const document = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
-      const wanted = Object.entries<Record<string, { tags: string[] }>>(document.paths).flatMap(
-        ([path, item]) =>
-          Object.entries(item).map(([method, { tags }]) =>
-            `#tag/${tags[0]}/${method.toUpperCase()}${path}`
-          ),
+  name: "the reference page, loaded once",
+  ignore: !chromiumIsThere(),
+  async fn(t) {
+    await using service = await startSimulatedService({}, { database: "any" });
+    const browser = await startChromium();
+    try {
+      const { page, heard } = await open(browser, service.baseUrl);
+      await page.goto(`${service.baseUrl}/reference`);
+      await page.getByText("Verify the key").first().waitFor();
+      const at = { page, service, heard };
+      await t.step(
+        "it lists every operation, asks nobody else, and nothing of it is blocked",
+        () => listsEverything(at),
       );
-      const shown = new Set(
-        await page.$$eval("a[href]", (links) => links.map((link) => link.getAttribute("href"))),
+      await t.step(
+        "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
+        () => triesGet(at),
       );
-      assert.ok(wanted.length > 50);
-      assert.deepEqual(wanted.filter((href) => !shown.has(href)), []);
-      // It looks as it should: with its style sheets the text stands beside the list.
-      const title = await page.locator("h1").first().boundingBox();
-      assert.ok(title !== null && title.x > 280 && title.y < 400, JSON.stringify(title));
-      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
-    }),
-});
-
-Deno.test({
-  name: "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
-  ignore,
-  fn: () =>
-    onPage(async (page, service, heard) => {
-      await page.goto(`${service.baseUrl}/reference#tag/data-management/GET/api/v1/status`);
-      await page.locator("button", { hasText: "(get /api/v1/status)" }).first().click();
-      await page.getByPlaceholder("Token").last().fill(service.key);
-      const [answer] = await Promise.all([
-        page.waitForResponse(`${service.baseUrl}/api/v1/status`),
-        page.getByRole("button", { name: /send/i }).last().click(),
-      ]);
-      assert.equal(answer.status(), 200);
-      // An id that the page made up would make the second call a replay of the first.
-      assert.equal(answer.request().headers()["x-request-id"], undefined);
-      await page.getByText("authenticated").last().waitFor();
-      assert.equal((await page.evaluate(storedText)).includes(service.key), false);
-      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
-    }),
-});
-
-Deno.test({
-  name: "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
-  ignore,
-  fn: () =>
-    onPage(async (page, service, heard) => {
-      const path = "/chat/v1/chat/completions";
-      await page.goto(`${service.baseUrl}/reference#tag/chat/POST${path}`);
-      const tryIt = page.locator("button", { hasText: `(post ${path})` }).first();
-      const send = async () => {
-        const [answer] = await Promise.all([
-          page.waitForResponse(service.baseUrl + path),
-          page.getByRole("button", { name: /send/i }).last().click(),
-        ]);
-        return answer;
-      };
-      await tryIt.click();
-      await page.getByPlaceholder("Token").last().fill(service.key);
-      const whole = await send();
-      assert.equal(whole.status(), 200);
-      assert.equal(whole.request().postDataJSON().model, "vendor-b/gpt-5-mini");
-      // A header that nobody filled in is not sent.
-      const ours = Object.keys(whole.request().headers()).filter((name) => name.startsWith("x-"));
-      assert.deepEqual(ours, []);
-      await page.getByText('"chat.completion"').last().waitFor();
-      // The example that streams is chosen on the page; the key is still known.
       await page.keyboard.press("Escape");
-      await page.getByTestId("example-picker").first().click();
-      await page.getByRole("option", { name: /streamed/i }).first().click();
-      await tryIt.click();
-      const streamed = await send();
-      assert.equal(streamed.request().postDataJSON().stream, true);
-      assert.match(streamed.headers()["content-type"] ?? "", /^text\/event-stream/);
-      await page.getByText("data: [DONE]").last().waitFor();
-      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
-    }),
+      await t.step(
+        "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
+        () => triesPost(at),
+      );
+    } finally {
+      await browser.close();
+    }
+  },
 });
+
+interface Opened {
+  readonly page: Page;
+  readonly service: TestService;
+  readonly heard: Heard;
+}
+
+async function listsEverything({ page, service, heard }: Opened): Promise<void> {
+  const document = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
+  const wanted = Object.entries<Record<string, { tags: string[] }>>(document.paths).flatMap(
+    ([path, item]) =>
+      Object.entries(item).map(([method, { tags }]) =>
+        `#tag/${tags[0]}/${method.toUpperCase()}${path}`
+      ),
+  );
+  const shown = new Set(
+    await page.$$eval("a[href]", (links) => links.map((link) => link.getAttribute("href"))),
+  );
+  assert.ok(wanted.length > 50);
+  assert.deepEqual(wanted.filter((href) => !shown.has(href)), []);
+  // It looks as it should: with its style sheets the text stands beside the list.
+  const title = await page.locator("h1").first().boundingBox();
+  assert.ok(title !== null && title.x > 280 && title.y < 400, JSON.stringify(title));
+  assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+}
+
+async function triesGet({ page, service, heard }: Opened): Promise<void> {
+  await page.goto(`${service.baseUrl}/reference#tag/data-management/GET/api/v1/status`);
+  await page.locator("button", { hasText: "(get /api/v1/status)" }).first().click();
+  await page.getByPlaceholder("Token").last().fill(service.key);
+  const [answer] = await Promise.all([
+    page.waitForResponse(`${service.baseUrl}/api/v1/status`),
+    page.getByRole("button", { name: /send/i }).last().click(),
+  ]);
+  assert.equal(answer.status(), 200);
+  // An id that the page made up would make the second call a replay of the first.
+  assert.equal(answer.request().headers()["x-request-id"], undefined);
+  await page.getByText("authenticated").last().waitFor();
+  assert.equal((await page.evaluate(storedText)).includes(service.key), false);
+  assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+}
+
+async function triesPost({ page, service, heard }: Opened): Promise<void> {
+  const path = "/chat/v1/chat/completions";
+  await page.goto(`${service.baseUrl}/reference#tag/chat/POST${path}`);
+  const tryIt = page.locator("button", { hasText: `(post ${path})` }).first();
+  const send = async () => {
+    const [answer] = await Promise.all([
+      page.waitForResponse(service.baseUrl + path),
+      page.getByRole("button", { name: /send/i }).last().click(),
+    ]);
+    return answer;
+  };
+  await tryIt.click();
+  await page.getByPlaceholder("Token").last().fill(service.key);
+  const whole = await send();
+  assert.equal(whole.status(), 200);
+  assert.equal(whole.request().postDataJSON().model, "vendor-b/gpt-5-mini");
+  // A header that nobody filled in is not sent.
+  const ours = Object.keys(whole.request().headers()).filter((name) => name.startsWith("x-"));
+  assert.deepEqual(ours, []);
+  await page.getByText('"chat.completion"').last().waitFor();
+  // The example that streams is chosen on the page; the key is still known.
+  await page.keyboard.press("Escape");
+  await page.getByTestId("example-picker").first().click();
+  await page.getByRole("option", { name: /streamed/i }).first().click();
+  await tryIt.click();
+  const streamed = await send();
+  assert.equal(streamed.request().postDataJSON().stream, true);
+  assert.match(streamed.headers()["content-type"] ?? "", /^text\/event-stream/);
+  await page.getByText("data: [DONE]").last().waitFor();
+  assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+}
 
 interface Heard {
   /** What the policy blocked. */
@@ -97,38 +115,9 @@ interface Heard {
   readonly errors: string[];
 }
 
-/** One service and one browser serve all tests, each with a context and so a storage of its own. */
-function world(): () => { service: TestService; browser: Browser; stop(): Promise<void> } {
-  return shared(async () => {
-    const service = await startSimulatedService({}, { database: "any" });
-    const browser = await startChromium().catch(async (thrown) => {
-      await service.stop();
-      throw thrown;
-    });
-    const stop = async () => {
-      await browser.close();
-      await service.stop();
-    };
-    return { service, browser, stop };
-  });
-}
-
-async function onPage(
-  run: (page: Page, service: TestService, heard: Heard) => Promise<void>,
-): Promise<void> {
-  const { service, browser } = running();
-  const { page, heard } = await open(browser, service.baseUrl);
-  try {
-    await page.goto(`${service.baseUrl}/reference`);
-    await page.getByText("Verify the key").first().waitFor();
-    await run(page, service, heard);
-  } finally {
-    await page.close();
-  }
-}
-
 async function open(browser: Browser, baseUrl: string): Promise<{ page: Page; heard: Heard }> {
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  page.setDefaultTimeout(120_000);
   const heard: Heard = { blocked: [], foreign: [], errors: [] };
   await page.addInitScript(() => {
     globalThis.addEventListener("securitypolicyviolation", (event) => {
@@ -149,10 +138,6 @@ async function open(browser: Browser, baseUrl: string): Promise<{ page: Page; he
     if (!request.url().startsWith(`${baseUrl}/`)) heard.foreign.push(request.url());
   });
   return { page, heard };
-}
-
-function absent(): never {
-  throw new Error("There is no browser");
 }
 
 /** Runs in the page. */

@@ -7,6 +7,8 @@ export interface DebianPackage {
   /** What can't be tested without it, for the line that says so. */
   readonly neededFor: string;
   present(): boolean;
+  /** Whether another program takes its place where it can't be installed. */
+  replaced?(): boolean;
 }
 
 /** What installing touches outside the process; the tests of this file give their own. */
@@ -37,7 +39,6 @@ export async function ensurePackages(
   // A mirror that fails to refresh may still hold the package, so the installation decides.
   const install = await machine.aptGet(["install", "--yes", "--no-install-recommends", ...names]);
   const left = missing.filter((each) => !each.present());
-  if (left.length === 0) return null;
   const output = update.ok ? install.output : update.output + install.output;
   return skipped(left, "apt-get could not install it", output);
 }
@@ -53,9 +54,10 @@ export function neededPackages(root: string): DebianPackage[] {
   ];
   if (exists(`${root}/tests/browser`)) {
     packages.push({
-      name: "chromium",
+      name: "chromium-headless-shell",
       neededFor: "browser tests",
-      present: () => inPath("chromium"),
+      present: () => inPath("chromium-headless-shell"),
+      replaced: () => inPath("chromium"),
     });
   }
   if (exists(`${root}/tests/support/media_tools.ts`)) {
@@ -92,7 +94,10 @@ async function withoutServices<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function skipped(packages: readonly DebianPackage[], why: string, details: string): Outcome {
+/** Null where nothing is skipped after all. */
+function skipped(missing: readonly DebianPackage[], why: string, details: string): Outcome | null {
+  const packages = missing.filter((each) => !each.replaced?.());
+  if (packages.length === 0) return null;
   const notes = packages.map((each) =>
     `skipped ${each.neededFor}: Debian package ${each.name} is missing and ${why}`
   );

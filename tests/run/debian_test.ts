@@ -59,5 +59,6 @@ Deno.test("who may not install is told in one line what is skipped and why", asy
     const outcome = await ensurePackages([needed], fake, quiet);
     assert.equal(outcome?.skipped, 1);
     assert.match(outcome?.notes.join("\n") ?? "", why);
+    assert.equal(await ensurePackages([{ ...needed, replaced: () => true }], fake, quiet), null);
   }
 });

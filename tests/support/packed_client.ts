@@ -41,13 +41,14 @@ export class ClientProject implements AsyncDisposable {
   }
 
   /**
-   * Compiles a program's file with TypeScript's `strict`, libraries included, and writes JavaScript
-   * beside it. Gives what is wrong, a line each.
+   * Compiles programs' files with TypeScript's `strict`, the client's own declarations included, and
+   * writes JavaScript beside them. Gives what is wrong, a line each.
    */
-  compile(file: string, settings: ts.CompilerOptions = {}): string[] {
-    const program = ts.createProgram([file], {
+  compile(files: readonly string[], settings: ts.CompilerOptions = {}): string[] {
+    const program = ts.createProgram(files, {
       strict: true,
       skipLibCheck: false,
+      skipDefaultLibCheck: true,
       target: ts.ScriptTarget.ES2022,
       lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
       types: [],
