@@ -51,7 +51,8 @@ export interface TestServiceOptions extends DatabaseChoice {
 export interface DatabaseChoice {
   /**
    * Unless `env` has an address or a data directory, `any`: PostgreSQL where there is one, which
-   * starts in a quarter of the time, else (and with `STORE=embedded`) the embedded one.
+   * starts in a quarter of the time. The embedded one where there is none, and in the long rounds
+   * (`STORE=embedded`, `STORE=both`).
    */
   database?: "any" | "embedded";
 }
@@ -101,7 +102,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 function isPostgresPreferred(): boolean {
-  return Deno.env.get("STORE") !== "embedded" && postgresAvailability().available;
+  return ["postgres", undefined].includes(Deno.env.get("STORE")) &&
+    postgresAvailability().available;
 }
 
 /** What a test asks of a service, wherever it runs. */
