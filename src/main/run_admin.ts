@@ -1,7 +1,7 @@
 import { callControl, callExport } from "../admin/control.ts";
 import type { CommandResult } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
-import { runExportCommand } from "../admin/export_output.ts";
+import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
 import { readInput } from "../admin/input.ts";
@@ -30,11 +30,41 @@ import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
-/**
- * Runs one of the operator's commands, prints its result (with `--json` as one JSON value) and exits:
- * 0 done, 1 failed, 2 wrong usage.
- */
+/** What a command reads and writes. */
+export interface AdminConsole extends ExportTerminal {
+  /** All of standard input, for a command that reads a secret from it. */
+  input(): Promise<string>;
+  print(line: string): void;
+  printError(line: string): void;
+}
+
+/** Runs one of the operator's commands and ends the process. */
 export async function runAdmin(argv: readonly string[]): Promise<never> {
+  Deno.exit(
+    await adminCommand(argv, readConfig, {
+      isWatched: Deno.stderr.isTerminal(),
+      async write(bytes) {
+        for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+      },
+      async input() {
+        if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
+        return await readInput(Deno.stdin.readable);
+      },
+      print: (line) => console.log(line),
+      printError: (line) => console.error(line),
+    }),
+  );
+}
+
+/**
+ * Prints what the command says, as one JSON value with `--json`, and gives its exit code: 0 done,
+ * 1 failed, 2 wrong usage.
+ */
+export async function adminCommand(
+  argv: readonly string[],
+  readConfig: () => Config,
+  at: AdminConsole,
+): Promise<number> {
   const asJson = argv.includes("--json");
   try {
     const result = argv.length === 0
@@ -42,14 +72,19 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "export"
-      ? await exportRows(readConfig(), argv.slice(1).filter((word) => word !== "--json"), asJson)
-      : await run(readConfig(), argv, await inputOf(argv));
-    print(result, asJson);
-    Deno.exit(result.exitCode);
+      ? await exportRows(
+        readConfig(),
+        argv.slice(1).filter((arg) => arg !== "--json"),
+        asJson,
+        at,
+      )
+      : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
+    print(result, asJson, at);
+    return result.exitCode;
   } catch (thrown) {
     const message = messageOf(thrown).split("\n")[0]!;
-    print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] }, asJson);
-    Deno.exit(1);
+    print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] }, asJson, at);
+    return 1;
   }
 }
 
@@ -58,13 +93,8 @@ async function exportRows(
   config: Config,
   args: readonly string[],
   asJson: boolean,
+  terminal: ExportTerminal,
 ): Promise<CommandResult> {
-  const terminal = {
-    isWatched: Deno.stderr.isTerminal(),
-    async write(bytes: Uint8Array) {
-      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
-    },
-  };
   return await runExportCommand(args, asJson, terminal, async function* (withTotal) {
     const answered = config.databaseUrl
       ? undefined
@@ -109,13 +139,6 @@ const nothingToFlush: FlushRecords = () => Promise.resolve();
 async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
   const claim = await claimDataDir(dataDir);
   stack.defer(() => claim.release());
-}
-
-/** Standard input, for a command that reads a secret from it. */
-async function inputOf(args: readonly string[]): Promise<string> {
-  if (!readsInput(args)) return "";
-  if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
-  return await readInput(Deno.stdin.readable);
 }
 
 /**
@@ -190,10 +213,10 @@ async function openPrices(
   return { ...commands, repricing: createRepricing(database, analyticsStore) };
 }
 
-function print(result: CommandResult, asJson: boolean): void {
+function print(result: CommandResult, asJson: boolean, at: AdminConsole): void {
   // Standard output holds an export, and nothing else.
   if (result.json === undefined) return;
-  if (asJson) console.log(JSON.stringify(result.json));
-  else if (result.exitCode === 0) result.lines.forEach((line) => console.log(line));
-  else result.lines.forEach((line) => console.error(line));
+  if (asJson) at.print(JSON.stringify(result.json));
+  else if (result.exitCode === 0) result.lines.forEach((line) => at.print(line));
+  else result.lines.forEach((line) => at.printError(line));
 }

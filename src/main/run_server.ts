@@ -14,7 +14,7 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     server = await startServer(readConfig(), (line) => lines.print(line), lines);
   } catch (thrown) {
     await lines.flush();
-    console.error(`error: ${messageOf(firstError(thrown)).split("\n")[0]}`);
+    console.error(failedStart(thrown));
     Deno.exit(1);
   }
   let stopping = false;
@@ -29,6 +29,11 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", stop);
   Deno.addSignalListener("SIGINT", stop);
+}
+
+/** The one line that a start which can't be ends with. */
+export function failedStart(thrown: unknown): string {
+  return `error: ${messageOf(firstError(thrown)).split("\n")[0]}`;
 }
 
 /** What went wrong first, where ending what was begun went wrong after it. */

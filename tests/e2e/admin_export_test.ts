@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { firstKey, inDatabase, post } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
 import { runProgram, startService } from "../support/process.ts";
@@ -15,20 +16,23 @@ const wrongOrders: readonly (readonly [code: number, ...args: string[]])[] = [
   [1, "--account", "nobody"],
 ];
 
+type Admin = (...args: string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
+
 Deno.test("admin export: to a file, to standard output, with and without a server", async (t) => {
   const dataDir = await Deno.makeTempDir({ prefix: "exports-admin-" });
   const env = { DATA_DIR: dataDir };
-  const admin = (...args: string[]) =>
+  const asProgram: Admin = (...args) =>
     runProgram({ script: "admin.ts", args: ["export", ...args], env });
+  const here: Admin = (...args) => runAdminHere({ args: ["export", ...args], env });
   const key = await firstKey(env);
   await inDatabase(undefined, dataDir, (database) => writeManyRows(database, 1, 300));
   const out = `${dataDir}/out.csv`;
   const fails = async (code: number, ...args: string[]) => {
-    const wrong = await admin("--json", ...args);
+    const wrong = await here("--json", ...args);
     assert.equal(wrong.code, code, args.join(" ") + wrong.stdout);
     assert.deepEqual(Object.keys(JSON.parse(wrong.stdout)), ["error"]);
   };
-  const checks = async () => {
+  const checks = async (admin: Admin) => {
     const json = await admin("--json", "--filter", "user_id=u-7");
     assert.equal(json.code, 0, json.stderr);
     assert.deepEqual(JSON.parse(json.stdout).map((row: { user_id: string }) => row.user_id), [
@@ -43,14 +47,14 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     assert.equal((await admin("--table", "eval_runs")).stdout, "[\n]\n");
   };
   await t.step("without a server", async () => {
-    await checks();
+    await checks(here);
     await fails(2, "--from", "yesterday");
     await fails(1, "--account", "nobody");
   });
   await using service = await startService({ env });
   assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
   await t.step("with a server that owns the database", async () => {
-    await checks();
+    await checks(asProgram);
     for (const [code, ...args] of wrongOrders) await fails(code, ...args);
     await fails(1, "--out", `${dataDir}/no/such/folder/x`);
   });

@@ -69,6 +69,7 @@ async function erased(
   await using vendor = await startEchoVendor();
   await using service = await startTestService({
     env: { VENDOR_F_BASE_URL: `${vendor.url}/v1`, ...env },
+    database: "embedded",
   });
   const canaries: string[] = [];
   for (const way of Object.keys(ways)) {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
 import { runProgram, startService } from "../support/process.ts";
@@ -22,7 +23,7 @@ Deno.test("journal status tells of a running server, of files alone, and of noth
   const env = { DATA_DIR: dataDir, JOURNAL_MAX_BYTES: "5000000" };
   const status = async (): Promise<Record<string, unknown>> => {
     const args = ["journal", "status", "--json"];
-    const { code, stdout, stderr } = await runProgram({ script: "admin.ts", args, env });
+    const { code, stdout, stderr } = await runAdminHere({ args, env });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^[^\n]+\n$/, "one line");
     return JSON.parse(stdout);

@@ -1,13 +1,14 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
 
 type Environment = Record<string, string>;
 type Json = Record<string, unknown>;
 
 async function admin(env: Environment, ...args: string[]): Promise<Json> {
-  const ended = await runProgram({ script: "admin.ts", args: [...args, "--json"], env });
+  const ended = await runAdminHere({ args: [...args, "--json"], env });
   assert.equal(ended.code, 0, `${args.join(" ")}: ${ended.stdout}${ended.stderr}`);
   return JSON.parse(ended.stdout);
 }
@@ -183,12 +184,12 @@ async function correct({ env, service, write }: Scene): Promise<void> {
 
 async function refuse({ env, write }: Scene): Promise<void> {
   for (const args of [["--since", "today"], ["--vendor", "nobody"], ["--model", "gpt"]]) {
-    const ended = await runProgram({ script: "admin.ts", args: ["reprice", ...args], env });
+    const ended = await runAdminHere({ args: ["reprice", ...args], env });
     assert.deepEqual([ended.code, ended.stdout], [2, ""], ended.stderr);
     assert.match(ended.stderr, new RegExp(`^${args[0]} ${args[1]}: expected`));
   }
   await write("dear");
-  const ended = await runProgram({ script: "admin.ts", args: ["prices", "check"], env });
+  const ended = await runAdminHere({ args: ["prices", "check"], env });
   assert.equal(ended.code, 1);
   assert.match(ended.stderr, /^(error: )?PRICES_FILE=.* is not valid: .*input[^\n]*\n$/);
 }

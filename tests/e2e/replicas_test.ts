@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { promisedMs } from "../support/quiet.ts";
 
@@ -114,8 +115,7 @@ async function refusedAt(service: ServiceProcess, key: string): Promise<number> 
 }
 
 async function admin(env: Record<string, string>, args: string[]): Promise<unknown> {
-  const { code, stdout, stderr } = await runProgram({
-    script: "admin.ts",
+  const { code, stdout, stderr } = await runAdminHere({
     args: [...args, "--json"],
     env,
   });

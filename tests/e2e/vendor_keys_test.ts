@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
@@ -13,14 +14,12 @@ const [firstMaster, secondMaster, thirdMaster] = [1, 2, 3].map((letter) =>
 
 type Environment = Record<string, string>;
 
+/** Keys go the whole way, through the program's standard input. */
 async function admin(env: Environment, words: string, input?: string): Promise<unknown> {
   const args = [...words.split(" "), "--json"];
-  const ended = await runProgram({
-    script: "admin.ts",
-    args,
-    env,
-    ...(input === undefined ? {} : { input }),
-  });
+  const ended = input === undefined
+    ? await runAdminHere({ args, env })
+    : await runProgram({ script: "admin.ts", args, env, input });
   assert.equal(ended.code, 0, `${words}: ${ended.stdout}${ended.stderr}`);
   assert.ok(!/canary/.test(ended.stdout + ended.stderr), "a key is never shown");
   return JSON.parse(ended.stdout);

@@ -1,8 +1,9 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { checkBooks, exportedIds, readBooks } from "./books.ts";
 import { type Answer, type Load, startLoad, vendorEnvironment } from "./load.ts";
@@ -73,8 +74,7 @@ async function untilAnswered(load: Load, count: number): Promise<void> {
 }
 
 async function grant(env: Record<string, string>): Promise<void> {
-  const { code, stderr } = await runProgram({
-    script: "admin.ts",
+  const { code, stderr } = await runAdminHere({
     args: ["credits", "grant", "--usd", "1000"],
     env,
   });

@@ -1,8 +1,9 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { promisedMs } from "../support/quiet.ts";
 import { type Books, checkBooks, exportedIds, readBooks } from "./books.ts";
@@ -157,8 +158,7 @@ async function runAdmin(
   env: Record<string, string>,
   args: string[],
 ): Promise<Record<string, unknown>> {
-  const program = { script: "admin.ts", args: [...args, "--json"], env };
-  const { code, stdout, stderr } = await runProgram(program);
+  const { code, stdout, stderr } = await runAdminHere({ args: [...args, "--json"], env });
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout);
 }

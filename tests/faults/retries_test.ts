@@ -1,10 +1,11 @@
 /** Clients that ask again with the same X-Request-ID while the service is killed over and over. */
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
 import { kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { type Books, readBooks } from "./books.ts";
 import { type Errand, startRetryingLoad, type Target, vendorEnvironment } from "./load.ts";
@@ -107,8 +108,7 @@ async function untilAnswered(errands: readonly Errand[], count: number): Promise
 }
 
 async function grant(env: Record<string, string>): Promise<void> {
-  const { code, stderr } = await runProgram({
-    script: "admin.ts",
+  const { code, stderr } = await runAdminHere({
     args: ["credits", "grant", "--usd", "1000"],
     env,
   });

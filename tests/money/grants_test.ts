@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import { shared, startTestService } from "../support/service.ts";
 import {
   asked,
@@ -119,7 +120,7 @@ postgresSite(
       (await outcomeOf(await asked(running, key).post(chatPath, chatBody()))).status;
     assert.equal(await call(), 402);
     const grant = ["credits", "grant", "--usd", "0.02", "--json"];
-    const granted = await runProgram({ script: "admin.ts", args: grant, env });
+    const granted = await runAdminHere({ args: grant, env });
     assert.equal(granted.code, 0, granted.stderr);
     assert.equal(JSON.parse(granted.stdout).balance_usd, "0.020000000");
     assert.deepEqual([await call(), await call(), await call()], [200, 200, 402]);

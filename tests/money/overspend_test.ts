@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import {
   asked,
   chatBody,
@@ -38,7 +39,7 @@ function admitted(outcomes: readonly Outcome[]): number {
 
 async function shown(site: Site): Promise<unknown> {
   const args = ["credits", "show", "--json"];
-  const { code, stdout } = await runProgram({ script: "admin.ts", args, env: site.env });
+  const { code, stdout } = await runAdminHere({ args, env: site.env });
   assert.equal(code, 0);
   return JSON.parse(stdout);
 }

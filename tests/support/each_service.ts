@@ -22,10 +22,11 @@ export function eachService(
       async fn() {
         const database = await start();
         try {
-          await using service = await startSimulatedService({
-            ...await given(),
-            ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
-          });
+          const address = database.url === undefined ? {} : { DATABASE_URL: database.url };
+          await using service = await startSimulatedService(
+            { ...await given(), ...address },
+            { database: "embedded" },
+          );
           await test(service, database.url);
         } finally {
           await database.drop();

@@ -50,11 +50,11 @@ export interface TestServiceOptions extends DatabaseChoice {
 
 export interface DatabaseChoice {
   /**
-   * The embedded one unless `env` has an address. `any`: PostgreSQL where there is one, which takes
-   * half the time of the embedded one, for tests of what the database has no part in; with
-   * `STORE=embedded` they run on that too.
+   * Unless `env` has an address or a data directory, `any`: PostgreSQL where there is one, which
+   * starts in a quarter of the time. The embedded one where there is none, and in the long rounds
+   * (`STORE=embedded`, `STORE=both`).
    */
-  database?: "any";
+  database?: "any" | "embedded";
 }
 
 /**
@@ -65,7 +65,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
   const isOpen = given === undefined && options.env?.DATABASE_URL === undefined;
-  const postgres = isOpen && options.database === "any" && isPostgresPreferred()
+  const postgres = isOpen && options.database !== "embedded" && isPostgresPreferred()
     ? await createMigrated()
     : undefined;
   if (isOpen && !postgres) await copyMigrated(`${dataDir}/database`);
@@ -103,7 +103,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
 /** Whether what may run on any database runs on PostgreSQL here. */
 export function isPostgresPreferred(): boolean {
-  return Deno.env.get("STORE") !== "embedded" && postgresAvailability().available;
+  return ["postgres", undefined].includes(Deno.env.get("STORE")) &&
+    postgresAvailability().available;
 }
 
 /** What a test asks of a service, wherever it runs. */

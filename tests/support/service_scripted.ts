@@ -1,5 +1,10 @@
 import { type FakeExchange, startFakeVendor } from "./fake_vendor.ts";
-import { type Environment, startTestService, type TestService } from "./service.ts";
+import {
+  type DatabaseChoice,
+  type Environment,
+  startTestService,
+  type TestService,
+} from "./service.ts";
 
 /** What the vendor does with one try of a call; `attempt` counts from 1. */
 export type Script = (exchange: FakeExchange, attempt: number) => unknown;
@@ -31,7 +36,10 @@ export interface ScriptedCall {
 export const scriptedModel = "gpt-4.1";
 
 /** Starts it with short times; `env` comes last. */
-export async function startScriptedService(env: Environment = {}): Promise<ScriptedService> {
+export async function startScriptedService(
+  env: Environment = {},
+  choice: DatabaseChoice = {},
+): Promise<ScriptedService> {
   const scripts = new Map<string, { script: Script; tries: FakeExchange["request"][] }>();
   const vendor = await startFakeVendor((exchange) => {
     if (exchange.request.method === "GET") {
@@ -49,6 +57,7 @@ export async function startScriptedService(env: Environment = {}): Promise<Scrip
       VENDOR_B_API_KEY: vendorKey,
       ...env,
     },
+    ...choice,
   });
   const stop = async () => {
     await service.stop();
