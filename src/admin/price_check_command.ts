@@ -148,6 +148,6 @@ function reportedJson(one: VendorReportedCost) {
 }
 
 function reportedLine(one: VendorReportedCost): string {
-  const told = reportedJson(one);
-  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${told.told_usd} USD as the vendor told; where it lists a price ${told.list_usd} USD by that, difference ${told.difference_usd} USD.`;
+  const json = reportedJson(one);
+  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.told_usd} USD as the vendor told; where it lists a price ${json.list_usd} USD by that, difference ${json.difference_usd} USD.`;
 }

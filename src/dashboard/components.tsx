@@ -119,24 +119,39 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 
 /** A table that scrolls sideways on narrow screens, by keyboard too. */
 export function Table(
-  { label, head, children }: { label: string; head: readonly Column[]; children?: Child },
+  { label, head, children }: {
+    label: string;
+    head: readonly (string | Column)[];
+    children?: Child;
+  },
 ) {
   return (
     <div class="table" role="region" aria-label={label} tabindex={0}>
       <table>
         <thead>
           <tr>
-            {head.map((column) => (
-              <th scope="col" class={column.class ?? ""}>
-                {column.hidden ? <span class="visually-hidden">{column.title}</span> : column.title}
-              </th>
-            ))}
+            {head.map((column) => typeof column === "string" ? { title: column } : column)
+              .map(({ title, class: className, hidden }: Column) => (
+                <th scope="col" class={className ?? ""}>
+                  {hidden ? <span class="visually-hidden">{title}</span> : title}
+                </th>
+              ))}
           </tr>
         </thead>
         <tbody>{children}</tbody>
       </table>
     </div>
   );
+}
+
+/** A column of numbers. */
+export function numberColumn(title: string): Column {
+  return { title, class: "number" };
+}
+
+/** A column whose title is for screen readers alone. */
+export function hiddenColumn(title: string): Column {
+  return { title, hidden: true };
 }
 
 export interface Column {

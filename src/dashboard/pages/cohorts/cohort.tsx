@@ -4,7 +4,7 @@ import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Table, Tile } from "../../components.tsx";
+import { Empty, numberColumn, Table, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
 import { CohortComparison } from "./cohort_comparison.tsx";
@@ -196,12 +196,7 @@ function Outcomes({ body: { conversions } }: { body: Body }) {
   );
 }
 
-const outcomeHead = [
-  { title: "Type" },
-  { title: "Label" },
-  { title: "Items", class: "number" },
-  { title: "Value", class: "number" },
-] as const;
+const outcomeHead = ["Type", "Label", numberColumn("Items"), numberColumn("Value")];
 
 function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
   const fieldErrors: Record<string, string> = isSame

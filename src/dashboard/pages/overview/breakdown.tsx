@@ -1,5 +1,5 @@
 import { errorsOf, type UsagePart, type UsageSums } from "../../../usage/usage_sums.ts";
-import { Table } from "../../components.tsx";
+import { numberColumn, Table } from "../../components.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
@@ -61,17 +61,17 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
 }
 
 const head = [
-  { title: "Spend", class: "number" },
-  { title: "Share" },
-  { title: "Requests", class: "number" },
-  { title: "Errors", class: "number" },
-  { title: "p50", class: "number" },
-  { title: "p95", class: "number" },
-  { title: "p99", class: "number" },
-  { title: "Input", class: "number" },
-  { title: "Cached", class: "number" },
-  { title: "Output", class: "number" },
-  { title: "Reasoning", class: "number" },
+  numberColumn("Spend"),
+  "Share",
+  numberColumn("Requests"),
+  numberColumn("Errors"),
+  numberColumn("p50"),
+  numberColumn("p95"),
+  numberColumn("p99"),
+  numberColumn("Input"),
+  numberColumn("Cached"),
+  numberColumn("Output"),
+  numberColumn("Reasoning"),
 ];
 
 function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {
