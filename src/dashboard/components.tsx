@@ -196,3 +196,23 @@ export function describedBy(id: string, has: { hint?: boolean; error?: boolean }
 export function Older({ href }: { href: string | undefined }) {
   return href === undefined ? null : <LinkLine href={href}>Older</LinkLine>;
 }
+
+/** Ways between the views of a page; `current` is the one that is shown. */
+export function Tabs(
+  { label, class: className = "tabs", tabs, current }: {
+    label: string;
+    class?: string;
+    tabs: readonly { name: string; title: string; href: string }[];
+    current: string;
+  },
+) {
+  return (
+    <nav class={className} aria-label={label}>
+      {tabs.map(({ name, title, href }) => (
+        <a href={href} {...(name === current ? { "aria-current": "page" as const } : {})}>
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
