@@ -41,8 +41,8 @@ function kindsOf<T extends Columns>(columns: T): { readonly [K in keyof T]: Colu
 const text = (about: string) => column("text", z.string().describe(about));
 const textOrNull = (about: string) => column("text", z.string().nullable().describe(about));
 const word = (about: string) => column("word", z.string().describe(about));
-const oneOf = <const Words extends readonly string[]>(words: Words, about: string) =>
-  column("word", z.enum(words).describe(about));
+const oneOf = <const Values extends readonly string[]>(values: Values, about: string) =>
+  column("word", z.enum(values).describe(about));
 const whole = (about: string) => column("number", z.number().int().describe(about));
 const wholeOrNull = (about: string) =>
   column("number", z.number().int().nullable().describe(about));

@@ -19,9 +19,10 @@ export type Values = Readonly<
 /** One command of the operator; `Parts` is what it works on. */
 export interface Command<Parts> {
   usage: string;
-  options: Options;
+  /** None when absent, as are `positionals`. */
+  options?: Options;
   /** Names of the arguments without a dash, in order. */
-  positionals: readonly string[];
+  positionals?: readonly string[];
   /** It takes a secret from standard input: arguments are seen by everyone on the machine. */
   readsInput?: true;
   /** `input`: what standard input held, for commands that read it. */
@@ -73,4 +74,25 @@ export async function findAccount(
       ? "There is no account yet: start the service once."
       : `No account has the id or name '${idOrName}'.`,
   );
+}
+
+/** Longest text that a command takes from standard input. */
+const maxInputBytes = 64 * 1024;
+
+/**
+ * What standard input holds, for a command that takes a secret: arguments would be seen by
+ * everyone on the machine. Throws an Error when it is longer than any secret.
+ */
+export async function readInput(source: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  for await (const chunk of source) {
+    length += chunk.length;
+    if (length > maxInputBytes) {
+      throw new Error(`standard input: expected at most ${maxInputBytes} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }

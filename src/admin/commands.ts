@@ -60,15 +60,13 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "translation-mode": text,
       "prompt-cache": text,
     },
-    positionals: [],
     run: createKey,
   },
-  "key list": { usage: "key list [--account A]", options: account, positionals: [], run: listKeys },
-  "key revoke": { usage: "key revoke ID", options: {}, positionals: ["ID"], run: revokeKey },
+  "key list": { usage: "key list [--account A]", options: account, run: listKeys },
+  "key revoke": { usage: "key revoke ID", positionals: ["ID"], run: revokeKey },
   "account create": {
     usage: "account create --name N",
     options: { name: text },
-    positionals: [],
     run: createAccount,
   },
   ...tierCommands,
@@ -76,9 +74,9 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...priceCommands,
-  scrub: { usage: "scrub", options: {}, positionals: [], run: scrub },
+  scrub: { usage: "scrub", run: scrub },
   ...journalCommands,
-  "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
+  "account list": { usage: "account list", run: listAccounts },
 };
 
 /**
@@ -150,14 +148,14 @@ function parse<Parts>(
   try {
     parsed = parseArgs({
       args: moreModels(rest),
-      options: command.options,
+      options: command.options ?? {},
       allowPositionals: true,
       strict: true,
     });
   } catch (thrown) {
     throw new UsageError(`${messageOf(thrown)}\nusage: ${command.usage}`);
   }
-  if (parsed.positionals.length !== command.positionals.length) {
+  if (parsed.positionals.length !== (command.positionals ?? []).length) {
     throw new UsageError(`usage: ${command.usage}`);
   }
   return { name, command, values: parsed.values as Values, positionals: parsed.positionals };

@@ -27,13 +27,11 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     usage: "credits grant --usd X [--account A] [--note TEXT]",
     options: { usd: text, account: text, note: text },
-    positionals: [],
     run: grant,
   },
   "credits show": {
     usage: "credits show [--account A]",
     options: { account: text },
-    positionals: [],
     run: show,
   },
 };

@@ -35,7 +35,6 @@ export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
     options: { role: text, account: text, email: text },
-    positionals: [],
     run: invite,
   },
 };

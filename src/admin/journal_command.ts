@@ -10,7 +10,7 @@ export interface JournalDeps {
 
 /** `journal status`: whether the store keeps up, and what lies on the disk until it does. */
 export const journalCommands: Readonly<Record<string, Command<JournalDeps>>> = {
-  "journal status": { usage: "journal status", options: {}, positionals: [], run: showStatus },
+  "journal status": { usage: "journal status", run: showStatus },
 };
 
 async function showStatus({ clock, journalStatus }: JournalDeps): Promise<CommandResult> {

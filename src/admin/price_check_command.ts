@@ -148,9 +148,6 @@ function reportedJson(one: VendorReportedCost) {
 }
 
 function reportedLine(one: VendorReportedCost): string {
-  const { vendor, model, calls, told_usd: reported, list_usd: list, difference_usd: more } =
-    reportedJson(
-      one,
-    );
-  return `${vendor}/${model}: ${calls} calls cost ${reported} USD as the vendor told; where it lists a price ${list} USD by that, difference ${more} USD.`;
+  const json = reportedJson(one);
+  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.told_usd} USD as the vendor told; where it lists a price ${json.list_usd} USD by that, difference ${json.difference_usd} USD.`;
 }

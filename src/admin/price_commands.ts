@@ -10,12 +10,10 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
   "prices check": {
     usage: "prices check [--since T]",
     options: { since: text },
-    positionals: [],
     run: checkPrices,
   },
   "prices show": {
     usage: "prices show VERSION",
-    options: {},
     positionals: ["VERSION"],
     run: showPrice,
   },
@@ -29,7 +27,6 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
       model: text,
       account: text,
     },
-    positionals: [],
     run: repriceCalls,
   },
 };

@@ -44,7 +44,7 @@ export async function repriceCalls(
     return done({
       dry_run: dryRun,
       models: models.map(modelJson),
-      total: totalJson(models),
+      total: sumsJson(models),
     }, linesOf(models, dryRun));
   } finally {
     await commands.close();
@@ -83,20 +83,11 @@ function targetOf(registry: Registry, vendor: ReturnType<Registry["find"]>, mode
 }
 
 function modelJson(one: ModelCorrection) {
-  return {
-    vendor: one.vendor,
-    model: one.model,
-    calls: one.calls,
-    corrected: one.corrected,
-    old_cost_usd: nanosToUsd(one.oldCostNanos),
-    new_cost_usd: nanosToUsd(one.newCostNanos),
-    difference_usd: nanosToUsd(one.newCostNanos - one.oldCostNanos),
-    charged_difference_usd: nanosToUsd(one.chargedNanos),
-    kept: one.unchanged,
-  };
+  const { vendor, model, unchanged } = one;
+  return { vendor, model, ...sumsJson([one]), kept: unchanged };
 }
 
-function totalJson(models: readonly ModelCorrection[]) {
+function sumsJson(models: readonly ModelCorrection[]) {
   const sum = (of: (one: ModelCorrection) => bigint) =>
     nanosToUsd(models.reduce((total, one) => total + of(one), 0n));
   return {
@@ -119,7 +110,7 @@ function linesOf(models: readonly ModelCorrection[], dryRun: boolean): string[] 
       `${one.vendor}/${one.model}: ${calls} calls keep their cost (${why.replace("_", " ")})`
     )
   );
-  const total = totalJson(models);
+  const total = sumsJson(models);
   return [
     ...changed,
     ...unchanged,

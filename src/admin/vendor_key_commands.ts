@@ -33,26 +33,21 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
   "vendor-key set": {
     usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
     options: { ...account, ...vendor },
-    positionals: [],
     readsInput: true,
     run: setKey,
   },
   "vendor-key remove": {
     usage: "vendor-key remove --vendor V [--account A]",
     options: { ...account, ...vendor },
-    positionals: [],
     run: removeKey,
   },
   "vendor-key list": {
     usage: "vendor-key list [--account A]",
     options: account,
-    positionals: [],
     run: listKeys,
   },
   "master-key rotate": {
     usage: "master-key rotate   (the new key from standard input)",
-    options: {},
-    positionals: [],
     readsInput: true,
     run: rotate,
   },

@@ -119,24 +119,39 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 
 /** A table that scrolls sideways on narrow screens, by keyboard too. */
 export function Table(
-  { label, head, children }: { label: string; head: readonly Column[]; children?: Child },
+  { label, head, children }: {
+    label: string;
+    head: readonly (string | Column)[];
+    children?: Child;
+  },
 ) {
   return (
     <div class="table" role="region" aria-label={label} tabindex={0}>
       <table>
         <thead>
           <tr>
-            {head.map((column) => (
-              <th scope="col" class={column.class ?? ""}>
-                {column.hidden ? <span class="visually-hidden">{column.title}</span> : column.title}
-              </th>
-            ))}
+            {head.map((column) => typeof column === "string" ? { title: column } : column)
+              .map(({ title, class: className, hidden }: Column) => (
+                <th scope="col" class={className ?? ""}>
+                  {hidden ? <span class="visually-hidden">{title}</span> : title}
+                </th>
+              ))}
           </tr>
         </thead>
         <tbody>{children}</tbody>
       </table>
     </div>
   );
+}
+
+/** A column of numbers. */
+export function numberColumn(title: string): Column {
+  return { title, class: "number" };
+}
+
+/** A column whose title is for screen readers alone. */
+export function hiddenColumn(title: string): Column {
+  return { title, hidden: true };
 }
 
 export interface Column {
@@ -180,4 +195,24 @@ export function describedBy(id: string, has: { hint?: boolean; error?: boolean }
 /** The way to the next page of a list; undefined: there is none. */
 export function Older({ href }: { href: string | undefined }) {
   return href === undefined ? null : <LinkLine href={href}>Older</LinkLine>;
+}
+
+/** Ways between the views of a page; `current` is the one that is shown. */
+export function Tabs(
+  { label, class: className = "tabs", tabs, current }: {
+    label: string;
+    class?: string;
+    tabs: readonly { name: string; title: string; href: string }[];
+    current: string;
+  },
+) {
+  return (
+    <nav class={className} aria-label={label}>
+      {tabs.map(({ name, title, href }) => (
+        <a href={href} {...(name === current ? { "aria-current": "page" as const } : {})}>
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
 }

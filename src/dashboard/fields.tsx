@@ -21,7 +21,7 @@ export function TextField(
     & FieldProps
     & {
       placeholder?: string;
-      inputmode?: "decimal";
+      inputmode?: "decimal" | "numeric";
       maxlength?: number;
       required?: boolean;
       /** Id of a list of suggestions. */

@@ -1,11 +1,10 @@
 import type { ModelGroup, PlaygroundDeps } from "../dashboard/pages/playground/page.tsx";
 import { createPlaygroundCalls } from "../playground/playground_calls.ts";
 import type { Services } from "./application.ts";
-import { withTimeout } from "../vendors/with_timeout.ts";
+import { type Catalogue, withTimeout } from "../vendors/catalogue.ts";
 import type { Clock } from "../base/clock.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import type { Catalogue } from "../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
 /** Calls that people make in the dashboard, and the models that they can be made to. */

@@ -1,10 +1,9 @@
 import { callControl, callExport } from "../admin/control.ts";
-import type { CommandResult } from "../admin/command.ts";
+import { type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
-import { readInput } from "../admin/input.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";

@@ -1,5 +1,5 @@
 import { Fault } from "../shared/fault.ts";
-import { type ResolvedModel, resolveOnFamily } from "./model_name.ts";
+import { type ResolvedModel, resolveOnFamily, shorten } from "./model_name.ts";
 import type { MediaRoute, Registry, Vendor } from "./registry.ts";
 
 /** What a request for pictures or speech says of where it goes. */
@@ -92,10 +92,6 @@ function noModel(
       verbs[kind]
     }; there are ${models.join(", ")}.`,
   });
-}
-
-function shorten(text: string): string {
-  return text.length > 100 ? text.slice(0, 100) + "…" : text;
 }
 
 /**

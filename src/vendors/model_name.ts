@@ -51,6 +51,7 @@ export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   return { vendor, model, id: `${vendor.label}/${model}` };
 }
 
-function shorten(name: string): string {
+/** A name of the caller's, as messages repeat it. */
+export function shorten(name: string): string {
   return name.length > 100 ? name.slice(0, 100) + "…" : name;
 }

@@ -11,7 +11,8 @@ import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
+import type { SettingName } from "../dialects/kernel/canonical_request.ts";
+import type { RefusedSettings } from "../dialects/kernel/refused_settings.ts";
 import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_routes.ts";
 import {
   rowsFromAggregatorModels,
@@ -129,35 +130,55 @@ const messagesDefaults = {
   modelsFormat: "anthropic",
 } as const;
 
+const generateDefaults = {
+  operations: generateOperations,
+  dialectHeaders: [],
+  modelsFormat: "google",
+} as const;
+
 /** What a vendor added by the operator needs beside `chatDefaults`, by its first dialect. */
 const dialectDefaults = {
   chat: hostMedia,
   responses: hostMedia,
   messages: messagesDefaults,
-  generate: {
-    operations: generateOperations,
-    dialectHeaders: [],
-    modelsFormat: "google",
-  },
+  generate: generateDefaults,
 } as const;
 
 const googleRow = {
+  ...chatDefaults,
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   dialects: ["generate"],
-  operations: generateOperations,
   auth: "x-goog-api-key",
-  fixedHeaders: {},
-  forwardHeaders: [],
-  dialectHeaders: [],
-  ownKeyHeaders: [],
-  modelsPath: "/models",
-  modelsFormat: "google",
-  reportsCost: false,
-  listedPrices: undefined,
-  quirks: {},
+  ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
   sharesWith: "vendor-d",
 } as const;
+
+/**
+ * What vendors' reasoning models refuse; of minor versions what vendor-b's own guide says, as
+ * `@ai-sdk/openai` 4 and LiteLLM 1.106 have it.
+ */
+const sampling = ["temperature", "topP", "logprobs"] as const;
+const always: readonly SettingName[] = ["frequencyPenalty", "presencePenalty", "logitBias", "stop"];
+
+const refusedByVendorB: readonly RefusedSettings[] = [
+  // From 5.1 on they take sampling where reasoning is off.
+  { models: /^gpt-5\.[1-9]/, always, whileReasoning: sampling },
+  {
+    models: /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!\d)|codex-mini|computer-use-preview)/,
+    except: /^gpt-5-chat/,
+    always: [...always, ...sampling],
+  },
+];
+
+/** Here the sampling itself is free. */
+const refusedByVendorG: readonly RefusedSettings[] = [
+  {
+    models: /^grok-(?:3-mini|[4-9]|code|build)/,
+    except: /non-reasoning/,
+    always: ["frequencyPenalty", "presencePenalty", "stop"],
+  },
+];
 
 const rows: readonly VendorRow[] = [
   {
@@ -200,7 +221,6 @@ const rows: readonly VendorRow[] = [
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
     ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
-    modelsPath: "/models",
     sharesWith: "vendor-c",
   },
   { ...googleRow, label: "vendor-d", aliases: ["google"] },

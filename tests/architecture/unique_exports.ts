@@ -29,7 +29,7 @@ export const shared: Readonly<Record<string, number>> = {
   asFault: 2,
   codeOf: 3,
   cohortRoutes: 2,
-  count: 4,
+  count: 2,
   createDeletions: 2,
   deletionRoutes: 2,
   duration: 3,

@@ -4,7 +4,7 @@ import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, Table, Tile } from "../../components.tsx";
+import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
 import { CohortComparison } from "./cohort_comparison.tsx";
@@ -77,18 +77,10 @@ function nameOf(text: string | undefined): string | undefined {
 }
 
 function spanTabs({ id, span, other }: At) {
-  return (
-    <nav class="tabs" aria-label="Time">
-      {spans.map(({ name, label }) => (
-        <a
-          href={cohortAddress(id, { with: other, span: name })}
-          {...(name === span.name ? { "aria-current": "page" as const } : {})}
-        >
-          {label}
-        </a>
-      ))}
-    </nav>
-  );
+  const tabs = spans.map(({ name, label }) => (
+    { name, title: label, href: cohortAddress(id, { with: other, span: name }) }
+  ));
+  return <Tabs label="Time" tabs={tabs} current={span.name} />;
 }
 
 /** Which of the calls are counted, where that isn't all of them. */
@@ -196,12 +188,7 @@ function Outcomes({ body: { conversions } }: { body: Body }) {
   );
 }
 
-const outcomeHead = [
-  { title: "Type" },
-  { title: "Label" },
-  { title: "Items", class: "number" },
-  { title: "Value", class: "number" },
-] as const;
+const outcomeHead = ["Type", "Label", numberColumn("Items"), numberColumn("Value")];
 
 function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
   const fieldErrors: Record<string, string> = isSame

@@ -4,7 +4,7 @@ import type {
   CohortFiguresBody,
 } from "../../../../contracts/data/cohort_report.ts";
 import { count, duration, usdText } from "../../amounts.ts";
-import { Badge, Table, type Tone } from "../../components.tsx";
+import { Badge, numberColumn, Table, type Tone } from "../../components.tsx";
 
 /** Two cohorts side by side, with what their difference amounts to. */
 export function CohortComparison(
@@ -19,25 +19,29 @@ export function CohortComparison(
       <Table
         label="Comparison"
         head={[
-          { title: "Figure" },
+          "Figure",
           { title: one.cohort_id, class: "number dot-one" },
           { title: other.cohort_id, class: "number dot-other" },
           { title: "Intervals at 95 %", class: "plot-head" },
-          { title: "Difference", class: "number" },
-          { title: "What it says" },
+          numberColumn("Difference"),
+          "What it says",
         ]}
       >
-        {testedRows(one, other, differences).map((row) => <TestedLine row={row} />)}
+        {rows.map((row) => (
+          <TestedLine
+            row={row}
+            bodies={[one, other]}
+            differences={differences}
+          />
+        ))}
       </Table>
       <h2>Sums</h2>
       <Table
         label="Sums"
-        head={[
-          { title: "Figure" },
-          { title: one.cohort_id, class: "number dot-one" },
-          { title: other.cohort_id, class: "number dot-other" },
-          { title: "Difference", class: "number" },
-        ]}
+        head={["Figure", { title: one.cohort_id, class: "number dot-one" }, {
+          title: other.cohort_id,
+          class: "number dot-other",
+        }, numberColumn("Difference")]}
       >
         {sumRows(one, other, differences).map(({ name, values }) => (
           <tr>
@@ -60,109 +64,66 @@ interface Range {
   high: number | null;
 }
 
-interface TestedRow {
+type Amount = string | number | null;
+
+/** A figure with an interval. */
+interface Row {
   name: string;
-  one: Range | null;
-  other: Range | null;
-  difference: { difference: number | null; low95: number | null; high95: number | null };
-  distinguishable: boolean | null;
-  /** Which way is the better one; undefined where neither is. */
-  better?: "less" | "more";
+  /** Of the figures of a cohort and of the differences alike. */
+  field: Extract<keyof CohortDifferences, `${string}_per_${string}`>;
   show: (value: number) => string;
+  /** Which way is the better one; absent where neither is. */
+  better?: "less" | "more";
 }
 
-type Row = Omit<TestedRow, "one" | "other" | "difference" | "distinguishable"> & {
-  of: (body: CohortFiguresBody) => Range | null;
-  differs: (differences: CohortDifferences) => Tested;
-};
-
-/** Figures with an interval, and which way of each is the better one. */
 const rows: readonly Row[] = [
-  {
-    name: "Cost per call",
-    of: (body) => meanRange(body.cost_per_interaction_usd),
-    differs: (differences) => differences.cost_per_interaction_usd,
-    show: dollars,
-    better: "less",
-  },
+  { name: "Cost per call", field: "cost_per_interaction_usd", show: dollars, better: "less" },
   {
     name: "Conversions per call",
-    of: ({ conversions_per_interaction: found }) => found && range(found.rate, found),
-    differs: (differences) => differences.conversions_per_interaction,
+    field: "conversions_per_interaction",
     show: rate,
     better: "more",
   },
-  {
-    name: "Cost per conversion",
-    of: (body) => range(body.cost_per_conversion_usd, body.cost_per_conversion_95_usd),
-    differs: (differences) => differences.cost_per_conversion_usd,
-    show: dollars,
-    better: "less",
-  },
-  {
-    name: "Revenue per dollar",
-    of: (body) => range(body.revenue_per_dollar, body.revenue_per_dollar_95),
-    differs: (differences) => differences.revenue_per_dollar,
-    show: dollars,
-    better: "more",
-  },
-  {
-    name: "Prompt tokens per call",
-    of: (body) => meanRange(body.input_tokens_per_interaction),
-    differs: (differences) => differences.input_tokens_per_interaction,
-    show: rate,
-  },
-  {
-    name: "Answer tokens per call",
-    of: (body) => meanRange(body.output_tokens_per_interaction),
-    differs: (differences) => differences.output_tokens_per_interaction,
-    show: rate,
-  },
+  { name: "Cost per conversion", field: "cost_per_conversion_usd", show: dollars, better: "less" },
+  { name: "Revenue per dollar", field: "revenue_per_dollar", show: dollars, better: "more" },
+  { name: "Prompt tokens per call", field: "input_tokens_per_interaction", show: rate },
+  { name: "Answer tokens per call", field: "output_tokens_per_interaction", show: rate },
   {
     name: "Latency per call",
-    of: (body) => meanRange(body.latency_per_interaction_ms),
-    differs: (differences) => differences.latency_per_interaction_ms,
+    field: "latency_per_interaction_ms",
     show: duration,
     better: "less",
   },
 ];
 
-function testedRows(
-  one: CohortFiguresBody,
-  other: CohortFiguresBody,
-  differences: CohortDifferences,
-): TestedRow[] {
-  return rows.map(({ of, differs, ...row }) => {
-    const { difference, low95, high95, distinguishable } = differs(differences);
-    return {
-      ...row,
-      one: of(one),
-      other: of(other),
-      difference: {
-        difference: number(difference),
-        low95: number(low95),
-        high95: number(high95),
-      },
-      distinguishable,
-    };
-  });
+/** The figure of one cohort. */
+function rangeOf(body: CohortFiguresBody, field: Row["field"]): Range | null {
+  switch (field) {
+    case "conversions_per_interaction":
+      return range(body[field]?.rate ?? null, body[field]);
+    case "cost_per_conversion_usd":
+      return range(body[field], body.cost_per_conversion_95_usd);
+    case "revenue_per_dollar":
+      return range(body[field], body.revenue_per_dollar_95);
+    default:
+      return range(body[field].mean, body[field]);
+  }
 }
 
-type Amount = string | number | null;
-interface Tested {
-  difference: Amount;
-  low95: Amount;
-  high95: Amount;
-  distinguishable: boolean | null;
-}
-type MeanBody = { mean: Amount; low95: Amount; high95: Amount };
-
-function TestedLine({ row }: { row: TestedRow }) {
-  const { name, one, other, difference, show } = row;
+function TestedLine(
+  { row: { name, field, show, better }, bodies, differences }: {
+    row: Row;
+    bodies: readonly CohortFiguresBody[];
+    differences: CohortDifferences;
+  },
+) {
+  const ranges = bodies.map((body) => rangeOf(body, field));
+  const tested = differences[field];
+  const [difference, low, high] = [tested.difference, tested.low95, tested.high95].map(number);
   return (
     <tr>
       <td class="name">{name}</td>
-      {[one, other].map((range) => (
+      {ranges.map((range) => (
         <td class="number">
           {range === null ? "–" : show(range.at)}
           {range === null || range.low === null || range.high === null
@@ -171,30 +132,28 @@ function TestedLine({ row }: { row: TestedRow }) {
         </td>
       ))}
       <td>
-        <IntervalPlot one={one} other={other} />
+        <IntervalPlot ranges={ranges} />
       </td>
       <td class="number">
-        {difference.difference === null ? "–" : signed(difference.difference, show)}
-        {difference.low95 === null || difference.high95 === null ? null : (
-          <div class="hint">
-            {`${signed(difference.low95, show)} to ${signed(difference.high95, show)}`}
-          </div>
-        )}
+        {difference == null ? "–" : signed(difference, show)}
+        {low == null || high == null
+          ? null
+          : <div class="hint">{`${signed(low, show)} to ${signed(high, show)}`}</div>}
       </td>
-      <td class="nowrap">
-        <Verdict row={row} />
-      </td>
+      <td class="nowrap">{verdict(difference, tested.distinguishable, better)}</td>
     </tr>
   );
 }
 
 /** Says it of the first cohort: it is the one that is looked at. */
-function Verdict({ row: { difference, distinguishable, better } }: { row: TestedRow }) {
-  if (distinguishable === null || difference.difference === null) {
-    return <span class="muted">Too few</span>;
-  }
+function verdict(
+  difference: number | null | undefined,
+  distinguishable: boolean | null,
+  better: Row["better"],
+) {
+  if (distinguishable === null || difference == null) return <span class="muted">Too few</span>;
   if (!distinguishable) return <Badge tone="neutral">Maybe chance</Badge>;
-  const isMore = difference.difference > 0;
+  const isMore = difference > 0;
   const tone: Tone = better === undefined
     ? "neutral"
     : isMore === (better === "more")
@@ -206,8 +165,7 @@ function Verdict({ row: { difference, distinguishable, better } }: { row: Tested
 const plot = { width: 128, height: 28, edge: 5 };
 
 /** Both intervals over one another: the eye sees whether they part. */
-function IntervalPlot({ one, other }: Pick<TestedRow, "one" | "other">) {
-  const ranges = [one, other];
+function IntervalPlot({ ranges }: { ranges: readonly (Range | null)[] }) {
   const ends = ranges.flatMap((range) =>
     range ? [range.at, range.low ?? range.at, range.high ?? range.at] : []
   );
@@ -257,21 +215,22 @@ function sumRows(
       difference === null ? "–" : signed(Number(difference), show),
     ],
   });
+  const sum = (name: string, field: PlainField, show: (value: number) => string) =>
+    row(name, (body) => body[field], differences[field], show);
+  const latency = (name: string, share: "p50" | "p95") =>
+    row(name, (body) => body.latency_ms[share], differences.latency_ms[share], duration);
   return [
-    row("Calls", (body) => body.interactions, differences.interactions, count),
-    row("Completed", (body) => body.completed, differences.completed, count),
-    row("Cost", (body) => body.cost_usd, differences.cost_usd, dollars),
-    row("Conversions", (body) => body.conversions_total, differences.conversions_total, count),
-    row("Revenue", (body) => body.revenue_usd, differences.revenue_usd, dollars),
-    row("Latency, median", (body) => body.latency_ms.p50, differences.latency_ms.p50, duration),
-    row(
-      "Latency, 95th percentile",
-      (body) => body.latency_ms.p95,
-      differences.latency_ms.p95,
-      duration,
-    ),
+    sum("Calls", "interactions", count),
+    sum("Completed", "completed", count),
+    sum("Cost", "cost_usd", dollars),
+    sum("Conversions", "conversions_total", count),
+    sum("Revenue", "revenue_usd", dollars),
+    latency("Latency, median", "p50"),
+    latency("Latency, 95th percentile", "p95"),
   ];
 }
+
+type PlainField = "interactions" | "completed" | "cost_usd" | "conversions_total" | "revenue_usd";
 
 function range(
   at: Amount,
@@ -282,12 +241,8 @@ function range(
     : { at: Number(at), low: number(interval?.low95), high: number(interval?.high95) };
 }
 
-function meanRange(mean: MeanBody): Range | null {
-  return range(mean.mean, mean);
-}
-
 function number(value: Amount | undefined): number | null {
-  return value === null || value === undefined ? null : Number(value);
+  return value == null ? null : Number(value);
 }
 
 function signed(value: number, show: (value: number) => string): string {

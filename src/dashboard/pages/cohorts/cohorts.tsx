@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Empty, LinkLine, Table, Time } from "../../components.tsx";
+import { Empty, LinkLine, numberColumn, Table, Time } from "../../components.tsx";
 import { cohortAddress, cohortPage } from "./cohort.tsx";
 
 const address = "/dashboard/cohorts";
@@ -71,14 +71,14 @@ function NoCohorts() {
 }
 
 const head = [
-  { title: "Cohort" },
-  { title: "Last call" },
-  { title: "Calls", class: "number" },
-  { title: "Cost", class: "number" },
-  { title: "Cost per call", class: "number" },
-  { title: "Conversions", class: "number" },
-  { title: "Revenue", class: "number" },
-] as const;
+  "Cohort",
+  "Last call",
+  numberColumn("Calls"),
+  numberColumn("Cost"),
+  numberColumn("Cost per call"),
+  numberColumn("Conversions"),
+  numberColumn("Revenue"),
+];
 
 function CohortRow({ line, now }: { line: CohortLine; now: Date }) {
   const { cohortId, lastCallAt, calls, outcomes } = line;

@@ -9,6 +9,8 @@ import {
   CopyButton,
   Empty,
   Fact,
+  hiddenColumn,
+  numberColumn,
   Older,
   Table,
   TimeCell,
@@ -97,13 +99,7 @@ function NoDeletions({ may, create }: { may: boolean; create: Child }) {
   );
 }
 
-const head = [
-  { title: "Asked for" },
-  { title: "State" },
-  { title: "Rows", class: "number" },
-  { title: "Reason" },
-  { title: "Receipt", hidden: true },
-] as const;
+const head = ["Asked for", "State", numberColumn("Rows"), "Reason", hiddenColumn("Receipt")];
 
 const states: Readonly<Record<DeletionState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

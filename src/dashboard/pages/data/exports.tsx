@@ -11,7 +11,16 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Badge, Empty, PostForm, Table, TimeCell, type Tone } from "../../components.tsx";
+import {
+  Badge,
+  Empty,
+  hiddenColumn,
+  numberColumn,
+  PostForm,
+  Table,
+  TimeCell,
+  type Tone,
+} from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
@@ -97,13 +106,13 @@ async function listPage(ctx: PageContext, request: PageRequest) {
 }
 
 const head = [
-  { title: "Export" },
-  { title: "State" },
-  { title: "Size", class: "number" },
-  { title: "Asked for" },
-  { title: "Kept until" },
-  { title: "Actions", hidden: true },
-] as const;
+  "Export",
+  "State",
+  numberColumn("Size"),
+  "Asked for",
+  "Kept until",
+  hiddenColumn("Actions"),
+];
 
 const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

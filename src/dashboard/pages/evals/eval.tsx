@@ -10,7 +10,16 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
+import {
+  Badge,
+  Fact,
+  LinkLine,
+  numberColumn,
+  PostForm,
+  Table,
+  Tile,
+  Time,
+} from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
@@ -143,13 +152,7 @@ function filtersText({ filtersText: text }: EvalRun): string {
   return filters.map(([column, value]) => `${column} is ${[value].flat().join(" or ")}`).join(", ");
 }
 
-const head = [
-  { title: "Stored call" },
-  { title: "Grader" },
-  { title: "Verdict" },
-  { title: "Score", class: "number" },
-  { title: "What the grader said" },
-] as const;
+const head = ["Stored call", "Grader", "Verdict", numberColumn("Score"), "What the grader said"];
 
 function resultLine(result: EvalResult) {
   const { transactionId, answerTransactionId, grader, passed, score, detail } = result;

@@ -2,7 +2,15 @@ import type { Hono } from "hono";
 import type { EvalCounts, EvalRun, EvalState } from "../../../evals/eval.ts";
 import { count, percent, usd } from "../../amounts.ts";
 import { type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Badge, Empty, Older, Table, TimeCell, type Tone } from "../../components.tsx";
+import {
+  Badge,
+  Empty,
+  numberColumn,
+  Older,
+  Table,
+  TimeCell,
+  type Tone,
+} from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
@@ -57,13 +65,13 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
 }
 
 const head = [
-  { title: "Evaluation" },
-  { title: "State" },
-  { title: "Progress" },
-  { title: "Passed", class: "number" },
-  { title: "Cost", class: "number" },
-  { title: "Started" },
-] as const;
+  "Evaluation",
+  "State",
+  "Progress",
+  numberColumn("Passed"),
+  numberColumn("Cost"),
+  "Started",
+];
 
 const states: Readonly<Record<EvalState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

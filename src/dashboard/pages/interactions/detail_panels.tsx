@@ -36,7 +36,7 @@ interface Line<V> {
  * Where a call's page shows each column of the record, in the order of the page: as a line of a
  * panel, or in a part of its own that is named here. A new column does not compile without a place.
  */
-const places: { readonly [C in Column]: Line<Value<C>> | string } = {
+const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
   created_at: fact("Time", (at, { now }) => <Time at={at} now={now} />),
   vendor: linked("Vendor", "vendor"),
   model: linked("Model", "model"),
@@ -79,7 +79,7 @@ const places: { readonly [C in Column]: Line<Value<C>> | string } = {
 };
 
 function linesOf(panel: Line<never>["panel"], facts: Facts) {
-  return Object.entries<Line<never> | string>(places).flatMap(([column, line]) => {
+  return Object.entries<Line<never> | string>(columnViews).flatMap(([column, line]) => {
     if (typeof line === "string" || line.panel !== panel) return [];
     const value = facts.summary[fieldOfColumn[column as Column]] ?? null;
     const text = value === null ? null : line.show(value as never, facts);

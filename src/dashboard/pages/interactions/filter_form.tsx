@@ -116,22 +116,22 @@ function Choice(
 
 const textFilters: readonly FilterName[] = ["model", "app", "flow", "cohort", "user", "session"];
 
+/** Fields of a span or range, by their names. */
+const rangeFields: readonly (readonly [name: string, label: string])[] = [
+  ["from", "From (UTC)"],
+  ["to", "To (UTC)"],
+  ["cost_min", "Cost from, $"],
+  ["cost_max", "Cost up to, $"],
+  ["latency_min", "Latency from, ms"],
+  ["latency_max", "Latency up to, ms"],
+];
+
 function MoreFields(
   { view, keyNames }: { view: View; keyNames: ReadonlyMap<string, string> },
 ) {
   return (
     <>
-      {textFilters.map((name) => (
-        <Labelled id={`filter-${name}`} label={labelOf(name)}>
-          <input
-            type="text"
-            id={`filter-${name}`}
-            name={name}
-            value={view.fields.get(name) ?? ""}
-            autocomplete="off"
-          />
-        </Labelled>
-      ))}
+      {textFilters.map((name) => <Input view={view} name={name} label={labelOf(name)} />)}
       <Labelled id="filter-key" label="API key">
         <select id="filter-key" name="key">
           <option value="">Any key</option>
@@ -140,51 +140,40 @@ function MoreFields(
           ))}
         </select>
       </Labelled>
-      <Pair
-        view={view}
-        names={["from", "to"]}
-        labels={["From (UTC)", "To (UTC)"]}
-        type="datetime-local"
-      />
-      <Pair
-        view={view}
-        names={["cost_min", "cost_max"]}
-        labels={["Cost from, $", "Cost up to, $"]}
-        type="text"
-      />
-      <Pair
-        view={view}
-        names={["latency_min", "latency_max"]}
-        labels={["Latency from, ms", "Latency up to, ms"]}
-        type="text"
-      />
+      {rangeFields.map(([name, label]) => (
+        <Input
+          view={view}
+          name={name}
+          label={label}
+          {...(name === "from" || name === "to"
+            ? { type: "datetime-local" as const }
+            : { inputmode: "decimal" as const })}
+        />
+      ))}
     </>
   );
 }
 
-function Pair(
-  { view, names, labels, type }: {
+function Input(
+  { view, name, label, type = "text", ...attributes }: {
     view: View;
-    names: readonly [string, string];
-    labels: readonly [string, string];
-    type: "text" | "datetime-local";
+    name: string;
+    label: string;
+    type?: "text" | "datetime-local";
+    inputmode?: "decimal";
   },
 ) {
   return (
-    <>
-      {names.map((name, at) => (
-        <Labelled id={`filter-${name}`} label={labels[at]!}>
-          <input
-            type={type}
-            id={`filter-${name}`}
-            name={name}
-            value={view.fields.get(name) ?? ""}
-            inputmode={type === "text" ? "decimal" : undefined}
-            autocomplete="off"
-          />
-        </Labelled>
-      ))}
-    </>
+    <Labelled id={`filter-${name}`} label={label}>
+      <input
+        type={type}
+        id={`filter-${name}`}
+        name={name}
+        value={view.fields.get(name) ?? ""}
+        autocomplete="off"
+        {...attributes}
+      />
+    </Labelled>
   );
 }
 

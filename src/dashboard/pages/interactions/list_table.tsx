@@ -24,7 +24,7 @@ const head = [
   { title: "Tokens", class: "col-tokens number" },
   { title: "Cost", class: "col-cost number" },
   { title: "Latency", class: "col-latency number" },
-] as const;
+];
 
 /** The table of a page with what leads on from it. */
 export function InteractionTable(

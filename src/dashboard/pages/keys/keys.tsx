@@ -14,6 +14,7 @@ import {
   Badge,
   CopyButton,
   Empty,
+  hiddenColumn,
   LinkLine,
   PostForm,
   Table,
@@ -182,15 +183,15 @@ function NoKeys({ may }: { may: boolean }) {
 }
 
 const head = [
-  { title: "Name" },
-  { title: "Key" },
-  { title: "State" },
-  { title: "Scopes" },
-  { title: "Spend caps" },
-  { title: "Last used" },
-  { title: "Created" },
-  { title: "Actions", hidden: true },
-] as const;
+  "Name",
+  "Key",
+  "State",
+  "Scopes",
+  "Spend caps",
+  "Last used",
+  "Created",
+  hiddenColumn("Actions"),
+];
 
 function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
   return (

@@ -4,7 +4,7 @@ import type { KeyRow } from "../../../keys/key_service.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
-import { Table, Tile, TimeCell } from "../../components.tsx";
+import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
@@ -100,12 +100,7 @@ function CreditPart(
   );
 }
 
-const creditHead = [
-  { title: "When" },
-  { title: "What" },
-  { title: "Amount", class: "number" },
-  { title: "Note" },
-] as const;
+const creditHead = ["When", "What", numberColumn("Amount"), "Note"];
 
 function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey }) {
   return (
@@ -114,7 +109,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
       {keys.length === 0
         ? <p class="muted">No key has a cap: each may spend what the balance holds.</p>
         : (
-          <Table label="Spend caps" head={[{ title: "Key" }, { title: "Spent of its caps" }]}>
+          <Table label="Spend caps" head={["Key", "Spent of its caps"]}>
             {keys.map((key) => (
               <tr>
                 <td class="name">

@@ -1,5 +1,5 @@
 import { errorsOf, type UsagePart, type UsageSums } from "../../../usage/usage_sums.ts";
-import { Table } from "../../components.tsx";
+import { numberColumn, Table, Tabs } from "../../components.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
@@ -25,18 +25,14 @@ interface BreakdownProps {
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   const shown = breakdowns.find(({ part }) => part === overview.part)!;
   const { values, others, total } = overview;
+  const tabs = breakdowns.map(({ name, title }) => ({
+    name,
+    title: `By ${title === "API key" ? title : title.toLowerCase()}`,
+    href: `${overviewAddress(range, { by: name })}#breakdown`,
+  }));
   return (
     <section class="breakdown" id="breakdown" aria-label="Breakdown">
-      <nav class="tabs" aria-label="Break down by">
-        {breakdowns.map(({ name, part, title }) => (
-          <a
-            href={`${overviewAddress(range, { by: name })}#breakdown`}
-            {...(part === overview.part ? { "aria-current": "page" as const } : {})}
-          >
-            {`By ${title === "API key" ? title : title.toLowerCase()}`}
-          </a>
-        ))}
-      </nav>
+      <Tabs label="Break down by" tabs={tabs} current={shown.name} />
       <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...head]}>
         {values.map((one) => (
           <tr>
@@ -61,17 +57,17 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
 }
 
 const head = [
-  { title: "Spend", class: "number" },
-  { title: "Share" },
-  { title: "Requests", class: "number" },
-  { title: "Errors", class: "number" },
-  { title: "p50", class: "number" },
-  { title: "p95", class: "number" },
-  { title: "p99", class: "number" },
-  { title: "Input", class: "number" },
-  { title: "Cached", class: "number" },
-  { title: "Output", class: "number" },
-  { title: "Reasoning", class: "number" },
+  numberColumn("Spend"),
+  "Share",
+  numberColumn("Requests"),
+  numberColumn("Errors"),
+  numberColumn("p50"),
+  numberColumn("p95"),
+  numberColumn("p99"),
+  numberColumn("Input"),
+  numberColumn("Cached"),
+  numberColumn("Output"),
+  numberColumn("Reasoning"),
 ];
 
 function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {

@@ -1,3 +1,4 @@
+import { Tabs } from "../../components.tsx";
 import { overviewAddress } from "./links.ts";
 import { dayText, type Range, ranges } from "./range.ts";
 
@@ -7,43 +8,34 @@ export function RangeChoice({ range, by, now }: { range: Range; by: string; now:
   const lastDay = new Date(range.to.getTime() - 1);
   return (
     <div class="range">
-      <nav class="segments" aria-label="Time">
-        {ranges.map(({ key, label }) => (
-          <a
-            href={overviewAddress({ ...range, key }, { by })}
-            {...(key === range.key ? { "aria-current": "page" as const } : {})}
-          >
-            {label}
-          </a>
+      <Tabs
+        label="Time"
+        class="segments"
+        tabs={ranges.map(({ key, label }) => (
+          { name: key, title: label, href: overviewAddress({ ...range, key }, { by }) }
         ))}
-      </nav>
+        current={range.key}
+      />
       <details class="own-range">
         <summary class={isOwn ? "button button-on" : "button"}>
           {isOwn ? `${dayText(range.from)} to ${dayText(lastDay)}` : "Custom"}
         </summary>
         <form method="get" action="/dashboard/overview" class="panel">
-          <label for="from">First day</label>
-          <input
-            id="from"
-            type="date"
-            name="from"
-            required
-            value={dayText(range.from)}
-            max={dayText(now)}
-          />
-          <label for="to">Last day</label>
-          <input
-            id="to"
-            type="date"
-            name="to"
-            required
-            value={dayText(lastDay)}
-            max={dayText(now)}
-          />
+          <Day name="from" label="First day" value={range.from} now={now} />
+          <Day name="to" label="Last day" value={lastDay} now={now} />
           <input type="hidden" name="by" value={by} />
           <button type="submit" class="button button-primary">Show</button>
         </form>
       </details>
     </div>
+  );
+}
+
+function Day({ name, label, value, now }: { name: string; label: string; value: Date; now: Date }) {
+  return (
+    <>
+      <label for={name}>{label}</label>
+      <input id={name} type="date" name={name} required value={dayText(value)} max={dayText(now)} />
+    </>
   );
 }

@@ -1,7 +1,15 @@
 import { inviteeOf } from "../../../people/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../../people/person.ts";
 import type { PageRequest } from "../../bind.tsx";
-import { CopyButton, describedBy, Field, PostForm, Table, TimeCell } from "../../components.tsx";
+import {
+  CopyButton,
+  describedBy,
+  Field,
+  hiddenColumn,
+  PostForm,
+  Table,
+  TimeCell,
+} from "../../components.tsx";
 
 interface Props {
   address: string;
@@ -24,10 +32,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       </p>
       <Table
         label="People"
-        head={[{ title: "Name" }, { title: "Role" }, { title: "Last sign-in" }, {
-          title: "Actions",
-          hidden: true,
-        }]}
+        head={["Name", "Role", "Last sign-in", hiddenColumn("Actions")]}
       >
         {members.map((member) => (
           <MemberLine address={address} member={member} request={request} isOwner={isOwner} />
@@ -38,10 +43,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
           <h2>Invitations</h2>
           <Table
             label="Invitations"
-            head={[{ title: "E-mail" }, { title: "Role" }, { title: "Ends" }, {
-              title: "Actions",
-              hidden: true,
-            }]}
+            head={["E-mail", "Role", "Ends", hiddenColumn("Actions")]}
           >
             {invitations.map((one) => (
               <InvitationLine address={address} one={one} request={request} isOwner={isOwner} />

@@ -1,5 +1,6 @@
 import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, LinkLine, PostForm, Snippet } from "../../components.tsx";
+import { type Option, SelectField, TextField } from "../../fields.tsx";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";
@@ -139,8 +140,19 @@ function Took({ figures: { id, summary } }: { figures: Figures }) {
   );
 }
 
+const effortOptions: readonly Option[] = [
+  ["", "The model's default"],
+  ...efforts.map((one): Option => [one, one]),
+];
+
 function Settings({ groups, example, shown: { talk } }: ViewProps) {
   const { request, temperature, maxTokens, fieldErrors } = talk;
+  const values = {
+    temperature: [temperature],
+    token_limit: [maxTokens],
+    effort: [request.effort ?? ""],
+  };
+  const form = { values, fieldErrors };
   const all = groups.flatMap(({ models }) => models);
   const chosen = all.includes(request.model)
     ? request.model
@@ -162,36 +174,22 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
         </textarea>
       </Field>
       <div class="columns">
-        <Field id="temperature" label="Temperature" error={fieldErrors.temperature}>
-          <input
-            id="temperature"
-            name="temperature"
-            type="text"
-            inputmode="decimal"
-            placeholder="default"
-            value={temperature}
-            {...describedBy("temperature", { error: fieldErrors.temperature !== undefined })}
-          />
-        </Field>
-        <Field id="token_limit" label="Token limit" error={fieldErrors.token_limit}>
-          <input
-            id="token_limit"
-            name="token_limit"
-            type="text"
-            inputmode="numeric"
-            placeholder="default"
-            value={maxTokens}
-            {...describedBy("token_limit", { error: fieldErrors.token_limit !== undefined })}
-          />
-        </Field>
+        <TextField
+          {...form}
+          id="temperature"
+          label="Temperature"
+          inputmode="decimal"
+          placeholder="default"
+        />
+        <TextField
+          {...form}
+          id="token_limit"
+          label="Token limit"
+          inputmode="numeric"
+          placeholder="default"
+        />
       </div>
-      <Field id="effort" label="Reasoning effort" error={fieldErrors.effort}>
-        <select id="effort" name="effort">
-          <option value="">The model's default</option>
-          {efforts.map((one) => <option value={one} selected={one === request.effort}>{one}
-          </option>)}
-        </select>
-      </Field>
+      <SelectField {...form} id="effort" label="Reasoning effort" options={effortOptions} />
       <button type="submit" class="button" id="show-code" formaction="/dashboard/playground/code">
         Show code
       </button>

@@ -43,9 +43,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
       <h2>Audit log</h2>
       <Table
         label="Audit log"
-        head={[{ title: "When" }, { title: "Who" }, { title: "What" }, { title: "Subject" }, {
-          title: "Detail",
-        }]}
+        head={["When", "Who", "What", "Subject", "Detail"]}
       >
         {shown.map((row) => (
           <tr>

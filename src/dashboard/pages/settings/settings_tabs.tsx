@@ -1,23 +1,18 @@
-const tabs = [
-  ["vendor-keys", "Vendor API keys"],
-  ["people", "People"],
-  ["limits", "Limits and credit"],
-  ["retention", "Retention"],
-  ["audit", "Audit log"],
-] as const;
+import { Tabs } from "../../components.tsx";
+
+const titles = {
+  "vendor-keys": "Vendor API keys",
+  people: "People",
+  limits: "Limits and credit",
+  retention: "Retention",
+  audit: "Audit log",
+} as const;
+
+const tabs = Object.entries(titles).map(([name, title]) => (
+  { name, title, href: `/dashboard/settings/${name}` }
+));
 
 /** The pages of the settings. */
-export function settingsTabs(current: (typeof tabs)[number][0]) {
-  return (
-    <nav class="tabs" aria-label="Settings">
-      {tabs.map(([name, title]) => (
-        <a
-          href={`/dashboard/settings/${name}`}
-          {...(name === current ? { "aria-current": "page" as const } : {})}
-        >
-          {title}
-        </a>
-      ))}
-    </nav>
-  );
+export function settingsTabs(current: keyof typeof titles) {
+  return <Tabs label="Settings" tabs={tabs} current={current} />;
 }

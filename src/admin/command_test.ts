@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { readInput } from "./input.ts";
+import { readInput } from "./command.ts";
 
 Deno.test("the input is read to its end, over the borders of its pieces", async () => {
   const bytes = new TextEncoder().encode("a key – with more than ASCII\n");
