@@ -38,7 +38,7 @@ export interface BackgroundDeps {
   store: BackgroundStore;
   relay: Pick<Relay, "send">;
   runner: Pick<BackgroundRunner, "add" | "stop">;
-  kept: StoredResponseStore;
+  storedResponses: StoredResponseStore;
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
@@ -94,8 +94,8 @@ class BackgroundCalls implements Background {
   }
 
   async find(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept } = this.#deps;
-    const ended = () => kept.findResponse(key.accountId, key.responseId);
+    const { store, storedResponses } = this.#deps;
+    const ended = () => storedResponses.findResponse(key.accountId, key.responseId);
     const answer = await ended();
     if (answer) return answer.answerText;
     const call = await store.find(key);
@@ -107,10 +107,10 @@ class BackgroundCalls implements Background {
   }
 
   async cancel(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept, runner } = this.#deps;
+    const { store, storedResponses, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
-      if (!await kept.findResponse(key.accountId, key.responseId)) return undefined;
+      if (!await storedResponses.findResponse(key.accountId, key.responseId)) return undefined;
       throw new Fault("invalid_value", {
         param: "response_id",
         message:
@@ -130,12 +130,12 @@ class BackgroundCalls implements Background {
   }
 
   async remove(key: BackgroundKey): Promise<boolean> {
-    const { store, kept, runner, recorder } = this.#deps;
+    const { store, storedResponses, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
     // What is not written yet could not be removed.
     await recorder.drain();
-    return await kept.removeResponse(key.accountId, key.responseId) || removed;
+    return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
   }
 
   /** The call may be made and is paid for: from here on it is the service's. */

@@ -98,6 +98,7 @@ class Eraser implements Deletions {
       claim: (_most, working) => this.#claim(working),
       renew: (working) => deps.store.renew(working.map(idOf)),
       work: (deletion, stop) => this.#run(deletion, stop.signal),
+      claimsAfterEach: true,
     });
   }
 

@@ -258,7 +258,7 @@ function createWork(
   return {
     evals: createEvalServices({
       ...{ database, analyticsStore, fairAnalytics: createFairAnalytics(reads) },
-      ...{ clock, log, newId },
+      ...{ processId, clock, log, newId },
       ...{ relay, rateLimiter, apiKeys, dialects, media },
     }),
     background: createBackgroundServices({
@@ -273,7 +273,7 @@ function createWork(
         payloadMaxBytes,
         mediaInlineBytes,
       },
-      ...{ relay, heavy, apiKeys, registry, dialects, recorder, kept: storedResponses },
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),

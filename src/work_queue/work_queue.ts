@@ -14,6 +14,8 @@ export interface WorkQueueOptions<Claim> {
    * Where it throws, the next claim waits for the next tick.
    */
   work: (claim: Claim, stop: AbortController) => Promise<void>;
+  /** The end of a piece may free others, as of its account: they are claimed at once. */
+  claimsAfterEach: boolean;
 }
 
 interface Working<Claim> {
@@ -45,6 +47,10 @@ export class WorkQueue<Claim> {
 
   get size(): number {
     return this.#working.size;
+  }
+
+  find(id: string): Claim | undefined {
+    return this.#working.get(id)?.claim;
   }
 
   /** Renews claims, stops what was lost and claims what waits; a background job. */
@@ -99,7 +105,9 @@ export class WorkQueue<Claim> {
     const working: Working<Claim> = { claim, stop, ended: Promise.resolve() };
     this.#working.set(id, working);
     const ended = this.#options.work(claim, stop).finally(() => this.#working.delete(id));
-    working.ended = ended.then(() => this.wake(), () => {});
+    working.ended = ended.then(() => {
+      if (this.#options.claimsAfterEach) this.wake();
+    }, () => {});
     return ended;
   }
 

@@ -12,9 +12,10 @@ export async function endBackground(
   rows: readonly SettledCall[],
 ): Promise<ReadonlySet<string>> {
   const unwanted = new Set<string>();
-  for (const { accountId, transactionId, kept } of rows) {
-    if (!kept?.background) continue;
-    const { responseId, state, answerText } = kept.background;
+  for (const settled of rows) {
+    if (!settled.kept?.background) continue;
+    const { accountId, transactionId } = settled;
+    const { responseId, state, answerText } = settled.kept.background;
     const [row] = await tx.query(
       `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
          answer = case when ${isOpen} then $4 else answer end,

@@ -21,7 +21,7 @@ import {
   Claims,
   firstParam,
   fromNow,
-  released,
+  withoutClaim,
   type WorkTable,
 } from "../../work_queue/store/claims.ts";
 
@@ -32,9 +32,7 @@ const maxWaiting = 100;
 const work: WorkTable = {
   name: "deletions",
   key: "deletion_id",
-  id: "deletion_id",
   owner: "holder",
-  token: "holder",
   until: "held_until",
   isOpen: "completed_at is null",
   claimMs: 60_000,
@@ -107,7 +105,7 @@ export function createDeletions(
 /** What it came to is noted under who asked for it, in the same transaction and so once. */
 async function finish(tx: Queryable, deletionId: string): Promise<void> {
   const [done] = await tx.query(
-    `update deletions set state = 'done', selectors = null, ${released(work)},
+    `update deletions set state = 'done', selectors = null, ${withoutClaim(work)},
        completed_at = clock_timestamp()
      where deletion_id = $1 and completed_at is null returning *`,
     [deletionId],
@@ -135,7 +133,7 @@ function claimsOf(
   workerId: string,
 ): Pick<DeletionStore, "claim" | "renew" | "postpone" | "release"> {
   const claims = new Claims(main, work, workerId);
-  const giveBack = async (deletionId: string, claimableFrom: string) => {
+  const unclaim = async (deletionId: string, claimableFrom: string) => {
     await main.query(
       `update deletions set state = 'queued', holder = null, held_until = ${claimableFrom}
        where deletion_id = $1 and holder = $2 and completed_at is null`,
@@ -155,16 +153,13 @@ function claimsOf(
       ]);
       return { tombstone: readTombstone(row!), selectors: readSelectors(claimed.selectors) };
     },
-    async renew(deletionIds) {
-      const rows = await claims.renew(deletionIds.map((id) => ({ id, token: workerId })));
-      return new Set(rows.map((row) => String(row.id)));
-    },
+    renew: async (deletionIds) => new Set((await claims.renew(deletionIds)).keys()),
     postpone: (deletionId) =>
-      giveBack(
+      unclaim(
         deletionId,
         "clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'",
       ),
-    release: (deletionId) => giveBack(deletionId, "null"),
+    release: (deletionId) => unclaim(deletionId, "null"),
   };
 }
 

@@ -29,7 +29,6 @@ export interface ExportJobOptions {
 const work: WorkTable = {
   name: "export_jobs",
   key: "request_id",
-  id: "request_id",
   token: "claim",
   until: "lease_until",
   isOpen: "state in ('queued', 'running')",
@@ -85,10 +84,9 @@ class ExportJobs implements ExportJobStore {
   }
 
   async renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>> {
-    const rows = await this.#claims.renew(
-      jobs.map(({ requestId, claim }) => ({ id: requestId, token: String(claim) })),
-    );
-    return new Set(rows.map((row) => String(row.id)));
+    const tokens = jobs.map(({ claim }) => String(claim));
+    const held = await this.#claims.renew(jobs.map(({ requestId }) => requestId), { tokens });
+    return new Set(held.keys());
   }
 
   async finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
