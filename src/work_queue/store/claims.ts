@@ -32,7 +32,7 @@ export interface ClaimQuery {
 }
 
 /** The number of a claim's first own parameter. */
-export const firstParam = 4;
+export const firstParam = 3;
 
 /** A time of the database's clock, `ms` from now: a number or a parameter. */
 export function fromNow(ms: number | string): string {
@@ -60,11 +60,8 @@ export class Claims {
   }
 
   /** Claims rows that nobody holds: each goes to one process only. */
-  async claim({ most = 1, except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
-    return await this.#database.query(this.#claimSql(query), [
-      ...[this.#workerId, except, most],
-      ...params,
-    ]);
+  async claim({ except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
+    return await this.#database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
   }
 
   /** Whether there are rows to claim; `except`, `where` and `params` as in `claim`. */
@@ -73,8 +70,8 @@ export class Claims {
   ): Promise<boolean> {
     const rows = await this.#database.query(
       `select 1 as one from ${this.#table.name} work
-       where ${this.#isFree()} and ${where} limit $3`,
-      [this.#workerId, except, 1, ...params],
+       where ${this.#isFree()} and ${where} limit 1`,
+      [this.#workerId, except, ...params],
     );
     return rows.length > 0;
   }
@@ -108,7 +105,7 @@ export class Claims {
   }
 
   #claimSql(
-    { set, where = "true", orderBy, returning }: Omit<ClaimQuery, "most" | "except" | "params">,
+    { most = 1, set, where = "true", orderBy, returning }: Omit<ClaimQuery, "except" | "params">,
   ): string {
     const { name, key, owner, until, claimMs } = this.#table;
     const changes = [
@@ -118,7 +115,7 @@ export class Claims {
     ];
     return `with next as (
         select ${key} from ${name} work where ${this.#isFree()} and ${where}
-        order by ${orderBy} limit $3 for update skip locked
+        order by ${orderBy} limit ${most} for update skip locked
       )
       update ${name} set ${changes.join(", ")} where (${key}) in (select ${key} from next)
       returning ${returning}`;
