@@ -15,18 +15,18 @@ import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
 import type { Recorder } from "../records/recorder.ts";
 
-/** Calls that go on in the service while their caller is away. */
+/** Calls that go on without their caller (`background: true`). */
 export interface Background {
   /**
-   * Answers a request that asks for it with a queued response, at once, and makes any other call as
-   * ever. Throws what an ordinary call would be refused with, and `rate_limit_exceeded` where the
-   * account has too many under way.
+   * Answers a background request at once with a queued response; any other call is made as usual.
+   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
+   * unfinished ones.
    */
   send(request: RelayRequest): Promise<Reply>;
   /** The response object as it is now; undefined where there is none. JSON text. */
   find(key: BackgroundKey): Promise<string | undefined>;
   /**
-   * Ends a background call and gives the response object; one that has ended is given as it is.
+   * Ends a background call and gives the response object, unchanged where it had ended.
    * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
    */
   cancel(key: BackgroundKey): Promise<string | undefined>;
@@ -46,7 +46,7 @@ export interface BackgroundDeps {
   perAccount: number;
 }
 
-/** Headers that a call is made with later: those that the service reads, and those for vendors. */
+/** Request headers that are stored for the call: those that the service or vendors read. */
 const storedHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
@@ -70,7 +70,7 @@ class BackgroundCalls implements Background {
     if (!form?.isAsked(sent)) return await relay.send(request);
     const { step = runAtOnce } = request.caller;
     const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
-    // A caller that streams is there; should it leave, the answer is read to its end and stored.
+    // A streaming caller reads the answer itself; if it leaves, the answer is still read and stored.
     if (sent.stream === true) {
       return await relay.send({
         ...{ ...asked, sentText: request.bodyText },
@@ -133,12 +133,12 @@ class BackgroundCalls implements Background {
     const { store, storedResponses, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
-    // What is not written yet could not be removed.
+    // A record that isn't written yet can't be removed.
     await recorder.drain();
     return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
   }
 
-  /** The call may be made and is paid for: from here on it is the service's. */
+  /** Stores an authorized call and hands it to the runner. */
   async #taken(
     { caller, vendor, body, bodyText }: RelayRequest,
     key: BackgroundKey,

@@ -1,7 +1,7 @@
 import type { Interaction } from "../shared/interaction.ts";
 import type { BackgroundEnd } from "../shared/stored_response.ts";
 
-/** Where a background call stands; `deleted` by its caller, for whom it is gone. */
+/** The state of a background call; its caller can't see a `deleted` one. */
 export type BackgroundState =
   | "queued"
   | "in_progress"
@@ -19,14 +19,14 @@ export interface BackgroundClaim extends BackgroundKey {
   bodyUnits: number;
 }
 
-/** What is stored of a request until its call is recorded: all that it takes to make it again. */
+/** A request as it is stored until its call is recorded: enough to make the call again. */
 export interface BackgroundRequest {
   /** As the caller sent it. */
   bodyText: string;
   path: string;
   /** Label of the family's vendor; null on the unified family. */
   vendor: string | null;
-  /** Those that the service or a vendor looks at; no credentials. */
+  /** Those that the service or a vendor reads; no credentials. */
   headers: Readonly<Record<string, string>>;
   /** The vendor key came with the request, and is stored nowhere. */
   hasOwnKey: boolean;

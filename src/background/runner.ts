@@ -91,12 +91,12 @@ export class BackgroundRunner {
     this.#queue.stop(responseId);
   }
 
-  /** Looks for what was cancelled, erased or left behind; a job for every second. */
+  /** Stops what was cancelled or erased, and claims what was left behind; a job for every second. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
-  /** No more is begun here; calls under way may take so long to end. Then `close`. */
+  /** Starts no more calls and waits for those under way, for so long at most. Then `close`. */
   async drain(ms: number): Promise<void> {
     const drained = this.#queue.drain(ms);
     for (const call of this.#queue.working) {
@@ -106,7 +106,7 @@ export class BackgroundRunner {
     await drained;
   }
 
-  /** Gives back what has not ended, for others to ask again, or this one's next run. */
+  /** Gives back what has not ended, for other processes or this one's next run. */
   async close(): Promise<void> {
     for (const { written } of this.#queue.working) written.resolve();
     await this.#queue.close(closeMs);

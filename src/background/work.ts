@@ -31,19 +31,19 @@ export interface BackgroundAskDeps {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
-  /** Where requests that hold much are worked on. */
+  /** Limits for work on large requests. */
   heavy: HeavyWorkLimits;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
 }
 
-/** A call that was interrupted so often is what interrupts us. */
+/** A call that was interrupted this often probably causes the interruption. */
 const mostAttempts = 3;
-/** Then not even a record of it can be written. */
+/** After this many attempts not even a record can be written. */
 const unrecordableAttempts = 6;
-/** The store remembers for a day what was erased; no call may end later. */
+/** No call may outlive the store's memory of erasures, which is a day. */
 const longestMs = 20 * 60 * 60_000;
-/** How long a call rests that could not be begun. */
+/** How long a call waits that could not be started. */
 const restMs = 2_000;
 
 /**
@@ -164,7 +164,7 @@ async function ask(
     });
   }
   if (fault instanceof Fault && passing.has(fault.code) && !task.stopped) {
-    // It was not asked: the store or the journal takes nothing now.
+    // The vendor was not asked: the store or the journal refuses writes now.
     return await release(deps, call, { ms: restMs, uncounted: true });
   }
   return await conclude(deps, call, task, endingOf(fault, task.stopped === "cancelled"));
@@ -198,14 +198,14 @@ function callerOf(
     path,
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
-    // One call, from when it was taken in: its row has the time that its caller was given.
+    // The record has the time at which the caller's request arrived.
     arrivedAt: createdAt,
     arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
     silenceMs: timeoutMs,
   };
 }
 
-/** Ends a call for which no vendor was asked, or nobody knows how far it was. */
+/** Records the end of a call that no vendor was asked for, or whose progress is unknown. */
 async function conclude(
   deps: BackgroundAskDeps,
   call: ClaimedBackgroundCall,

@@ -22,20 +22,20 @@ export interface WantedDeletion {
   tables: readonly DataTable[];
   selectors: Selectors;
   reason: string | null;
-  /** What the audit log says of it, by the id that it gets. */
+  /** The entry of the audit log, made with the deletion's id. */
   audit?: (deletionId: string) => AuditNote;
 }
 
 /** Erases records for their accounts (docs/data.md, "Deletion"). */
 export interface Deletions {
-  /** How many rows are meant, with nothing erased. Includes every call answered before. */
+  /** Counts matching rows without erasing any. Includes every call answered before. */
   count(wanted: WantedDeletion): Promise<DeletionCounts>;
   /**
    * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
    * middle; then the rest is erased as soon as it is back.
    */
   erase(wanted: WantedDeletion): Promise<Deletion>;
-  /** Notes the request and returns its id; a job erases. Calls under way are not written from now on. */
+  /** Stores the request for a job and returns its id. From now on no matching call is written. */
   queue(wanted: WantedDeletion): Promise<string>;
   /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
@@ -61,13 +61,13 @@ export interface DeletionsDeps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** A deletion waits for the records for as long as the store takes them. */
+/** A deletion waits for pending records as long as it takes. */
 const noLimit = { timeoutMs: Infinity };
 /** Queued deletions under way at once, of as many accounts. */
 const jobsAtOnce = 3;
-/** Steps of deletions at once, in all: writers and readers find the database in between. */
+/** Batches at once, of all deletions: the rest of the database's time is for other work. */
 const stepsAtOnce = 2;
-/** Of one account, that erase or count within a request: those that wait. */
+/** Waiting requests of one account that erase or count before they answer. */
 const requestsWaiting = 64;
 
 export function createDeletions(deps: DeletionsDeps): Deletions {
@@ -133,11 +133,11 @@ class Eraser implements Deletions {
   }
 
   async queue(wanted: WantedDeletion): Promise<string> {
-    // What was answered before is erased as a row, and so is counted.
+    // Records of calls answered before must be rows, so that they are erased and counted.
     await this.#deps.flushRecords(noLimit);
     const request = this.#request(wanted);
     await this.#deps.store.add(request);
-    // From here on nobody reads it any more out of this process's memory.
+    // Drops what this process has of it in memory.
     await this.#deps.erasures.refresh();
     this.#queue.wake();
     return request.deletionId;
@@ -181,7 +181,7 @@ class Eraser implements Deletions {
     };
   }
 
-  /** What fails waits longer each time, so that others get their turn. */
+  /** A failed deletion waits longer each time, so that others get their turn. */
   async #run(deletion: Erasing, signal: AbortSignal): Promise<void> {
     const { store, log } = this.#deps;
     const { deletionId } = deletion.tombstone;
@@ -235,7 +235,7 @@ function manyRequests(): Fault {
   });
 }
 
-/** The caller is told where the rest can be followed. */
+/** Tells the caller where to follow the rest. */
 function goesOn(thrown: unknown, deletionId: string): unknown {
   if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
   return new Fault("store_unavailable", {

@@ -159,7 +159,7 @@ export interface EvalWork {
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
-  /** Puts a run aside; one that has waited for a day ends as failed with this reason. */
+  /** Pauses a run; one that has waited for a day ends as failed with this reason. */
   pause(run: ClaimedRun, wait: { ms: number; code: ErrorCode; message: string }): Promise<void>;
   end(
     run: ClaimedRun,

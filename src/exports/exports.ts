@@ -12,9 +12,9 @@ export interface Exports {
   /** How many jobs run in this process. */
   readonly running: number;
   /**
-   * Writes an export as it is read; the first piece is there when this resolves, so that a store
-   * that is away is told before an answer begins. `onRows` is told how many rows are written.
-   * Throws `rate_limit_exceeded` where the account reads too many already.
+   * Streams an export. The first piece is read when this resolves, so that a missing store fails the
+   * request and not the stream. `onRows` gets the number of rows written so far. Throws
+   * `rate_limit_exceeded` where the account reads too many already.
    */
   write(
     accountId: number,
@@ -23,7 +23,7 @@ export interface Exports {
   ): Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>;
   /** How many rows an export would have now. */
   count(accountId: number, order: ExportSpec): Promise<number>;
-  /** Asks for a job; it is begun at once where there is room. */
+  /** Creates a job; it begins at once where there is room. */
   start(
     accountId: number,
     order: ExportSpec,
@@ -49,9 +49,9 @@ export interface Exports {
    * jobs; throws when a file could not be erased: ask again then.
    */
   eraseExports(accountId: number, span: ErasedSpan): Promise<number>;
-  /** Takes up what waits; for every two seconds. */
+  /** Claims what waits; a job for every two seconds. */
   tick(): Promise<void>;
-  /** Removes files whose time is over or that are left over; for every minute. */
+  /** Removes expired and leftover files; a job for every minute. */
   sweep(): Promise<void>;
   /** Gives back what runs; for the end. */
   close(): Promise<void>;
@@ -65,13 +65,13 @@ export interface ExportsDeps extends ExportRunnerDeps {
   ownPlace: "files" | "chunks";
 }
 
-/** How long an end waits for jobs to be given back. */
+/** How long `close` waits for jobs to be given back. */
 const closeMs = 3_000;
-/** How often a process looks whether another one has written a file. */
+/** How often a request looks for the file that another process writes. */
 const pollMs = 250;
 /** Exports of an account that are being read at once as they are written. */
 const streamsAtOnce = 4;
-/** Of an account; most are short, and who reads slowly is ended after a while. */
+/** Waiting streams of an account; most are short, and slow readers are cut off. */
 const streamsWaiting = 64;
 
 export function createExports(deps: ExportsDeps): Exports {

@@ -37,7 +37,7 @@ export interface BackgroundJobDeps {
 /** A revocation is refused everywhere within a second; this leaves room for a slow database. */
 const keyWatchMs = 250;
 
-/** All that the service does by the clock. A failing job is logged, counted and run again. */
+/** Everything that the service does periodically. A failing job is logged, counted and run again. */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
   const { credit, erasure, exports, keys } = on;
   const { vacuum } = erasure;

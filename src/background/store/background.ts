@@ -92,7 +92,7 @@ async function create(
   call: NewBackgroundCall,
 ): Promise<{ responseId: string; repeated: boolean }> {
   const { accountId, responseId, repeatable, request, answerText, most } = call;
-  // An erasure either finds the row or has happened before it.
+  // An erasure runs either before this row is written or sees it.
   await lockForWriting(tx);
   const requestId = repeatable ? sanitizeText(repeatable.requestId) : null;
   if (repeatable && requestId !== null) {
@@ -138,7 +138,7 @@ async function create(
 }
 
 async function requireRoom(tx: Queryable, accountId: number, most: number): Promise<void> {
-  // Two at once would each find the last place free.
+  // Two requests at once would each find room for the last call.
   await lockRequest(tx, "background room", accountId, "");
   const [row] = await tx.query(
     `select count(*) as count from background_calls

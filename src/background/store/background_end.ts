@@ -4,8 +4,8 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * Ends the background calls among the rows; part of the transaction that writes these. Gives the
- * calls whose answer nobody is to see any more: cancelled or deleted before, erased, or recorded by
- * another process.
+ * calls whose answer is dropped: cancelled or deleted before, erased, or recorded by another
+ * process.
  */
 export async function endBackground(
   tx: Queryable,
@@ -35,7 +35,7 @@ export async function endBackground(
 
 const isOpen = "state in ('queued', 'in_progress')";
 
-/** Calls that are not recorded since they were erased are not asked again. */
+/** Removes calls that were erased before they were recorded: they are not made again. */
 export async function dropBackground(
   tx: Queryable,
   transactionIds: readonly string[],

@@ -102,7 +102,7 @@ export function createDeletions(
   };
 }
 
-/** What it came to is noted under who asked for it, in the same transaction and so once. */
+/** The result is audited under the person who asked, in the same transaction and so once. */
 async function finish(tx: Queryable, deletionId: string): Promise<void> {
   const [done] = await tx.query(
     `update deletions set state = 'done', selectors = null, ${withoutClaim(work)},
@@ -192,7 +192,7 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "wait
   };
 }
 
-/** Some requests at once may pass together: the limit keeps queues short, not accounts honest. */
+/** Concurrent requests may exceed the limit a little: it only keeps queues short. */
 async function requireRoom(main: Database, accountId: number): Promise<void> {
   const rows = await main.query(
     `select 1 as one from deletions where account_id = $1 and completed_at is null
@@ -231,7 +231,7 @@ async function insertDeletion(
   );
 }
 
-/** The receipt that the store lost, to be earned again. */
+/** Queues the deletion again whose receipt the store has lost. */
 async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
@@ -278,7 +278,7 @@ async function note(
   await noteDirty(tx, relations);
 }
 
-/** The files still hold what went from these relations, until they are rewritten. */
+/** Files hold erased rows of these relations until a scrub rewrites them. */
 async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<void> {
   await tx.query(
     `insert into scrubs (id, version, due_since, relations)
@@ -290,7 +290,7 @@ async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<v
   );
 }
 
-/** As the columns hold them, so that hashes are of the same text. */
+/** The selectors as columns store them, so that hashes are of the same text. */
 function storedSelectors(selectors: Selectors): Selectors {
   const stored = (ids: readonly string[]) => ids.map((id) => sanitizeText(id));
   return {
