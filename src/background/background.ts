@@ -15,25 +15,6 @@ import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
 import type { Recorder } from "../records/recorder.ts";
 
-/** Calls that go on without their caller (`background: true`). */
-export interface Background {
-  /**
-   * Answers a background request at once with a queued response; any other call is made as usual.
-   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
-   * unfinished ones.
-   */
-  send(request: RelayRequest): Promise<Reply>;
-  /** The response object as it is now; undefined where there is none. JSON text. */
-  find(key: BackgroundKey): Promise<string | undefined>;
-  /**
-   * Ends a background call and gives the response object, unchanged where it had ended.
-   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
-   */
-  cancel(key: BackgroundKey): Promise<string | undefined>;
-  /** Forgets a response, whether it has ended or not; false where there is none. */
-  remove(key: BackgroundKey): Promise<boolean>;
-}
-
 export interface BackgroundDeps {
   store: BackgroundStore;
   relay: Pick<Relay, "send">;
@@ -50,11 +31,8 @@ export interface BackgroundDeps {
 const storedHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
-export function createBackground(deps: BackgroundDeps): Background {
-  return new BackgroundCalls(deps);
-}
-
-class BackgroundCalls implements Background {
+/** Calls that go on without their caller (`background: true`). */
+export class Background {
   readonly #deps: BackgroundDeps;
   readonly #form: BackgroundForm;
 
@@ -63,6 +41,11 @@ class BackgroundCalls implements Background {
     this.#form = deps.dialects.responses.background!;
   }
 
+  /**
+   * Answers a background request at once with a queued response; any other call is made as usual.
+   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
+   * unfinished ones.
+   */
   async send(request: RelayRequest): Promise<Reply> {
     const { relay } = this.#deps;
     const form = request.dialect.background;
@@ -93,6 +76,7 @@ class BackgroundCalls implements Background {
     });
   }
 
+  /** The response object as it is now; undefined where there is none. JSON text. */
   async find(key: BackgroundKey): Promise<string | undefined> {
     const { store, storedResponses } = this.#deps;
     const ended = () => storedResponses.findResponse(key.accountId, key.responseId);
@@ -106,6 +90,10 @@ class BackgroundCalls implements Background {
       : call.answerText;
   }
 
+  /**
+   * Ends a background call and gives the response object, unchanged where it had ended.
+   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
+   */
   async cancel(key: BackgroundKey): Promise<string | undefined> {
     const { store, storedResponses, runner } = this.#deps;
     const call = await store.find(key);
@@ -129,6 +117,7 @@ class BackgroundCalls implements Background {
     return await this.find(key);
   }
 
+  /** Forgets a response, whether it has ended or not; false where there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
     const { store, storedResponses, runner, recorder } = this.#deps;
     const removed = await store.remove(key);

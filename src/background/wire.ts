@@ -2,7 +2,7 @@
 import type { Database } from "../database/database.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
-import { type Background, createBackground } from "./background.ts";
+import { Background } from "./background.ts";
 import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
 import { createBackgroundCalls } from "./store/background.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
@@ -28,7 +28,7 @@ export function createBackgroundServices(
   const store = createBackgroundCalls(database, workerIdOf({ processId, run: newId() }));
   const runner = new BackgroundRunner({ ...runnerDeps, store });
   return {
-    background: createBackground({ ...runnerDeps, store, runner, newTransactionId: newId }),
+    background: new Background({ ...runnerDeps, store, runner, newTransactionId: newId }),
     backgroundRunner: runner,
     backgroundGauges: {
       gateway_background_calls: {

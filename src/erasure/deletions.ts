@@ -26,29 +26,6 @@ export interface WantedDeletion {
   audit?: (deletionId: string) => AuditNote;
 }
 
-/** Erases records for their accounts (docs/data.md, "Deletion"). */
-export interface Deletions {
-  /** Counts matching rows without erasing any. Includes every call answered before. */
-  count(wanted: WantedDeletion): Promise<DeletionCounts>;
-  /**
-   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
-   * middle; then the rest is erased as soon as it is back.
-   */
-  erase(wanted: WantedDeletion): Promise<Deletion>;
-  /** Stores the request for a job and returns its id. From now on no matching call is written. */
-  queue(wanted: WantedDeletion): Promise<string>;
-  /** Undefined when the account has none of this id. */
-  find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
-  /** The latest first; those behind `after`. */
-  list: DeletionStore["list"];
-  /** Claims what waits; a background job. */
-  tick(): Promise<void>;
-  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
-  readonly waiting: { count: number; seconds: number };
-  /** Ends after the step under way; what is left is given back. */
-  close(): Promise<void>;
-}
-
 export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
@@ -70,16 +47,13 @@ const stepsAtOnce = 2;
 /** Waiting requests of one account that erase or count before they answer. */
 const requestsWaiting = 64;
 
-export function createDeletions(deps: DeletionsDeps): Deletions {
-  return new Eraser(deps);
-}
-
 interface Erasing extends ClaimedDeletion {
   /** Its request waits for the receipt, so it takes no place of the queued ones. */
   isAwaited?: boolean;
 }
 
-class Eraser implements Deletions {
+/** Erases records for their accounts (docs/data.md, "Deletion"). */
+export class Deletions {
   readonly #deps: DeletionsDeps;
   readonly #queue: WorkQueue<Erasing>;
   readonly #requests = createFairQueue({
@@ -102,12 +76,14 @@ class Eraser implements Deletions {
     });
   }
 
+  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
   get waiting(): { count: number; seconds: number } {
     const { count, oldest } = this.#waiting;
     const ms = oldest === null ? 0 : this.#deps.clock.now().getTime() - oldest.getTime();
     return { count, seconds: Math.max(0, ms / 1000) };
   }
 
+  /** Counts matching rows without erasing any. Includes every call answered before. */
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
       await this.#deps.flushRecords(noLimit);
@@ -115,6 +91,10 @@ class Eraser implements Deletions {
     });
   }
 
+  /**
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
+   * middle; then the rest is erased as soon as it is back.
+   */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
   }
@@ -132,6 +112,7 @@ class Eraser implements Deletions {
     return (await store.find(wanted.accountId, request.deletionId))!;
   }
 
+  /** Stores the request for a job and returns its id. From now on no matching call is written. */
   async queue(wanted: WantedDeletion): Promise<string> {
     // Records of calls answered before must be rows, so that they are erased and counted.
     await this.#deps.flushRecords(noLimit);
@@ -143,18 +124,22 @@ class Eraser implements Deletions {
     return request.deletionId;
   }
 
+  /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
     return this.#deps.store.find(accountId, deletionId);
   }
 
+  /** The latest first; those behind `after`. */
   list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
     return this.#deps.store.list(...asked);
   }
 
+  /** Claims what waits; a background job. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
+  /** Ends after the step under way; what is left is given back. */
   close(): Promise<void> {
     return this.#queue.close(Infinity);
   }
