@@ -262,17 +262,7 @@ function createWork(
       ...{ relay, rateLimiter, apiKeys, dialects, media },
     }),
     background: createBackgroundServices({
-      ...{
-        database,
-        processId,
-        journal,
-        clock,
-        log,
-        newId,
-        pause,
-        payloadMaxBytes,
-        mediaInlineBytes,
-      },
+      ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
       ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
