@@ -5,7 +5,7 @@ import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Meter } from "./meter.ts";
-import { readRawUsage } from "../repricing/raw_usage.ts";
+import { readRawUsage } from "../repricing/stored_usage.ts";
 
 /** Texts of more units are not parsed again: their usage is looked for, and the rest is counted. */
 const mostRead = 1024 * 1024;

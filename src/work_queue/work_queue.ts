@@ -75,11 +75,12 @@ export class WorkQueue<Claim> {
       this.#isWoken = true;
       return await this.#claiming;
     }
-    this.#claiming = this.#claimAll();
+    const claiming = this.#claimAll();
+    this.#claiming = claiming;
     try {
-      await this.#claiming;
+      await claiming;
     } finally {
-      this.#claiming = undefined;
+      if (this.#claiming === claiming) this.#claiming = undefined;
     }
   }
 
@@ -94,6 +95,8 @@ export class WorkQueue<Claim> {
         for (const one of claims) this.add(one);
       }
     } while (this.#isWoken && !this.#isClosed);
+    // At once: who comes from here on begins another round.
+    this.#claiming = undefined;
   }
 
   /** Works on what this process has claimed already; resolves or throws as the work does. */
