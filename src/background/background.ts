@@ -13,30 +13,11 @@ import type { CallContext } from "../relay/call_context.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
 
-/** Calls that go on in the service while their caller is away. */
-export interface Background {
-  /**
-   * Answers a request that asks for it with a queued response, at once, and makes any other call as
-   * ever. Throws what an ordinary call would be refused with, and `rate_limit_exceeded` where the
-   * account has too many under way.
-   */
-  send(request: RelayRequest): Promise<Reply>;
-  /** The response object as it is now; undefined where there is none. JSON text. */
-  find(key: BackgroundKey): Promise<string | undefined>;
-  /**
-   * Ends a background call and gives the response object; one that has ended is given as it is.
-   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
-   */
-  cancel(key: BackgroundKey): Promise<string | undefined>;
-  /** Forgets a response, whether it has ended or not; false where there is none. */
-  remove(key: BackgroundKey): Promise<boolean>;
-}
-
 export interface BackgroundDeps {
   store: BackgroundStore;
   relay: Pick<Relay, "send">;
   runner: Pick<BackgroundRunner, "add" | "stop">;
-  kept: StoredResponseStore;
+  storedResponses: StoredResponseStore;
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
@@ -44,15 +25,12 @@ export interface BackgroundDeps {
   perAccount: number;
 }
 
-/** Headers that a call is made with later: those that the service reads, and those for vendors. */
+/** Request headers that are stored for the call: those that the service or vendors read. */
 const storedHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
-export function createBackground(deps: BackgroundDeps): Background {
-  return new BackgroundCalls(deps);
-}
-
-class BackgroundCalls implements Background {
+/** Calls that go on without their caller (`background: true`). */
+export class Background {
   readonly #deps: BackgroundDeps;
   readonly #form: BackgroundForm;
 
@@ -61,6 +39,11 @@ class BackgroundCalls implements Background {
     this.#form = deps.dialects.responses.background!;
   }
 
+  /**
+   * Answers a background request at once with a queued response; any other call is made as usual.
+   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
+   * unfinished ones.
+   */
   async send(request: RelayRequest): Promise<Reply> {
     const { relay } = this.#deps;
     const form = request.dialect.background;
@@ -68,7 +51,7 @@ class BackgroundCalls implements Background {
     if (!form?.isAsked(sent)) return await relay.send(request);
     const { step = runAtOnce } = request.caller;
     const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
-    // A caller that streams is there; should it leave, the answer is read to its end and stored.
+    // A streaming caller reads the answer itself; if it leaves, the answer is still read and stored.
     if (sent.stream === true) {
       return await relay.send({
         ...{ ...asked, sentText: request.bodyText },
@@ -91,9 +74,10 @@ class BackgroundCalls implements Background {
     });
   }
 
+  /** The response object as it is now; undefined where there is none. JSON text. */
   async find(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept } = this.#deps;
-    const ended = () => kept.findResponse(key.accountId, key.responseId);
+    const { store, storedResponses } = this.#deps;
+    const ended = () => storedResponses.findResponse(key.accountId, key.responseId);
     const answer = await ended();
     if (answer) return answer.answerText;
     const call = await store.find(key);
@@ -104,11 +88,15 @@ class BackgroundCalls implements Background {
       : call.answerText;
   }
 
+  /**
+   * Ends a background call and gives the response object, unchanged where it had ended.
+   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
+   */
   async cancel(key: BackgroundKey): Promise<string | undefined> {
-    const { store, kept, runner } = this.#deps;
+    const { store, storedResponses, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
-      if (!await kept.findResponse(key.accountId, key.responseId)) return undefined;
+      if (!await storedResponses.findResponse(key.accountId, key.responseId)) return undefined;
       throw new Fault("invalid_value", {
         param: "response_id",
         message:
@@ -127,16 +115,17 @@ class BackgroundCalls implements Background {
     return await this.find(key);
   }
 
+  /** Forgets a response, whether it has ended or not; false where there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
-    const { store, kept, runner, recorder } = this.#deps;
+    const { store, storedResponses, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
-    // What is not written yet could not be removed.
+    // A record that isn't written yet can't be removed.
     await recorder.drain();
-    return await kept.removeResponse(key.accountId, key.responseId) || removed;
+    return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
   }
 
-  /** The call may be made and is paid for: from here on it is the service's. */
+  /** Stores an authorized call and hands it to the runner. */
   async #taken(
     { caller, vendor, body, bodyText }: RelayRequest,
     key: BackgroundKey,

@@ -1,7 +1,7 @@
 import type { Interaction } from "../shared/interaction.ts";
 import type { BackgroundEnd } from "../shared/stored_response.ts";
 
-/** Where a background call stands; `deleted` by its caller, for whom it is gone. */
+/** The state of a background call; its caller can't see a `deleted` one. */
 export type BackgroundState =
   | "queued"
   | "in_progress"
@@ -14,19 +14,19 @@ export interface BackgroundKey {
   responseId: string;
 }
 
-/** A call that a process holds, and how long its request is in UTF-16 units. */
+/** A call that a process has claimed, and how long its request is in UTF-16 units. */
 export interface BackgroundClaim extends BackgroundKey {
   bodyUnits: number;
 }
 
-/** What is stored of a request until its call is recorded: all that it takes to make it again. */
+/** A request as it is stored until its call is recorded: enough to make the call again. */
 export interface BackgroundRequest {
   /** As the caller sent it. */
   bodyText: string;
   path: string;
   /** Label of the family's vendor; null on the unified family. */
   vendor: string | null;
-  /** Those that the service or a vendor looks at; no credentials. */
+  /** Those that the service or a vendor reads; no credentials. */
   headers: Readonly<Record<string, string>>;
   /** The vendor key came with the request, and is stored nowhere. */
   hasOwnKey: boolean;
@@ -44,11 +44,11 @@ export interface NewBackgroundCall extends BackgroundKey {
   most: number;
 }
 
-/** A call that a process is to work on. */
+/** A call as an attempt at it begins. */
 export interface ClaimedBackgroundCall extends BackgroundKey {
   state: BackgroundState;
   answerText: string;
-  /** How often it was taken up, this time included. */
+  /** This one included. */
   attempts: number;
   request: BackgroundRequest;
 }
@@ -61,12 +61,12 @@ export interface FoundBackgroundCall {
 }
 
 /**
- * Background calls. A call is held by the process that took it in, and by another one when that is
- * silent for `holdMs`; it ends with its record (`Retained.background`), in one transaction.
+ * Background calls. A call is claimed by the process that took it in, and by another one when that
+ * claim expires; it ends with its record (`Retained.background`), in one transaction.
  */
 export interface BackgroundStore {
   /**
-   * Stores a call, held by this process. A repeat of the same request within 24 hours gives the
+   * Stores a call, claimed by this process. A repeat of the same request within 24 hours gives the
    * first one's ids; with another body it throws `idempotency_conflict`. Throws
    * `rate_limit_exceeded` where too many of the account are unfinished.
    */
@@ -76,19 +76,14 @@ export interface BackgroundStore {
   cancel(key: BackgroundKey, answerText: string): Promise<boolean>;
   /** Its caller deletes a call, which ends it; false where there is none. */
   remove(key: BackgroundKey): Promise<boolean>;
-  /** Takes a call up that this process holds; undefined where it does no longer. */
+  /** Begins an attempt at a call that this process has claimed; undefined where it has lost it. */
   begin(key: BackgroundKey): Promise<ClaimedBackgroundCall | undefined>;
-  /** Unrecorded calls that this process holds, by response id. */
-  held(): Promise<ReadonlyMap<string, BackgroundState>>;
-  /** Holds calls for another `holdMs`. */
-  renew(keys: readonly BackgroundKey[]): Promise<void>;
-  /** Takes over calls that nobody holds, and what an earlier run of this process held. */
-  takeOver(most: number, except: readonly string[]): Promise<BackgroundClaim[]>;
-  /** Gives a call back; it was not asked for where `uncounted`. Others may take it after `ms`. */
+  /** Renews this process's claims; gives the states of calls that it still holds, by response id. */
+  renew(keys: readonly BackgroundKey[]): Promise<ReadonlyMap<string, BackgroundState>>;
+  /** Claims calls that nobody holds, and what an earlier run of this process held. */
+  claim(most: number, except: readonly string[]): Promise<BackgroundClaim[]>;
+  /** Gives a call back, to be claimed after `ms`; where `uncounted` the attempt doesn't count. */
   release(key: BackgroundKey, how: { ms: number; uncounted: boolean }): Promise<void>;
   /** Ends a call whose record the store has refused again and again. */
   giveUp(key: BackgroundKey, answerText: string): Promise<void>;
 }
-
-/** How long a process may be silent before others take its calls over. */
-export const holdMs = 30_000;

@@ -2,9 +2,10 @@
 import type { Database } from "../database/database.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
-import { type Background, createBackground } from "./background.ts";
+import { Background } from "./background.ts";
 import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
 import { createBackgroundCalls } from "./store/background.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 
 /** Where background calls live, and who works on them. */
 export interface BackgroundServices {
@@ -19,15 +20,15 @@ export function createBackgroundServices(
     processId: string;
     /** Unfinished calls of an account. */
     perAccount: number;
-    kept: StoredResponseCache;
+    storedResponses: StoredResponseCache;
     newId: () => string;
   },
 ): BackgroundServices {
   const { database, processId, newId, ...runnerDeps } = deps;
-  const store = createBackgroundCalls(database, { processId, run: newId() });
+  const store = createBackgroundCalls(database, workerIdOf({ processId, run: newId() }));
   const runner = new BackgroundRunner({ ...runnerDeps, store });
   return {
-    background: createBackground({ ...runnerDeps, store, runner, newTransactionId: newId }),
+    background: new Background({ ...runnerDeps, store, runner, newTransactionId: newId }),
     backgroundRunner: runner,
     backgroundGauges: {
       gateway_background_calls: {

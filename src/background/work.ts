@@ -30,31 +30,34 @@ export interface BackgroundAskDeps {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
-  /** Where requests that hold much are worked on. */
+  /** Limits for work on large requests. */
   heavy: HeavyWorkLimits;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
 }
 
-/** A call that was interrupted so often is what interrupts us. */
+/** A call that was interrupted this often probably causes the interruption. */
 const mostAttempts = 3;
-/** Then not even a record of it can be written. */
-const hopelessAttempts = 6;
-/** The store remembers for a day what was erased; no call may end later. */
+/** After this many attempts not even a record can be written. */
+const unrecordableAttempts = 6;
+/** No call may outlive the store's memory of erasures, which is a day. */
 const longestMs = 20 * 60 * 60_000;
-/** How long a call rests that could not be begun. */
+/** How long a call waits that could not be started. */
 const restMs = 2_000;
 
 /**
- * Makes a held call, or ends it without. `recorded`: its record is on its way, and its end with it;
- * `left`: it is someone else's, or to be taken up again. Throws when the store is away.
+ * Makes a claimed call, or ends it without. `recorded`: its record is on its way, and its end with
+ * it; `left`: another process has it, or it is to be claimed again. Throws when the store is away.
  */
 export async function workOn(
   deps: BackgroundAskDeps,
-  held: ClaimedCall,
+  claimed: ClaimedCall,
+  stop: AbortController,
 ): Promise<"recorded" | "left"> {
-  if (held.stopped === "given_up") return await giveBack(deps, held, { ms: 0, uncounted: false });
-  const call = await deps.store.begin(held);
+  if (claimed.stopped === "given_up") {
+    return await release(deps, claimed, { ms: 0, uncounted: false });
+  }
+  const call = await deps.store.begin(claimed);
   if (!call) return "left";
   const task = new BackgroundTask({
     form: deps.form,
@@ -65,18 +68,18 @@ export async function workOn(
   if (call.state === "cancelled" || call.state === "deleted") {
     return await conclude(deps, call, task, { status: "cancelled", httpStatus: null });
   }
-  if (call.attempts > hopelessAttempts) {
+  if (call.attempts > unrecordableAttempts) {
     const failed = deps.form.moved(call.answerText, { failed: new Fault("internal_error") });
     await deps.store.giveUp(call, failed);
     return "left";
   }
-  const refusal = refusalOf(deps, call, held);
+  const refusal = refusalOf(deps, call, claimed);
   if (refusal) return await conclude(deps, call, task, endingOf(refusal, false));
   const principal = await deps.apiKeys.findById(call.request.begun.apiKeyId);
   if (!principal || !usable(principal, deps.clock.now())) {
     return await conclude(deps, call, task, endingOf(new Fault("invalid_api_key"), false));
   }
-  return await ask(deps, { call, held, task, principal });
+  return await ask(deps, { call, claimed, stop, task, principal });
 }
 
 /** Why a call isn't asked (again). */
@@ -108,53 +111,60 @@ function refusalOf(
 
 async function ask(
   deps: BackgroundAskDeps,
-  { call, held, task, principal }: {
+  { call, claimed, stop, task, principal }: {
     call: ClaimedBackgroundCall;
-    held: ClaimedCall;
+    claimed: ClaimedCall;
+    stop: AbortController;
     task: BackgroundTask;
     principal: Principal;
   },
 ): Promise<"recorded" | "left"> {
   const { relay, registry, dialects, form, timeoutMs } = deps;
   const { bodyText: sentText, vendor } = call.request;
-  const caller = callerOf(deps, call, held, principal);
+  const { signal } = stop;
+  const caller = callerOf(deps, call, { principal, vendorKey: claimed.vendorKey, signal });
   // The reason has to be known before anybody sees that the connection is closed.
-  const noteStop = () => task.stopped = held.stopped;
-  if (held.stop.signal.aborted) noteStop();
-  else held.stop.signal.addEventListener("abort", noteStop, { once: true });
-  const inTime = systemSetTimer(timeoutMs, () => {
-    held.stopped ??= "timeout";
-    held.stop.abort();
+  const noteStop = () => task.stopped = claimed.stopped;
+  if (signal.aborted) noteStop();
+  else signal.addEventListener("abort", noteStop, { once: true });
+  const cancelTimeout = systemSetTimer(timeoutMs, () => {
+    claimed.stopped ??= "timeout";
+    stop.abort();
   });
   let fault: unknown;
   let leave = () => {};
   try {
-    const { value, step, release } = await rereadRequest(deps.heavy, sentText, call.accountId);
-    leave = release;
+    const { value, step, release: onEncoded } = await rereadRequest(
+      ...[deps.heavy, sentText, call.accountId] as const,
+    );
+    leave = onEncoded;
     const asked = await step(() => form.forVendor(value, sentText));
     const reply = await relay.send({
       ...{ ...asked, sentText, dialect: dialects.responses },
-      caller: { ...caller, step, onEncoded: release },
+      caller: { ...caller, step, onEncoded },
       vendor: vendor === null ? undefined : registry.find(vendor),
-      background: { task, ...(held.authorization ? { authorization: held.authorization } : {}) },
+      background: {
+        task,
+        ...(claimed.authorization ? { authorization: claimed.authorization } : {}),
+      },
     });
     if (reply.body instanceof ReadableStream) { for await (const _ of reply.body); }
   } catch (thrown) {
     fault = thrown;
   } finally {
-    inTime();
+    cancelTimeout();
     leave();
   }
   if (caller.trace.settled) return "recorded";
   if (task.stopped === "given_up") {
-    return await giveBack(deps, call, {
+    return await release(deps, call, {
       ms: 0,
       uncounted: caller.trace.transactionId === undefined,
     });
   }
   if (fault instanceof Fault && passing.has(fault.code) && !task.stopped) {
-    // It was not asked: the store or the journal takes nothing now.
-    return await giveBack(deps, call, { ms: restMs, uncounted: true });
+    // The vendor was not asked: the store or the journal refuses writes now.
+    return await release(deps, call, { ms: restMs, uncounted: true });
   }
   return await conclude(deps, call, task, endingOf(fault, task.stopped === "cancelled"));
 }
@@ -164,7 +174,7 @@ const passing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "overloaded",
 ]);
 
-async function giveBack(
+async function release(
   { store }: BackgroundAskDeps,
   key: ClaimedCall | ClaimedBackgroundCall,
   how: { ms: number; uncounted: boolean },
@@ -176,12 +186,10 @@ async function giveBack(
 function callerOf(
   { clock, timeoutMs }: BackgroundAskDeps,
   { request }: ClaimedBackgroundCall,
-  { stop, vendorKey }: ClaimedCall,
-  principal: Principal,
+  { principal, vendorKey, signal }: Pick<CallContext, "principal" | "vendorKey" | "signal">,
 ): CallContext {
   const { begun, headers, path } = request;
   const { requestId, sessionId, userId, endpoint, createdAt } = begun;
-  const { signal } = stop;
   const job = { principal, endpoint, requestId, sessionId, userId, signal };
   return {
     ...jobCaller(clock, job),
@@ -189,14 +197,14 @@ function callerOf(
     path,
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
-    // One call, from when it was taken in: its row has the time that its caller was given.
+    // The record has the time at which the caller's request arrived.
     arrivedAt: createdAt,
     arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
     silenceMs: timeoutMs,
   };
 }
 
-/** Ends a call for which no vendor was asked, or nobody knows how far it was. */
+/** Records the end of a call that no vendor was asked for, or whose progress is unknown. */
 async function conclude(
   deps: BackgroundAskDeps,
   call: ClaimedBackgroundCall,

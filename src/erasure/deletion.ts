@@ -6,8 +6,8 @@ export const dataTables = ["interactions", "eval_runs", "eval_results"] as const
 export type DataTable = typeof dataTables[number];
 
 /**
- * Which rows are meant: they narrow each other, in a list any value matches, and at least one is
- * given. A table that lacks a column that is asked for has no match.
+ * Which rows to erase. A row must match every selector, and any value of a list; there is at least
+ * one selector. A table without a selector's column has no matching rows.
  */
 export interface Selectors {
   /** Times of `created_at`, half-open. */
@@ -18,7 +18,7 @@ export interface Selectors {
   userIds?: readonly string[];
 }
 
-/** By what kind of thing rows are selected, never by which: the audit log is for good. */
+/** Names the kinds of selectors without their values: the audit log is never erased. */
 export function selectorKinds(
   { userIds, sessionIds, transactionIds, start, end }: Selectors,
 ): string {
@@ -32,7 +32,7 @@ export function selectorKinds(
   ].join(", ");
 }
 
-/** What was asked for; rows made after `requestedAt` are not meant. */
+/** A requested deletion; rows made after `requestedAt` stay. */
 export interface DeletionRequest {
   deletionId: string;
   accountId: number;
@@ -55,12 +55,12 @@ export type DeletionCounts = Readonly<Record<DataTable, number>>;
 
 export const noCounts: DeletionCounts = { interactions: 0, eval_runs: 0, eval_results: 0 };
 
-/** What the three counts come to. */
+/** The sum of the three counts. */
 export function totalOf(counts: DeletionCounts): number {
   return dataTables.reduce((sum, table) => sum + counts[table], 0);
 }
 
-/** `failed` is for deletions that are given up; so far each one is retried until it is done. */
+/** `failed` is not used yet: each deletion is retried until it is done. */
 export type DeletionState = "queued" | "running" | "done" | "failed";
 
 /** A deletion as its account sees it; once done it is the receipt. */
@@ -70,7 +70,7 @@ export interface Deletion {
   state: DeletionState;
   /** Erased so far. */
   counts: DeletionCounts;
-  /** What was there when it was asked for; null before it has been counted. */
+  /** Matching rows when it was requested; null before they are counted. */
   expectedCount: number | null;
   selectorsHash: string;
   reason: string | null;
@@ -79,7 +79,7 @@ export interface Deletion {
   attempts: number;
 }
 
-/** A deletion that this process works on. `selectors` is null for one that is applied again. */
+/** A deletion that this process works on. `selectors` is null for one restored from its tombstone. */
 export interface ClaimedDeletion {
   tombstone: Tombstone;
   selectors: Selectors | null;
@@ -93,30 +93,30 @@ export interface ErasedBatch {
   transactionIds: readonly string[];
 }
 
-/** The rows that were erased in all, by the time at which they were made. */
+/** Tables and creation times of all rows that a deletion erased. */
 export interface ErasedSpan {
   tables: readonly DataTable[];
   from: Date;
   to: Date;
 }
 
-/** What was erased since one asked last, by whichever process. */
+/** What any process erased since the last read. */
 export interface ErasureFeed {
   tombstones: readonly Tombstone[];
   transactionIds: readonly string[];
 }
 
-/** Where deletions live and how rows go. Implemented in `src/erasure/store/deletions.ts`. */
+/** Stores deletions and erases rows. Implemented in `src/erasure/store/deletions.ts`. */
 export interface DeletionStore {
-  /** How many rows the request means, now. */
+  /** How many rows the request matches now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
    * Stores request and tombstone; from then on no process writes a matching call. `claimed`: this
-   * process works on it; `queued`, the default: it waits for `claim`. Throws `rate_limit_exceeded` when too many
-   * of the account wait.
+   * process works on it; `queued`, the default: it waits for `claim`, or `rate_limit_exceeded` is
+   * thrown where too many of the account wait.
    */
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
-  /** Notes a tombstone that a restored store has lost, to be applied again; false: it is there. */
+  /** Adds a tombstone that a restored backup has lost, and queues it; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
   /**
    * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
@@ -133,7 +133,7 @@ export interface DeletionStore {
   release(deletionId: string): Promise<void>;
   /** Notes how many rows a deletion that begins will erase. */
   expect(deletion: ClaimedDeletion): Promise<void>;
-  /** Erases some rows with all that hangs on them, and counts them. */
+  /** Erases and counts some rows and everything that belongs to them. */
   eraseBatch(deletion: ClaimedDeletion): Promise<ErasedBatch>;
   /** Undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
@@ -144,16 +144,15 @@ export interface DeletionStore {
   /** The latest first; those behind `after`. */
   list(accountId: number, page: { limit: number; after?: DeletionCursor }): Promise<Deletion[]>;
   waiting(): Promise<{ count: number; oldest: Date | null }>;
-  /** What happened after the places that `news` gave last; a new reader begins at the start. */
+  /** Reads what was erased, each time from where the last read ended. */
   changeFeed(): { next(): Promise<ErasureFeed> };
-  /** Removes what no process needs to hear of any more. */
+  /** Removes feed entries that no process can still need. */
   sweep(): Promise<void>;
 }
 
 /**
- * Export files that may hold erased rows: jobs of the account whose tables and span meet these
- * lose their file and bucket object, one that is running starts anew. Both ends are included.
- * Returns how many.
+ * Removes export files that may hold erased rows: those of the account whose tables and span overlap
+ * these, both ends included. A running job starts again. Returns the number of jobs.
  */
 export interface ExportEraser {
   eraseExports(

@@ -4,7 +4,7 @@ import type { Selectors } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { timeSpan } from "../shared/time_span.ts";
 
-/** Everything that a deletion can be asked by, as both forms of the API name it together. */
+/** The selectors of both forms of the API together. */
 export const selectionRequest = deletionRequest.pick({
   tables: true,
   start_date: true,
@@ -60,7 +60,7 @@ function selectorsOf(asked: Asked): Selectors {
   };
 }
 
-/** An empty list is none: it must not mean everything. */
+/** An empty list is no selector: it must not match everything. */
 function listed<Name extends string>(
   name: Name,
   ids: readonly string[] | undefined,

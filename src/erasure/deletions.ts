@@ -22,31 +22,8 @@ export interface WantedDeletion {
   tables: readonly DataTable[];
   selectors: Selectors;
   reason: string | null;
-  /** What the audit log says of it, by the id that it gets. */
+  /** The entry of the audit log, made with the deletion's id. */
   audit?: (deletionId: string) => AuditNote;
-}
-
-/** Erases records for their accounts (docs/data.md, "Deletion"). */
-export interface Deletions {
-  /** How many rows are meant, with nothing erased. Includes every call answered before. */
-  count(wanted: WantedDeletion): Promise<DeletionCounts>;
-  /**
-   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
-   * middle; then the rest is erased as soon as it is back.
-   */
-  erase(wanted: WantedDeletion): Promise<Deletion>;
-  /** Notes the request and returns its id; a job erases. Calls under way are not written from now on. */
-  queue(wanted: WantedDeletion): Promise<string>;
-  /** Undefined when the account has none of this id. */
-  find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
-  /** The latest first; those behind `after`. */
-  list: DeletionStore["list"];
-  /** Claims what waits; a background job. */
-  tick(): Promise<void>;
-  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
-  readonly waiting: { count: number; seconds: number };
-  /** Ends after the step under way; what is left is given back. */
-  close(): Promise<void>;
 }
 
 export interface DeletionsDeps {
@@ -61,25 +38,22 @@ export interface DeletionsDeps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** A deletion waits for the records for as long as the store takes them. */
+/** A deletion waits for pending records as long as it takes. */
 const noLimit = { timeoutMs: Infinity };
 /** Queued deletions under way at once, of as many accounts. */
 const jobsAtOnce = 3;
-/** Steps of deletions at once, in all: writers and readers find the database in between. */
+/** Batches at once, of all deletions: the rest of the database's time is for other work. */
 const stepsAtOnce = 2;
-/** Of one account, that erase or count within a request: those that wait. */
+/** Waiting requests of one account that erase or count before they answer. */
 const requestsWaiting = 64;
-
-export function createDeletions(deps: DeletionsDeps): Deletions {
-  return new Eraser(deps);
-}
 
 interface Erasing extends ClaimedDeletion {
   /** Its request waits for the receipt, so it takes no place of the queued ones. */
   isAwaited?: boolean;
 }
 
-class Eraser implements Deletions {
+/** Erases records for their accounts (docs/data.md, "Deletion"). */
+export class Deletions {
   readonly #deps: DeletionsDeps;
   readonly #queue: WorkQueue<Erasing>;
   readonly #requests = createFairQueue({
@@ -98,15 +72,18 @@ class Eraser implements Deletions {
       claim: (_most, working) => this.#claim(working),
       renew: (working) => deps.store.renew(working.map(idOf)),
       work: (deletion, stop) => this.#run(deletion, stop.signal),
+      claimsAfterEach: true,
     });
   }
 
+  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
   get waiting(): { count: number; seconds: number } {
     const { count, oldest } = this.#waiting;
     const ms = oldest === null ? 0 : this.#deps.clock.now().getTime() - oldest.getTime();
     return { count, seconds: Math.max(0, ms / 1000) };
   }
 
+  /** Counts matching rows without erasing any. Includes every call answered before. */
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
       await this.#deps.flushRecords(noLimit);
@@ -114,6 +91,10 @@ class Eraser implements Deletions {
     });
   }
 
+  /**
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
+   * middle; then the rest is erased as soon as it is back.
+   */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
   }
@@ -131,29 +112,34 @@ class Eraser implements Deletions {
     return (await store.find(wanted.accountId, request.deletionId))!;
   }
 
+  /** Stores the request for a job and returns its id. From now on no matching call is written. */
   async queue(wanted: WantedDeletion): Promise<string> {
-    // What was answered before is erased as a row, and so is counted.
+    // Records of calls answered before must be rows, so that they are erased and counted.
     await this.#deps.flushRecords(noLimit);
     const request = this.#request(wanted);
     await this.#deps.store.add(request);
-    // From here on nobody reads it any more out of this process's memory.
+    // Drops what this process has of it in memory.
     await this.#deps.erasures.refresh();
     this.#queue.wake();
     return request.deletionId;
   }
 
+  /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
     return this.#deps.store.find(accountId, deletionId);
   }
 
+  /** The latest first; those behind `after`. */
   list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
     return this.#deps.store.list(...asked);
   }
 
+  /** Claims what waits; a background job. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
+  /** Ends after the step under way; what is left is given back. */
   close(): Promise<void> {
     return this.#queue.close(Infinity);
   }
@@ -180,7 +166,7 @@ class Eraser implements Deletions {
     };
   }
 
-  /** What fails waits longer each time, so that others get their turn. */
+  /** A failed deletion waits longer each time, so that others get their turn. */
   async #run(deletion: Erasing, signal: AbortSignal): Promise<void> {
     const { store, log } = this.#deps;
     const { deletionId } = deletion.tombstone;
@@ -234,7 +220,7 @@ function manyRequests(): Fault {
   });
 }
 
-/** The caller is told where the rest can be followed. */
+/** Tells the caller where to follow the rest. */
 function goesOn(thrown: unknown, deletionId: string): unknown {
   if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
   return new Fault("store_unavailable", {

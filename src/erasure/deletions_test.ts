@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import type { Deletion, DeletionStore, ErasedBatch } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { tombstoneOf } from "./tombstone.ts";
-import { createDeletions } from "./deletions.ts";
+import { Deletions } from "./deletions.ts";
 
 const wanted = {
   accountId: 1,
@@ -44,7 +44,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     sweep: () => Promise.resolve(),
   };
   const clock = new FakeClock();
-  const deletions = createDeletions({
+  const deletions = new Deletions({
     store,
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },

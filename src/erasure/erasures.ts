@@ -4,13 +4,13 @@ import type { DeletionStore } from "./deletion.ts";
 import { covers, type Tombstone } from "./tombstone.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 
-/** Tells whether a call was erased; made before whoever asks and whoever erases. */
+/** Tells whether a call was erased. Built first: both the writers and the eraser depend on it. */
 export interface ErasureIndex {
-  /** Whether a call is erased that arrived since this process began; its end is not remembered. */
+  /** Whether a call that arrived since this process started is erased. */
   covers(call: SelectableCall): boolean;
   /** These calls were erased while they were under way, and were not written. */
   dropped(transactionIds: readonly string[]): Promise<void>;
-  /** Has a listener forget what it knows of dropped calls; `dropped` waits for it. */
+  /** Adds a listener for dropped calls; `dropped` waits for it. */
   onDropped(listener: (transactionIds: readonly string[]) => Promise<void>): void;
   /** Adds tombstones; a call that was under way when one was made may end after it. */
   add(tombstones: readonly Tombstone[]): void;
@@ -47,11 +47,11 @@ export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
 }
 
 /**
- * Follows what is erased, by whichever process, so that this one neither keeps nor repeats what was
- * said in erased calls that it has in memory or under way.
+ * Follows what any process erases, and removes it from this process's memory, journal and stored
+ * replays.
  */
 export interface Erasures {
-  /** Looks for what was erased; whoever remembers something of it has forgotten it afterwards. */
+  /** Reads the feed of erasures; when it resolves, this process has forgotten what was erased. */
   refresh(): Promise<void>;
 }
 
@@ -60,9 +60,9 @@ export interface ErasureDeps {
   store: Pick<DeletionStore, "changeFeed">;
   /** Keeps tombstones where a restored store doesn't lose them. */
   keep: (tombstones: readonly Tombstone[]) => Promise<void>;
-  /** Called with the calls that are gone: memories and stored replays forget them. */
+  /** Removes these calls from caches and stored replays. */
   forget: (transactionIds: readonly string[]) => Promise<void>;
-  /** Takes out of the journal what the store has or must not have. */
+  /** Removes records from the journal that the store has, or that were erased. */
   compactJournal: () => Promise<void>;
 }
 

@@ -1,15 +1,15 @@
-/** What of the records can be too old, and how it goes. */
+/** Erases records that are older than the operator wants to keep them. */
 export interface RetentionStore {
   /** Makes the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
   /**
    * Erases what callers and models said before `limit`: payloads, their media, kept answers and
-   * what graders wrote. Usage rows stay. Undefined when another process is at it.
+   * what graders wrote. Usage rows stay. Undefined when another process is doing it.
    */
   erasePayloads(limit: Date): Promise<ErasedPayloads | undefined>;
   /**
    * Erases usage rows of before `limit` with all that hangs on them, and evaluations.
-   * Undefined when another process is at it.
+   * Undefined when another process is doing it.
    */
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
 }

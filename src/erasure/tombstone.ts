@@ -23,7 +23,7 @@ export interface Tombstone {
   selectorsHash: string;
 }
 
-/** Which rows a deletion covers: with the ids in clear while they are known, for an index to find. */
+/** Which rows a deletion covers, with the ids in clear while they are known: indexes need them. */
 export interface ErasureScope {
   tombstone: Tombstone;
   sessionIds: readonly string[] | undefined;
@@ -59,7 +59,7 @@ export function tombstoneOf(
   };
 }
 
-/** Whether a call is meant by a tombstone; in SQL the same stands in `src/erasure/store/erasure_sql.ts`. */
+/** Whether a tombstone covers a call; `src/erasure/store/erasure_sql.ts` has the same in SQL. */
 export function covers(tombstone: Tombstone, call: SelectableCall): boolean {
   const { start, end, transactionIds, salt } = tombstone;
   const isOneOf = (hashes: readonly string[] | null, value: string | null) =>
@@ -81,7 +81,7 @@ export function saltedHash(salt: string, value: string): string {
 
 /**
  * The receipt's `selectors_hash`: SHA-256, as hex, of the JSON text of what was asked for, with
- * these members in this order, lists sorted and without repeats, what was not given left out:
+ * these members in this order, lists sorted and without duplicates, absent members left out:
  * `account_id`, `tables`, `start_date`, `end_date` (as 2026-11-21T09:00:00.000Z),
  * `transaction_ids`, `session_ids`, `user_ids`.
  */

@@ -5,7 +5,7 @@ export interface VacuumReport {
   notRewritten: string[];
 }
 
-/** Erased rows leave bytes in files until these are rewritten. Implemented in `src/erasure/store/vacuum.ts`. */
+/** Rewrites files, which hold erased rows until then. Implemented in `src/erasure/store/vacuum.ts`. */
 export interface VacuumStore {
   /** Since when erased text may be in files; undefined: nothing was erased since the last scrub. */
   due(): Promise<{ since: Date; seconds: number; isBusy: boolean } | undefined>;

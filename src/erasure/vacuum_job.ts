@@ -4,9 +4,9 @@ import type { VacuumReport, VacuumStore } from "./vacuum.ts";
 /** Rewrites files that may hold erased text; never twice at once. */
 export interface VacuumJob {
   all(): Promise<VacuumReport>;
-  /** A job: what was erased of late, when no call was recorded for a while or it can't wait. */
+  /** A job: scrubs what was erased lately when the service is quiet or the time is up. */
   whenQuiet(): Promise<void>;
-  /** A job where an operator scrubs: only looks since when it is due. */
+  /** A job where an operator scrubs: only measures for how long it has been due. */
   look(): Promise<void>;
   /** How long erased text may have been in files, as a job saw it last; 0: it is in none. */
   readonly dueSeconds: number;
@@ -14,13 +14,13 @@ export interface VacuumJob {
 
 /** Erased text leaves all files within ten minutes; the physical purge takes part of that time. */
 const lockWaitSeconds = 8 * 60;
-/** Deletions that follow each other are served by one scrub. */
+/** Waits for further deletions, so that one scrub serves them all. */
 const leastSeconds = 10;
 
 export function createVacuumJob(
   { store, before, log }: {
     store: VacuumStore;
-    /** Brings what is still outside the store to it, and tidies the journal. */
+    /** Flushes pending records and compacts the journal. */
     before: () => Promise<void>;
     log: Pick<Log, "info" | "warn">;
   },

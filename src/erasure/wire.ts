@@ -9,9 +9,9 @@ import type { Journal } from "../records/journal/journal.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
-import { createDeletions, type Deletions } from "./deletions.ts";
+import { Deletions } from "./deletions.ts";
 import { createErasures, type ErasureIndex, type Erasures } from "./erasures.ts";
-import { createDeletions as createDeletionStore } from "./store/deletions.ts";
+import { createDeletions } from "./store/deletions.ts";
 import { createTombstoneFile } from "./store/tombstone_file.ts";
 import { createVacuum } from "./store/vacuum.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
@@ -59,7 +59,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await options.journal.eraseRejected((call) => erasureIndex.covers(call));
     await options.journal.compact();
   };
-  const store = createDeletionStore(
+  const store = createDeletions(
     { main: database, analytics: analyticsStore },
     { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
   );
@@ -74,7 +74,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     },
     compactJournal,
   });
-  const deletions = createDeletions({
+  const deletions = new Deletions({
     store,
     erasures,
     exports: options.exports,

@@ -16,7 +16,7 @@ import { permitModel, requirePrice, resolveVendorKey } from "../relay/admit.ts";
 import type { RelayDeps } from "../relay/relay.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
-/** What taking in an evaluation needs. */
+/** What creating an evaluation needs. */
 export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" | "log"> {
   clock: Clock;
   newId: () => string;
@@ -26,7 +26,7 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
-  /** A run was asked for. */
+  /** A run was created. */
   wakeEvals: () => void;
 }
 

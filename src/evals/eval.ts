@@ -109,7 +109,6 @@ export interface ResultCursor {
 /** A run that a process works on. */
 export interface ClaimedRun {
   evalRunId: string;
-  claimId: string;
   createdAt: Date;
   accountId: number;
   apiKeyId: string;
@@ -138,16 +137,16 @@ export interface FinishedItem {
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
   /**
-   * Takes a run that nobody works on, none of these and of none of these accounts; the oldest of
-   * whoever had the fewest of late.
+   * Claims a run that nobody works on, none of these and of none of these accounts; the oldest of
+   * the account that had the fewest of late.
    */
-  claim(
-    other: { runs: readonly string[]; accounts: readonly number[]; claimId: string },
-  ): Promise<ClaimedRun | undefined>;
-  /** Whether there is a run to take beside these and those of these accounts. */
-  othersWait(other: { runs: readonly string[]; accounts: readonly number[] }): Promise<boolean>;
-  /** Says that these claims are alive; tells which still hold. */
-  renew(claimIds: readonly string[]): Promise<string[]>;
+  claim(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<
+    ClaimedRun | undefined
+  >;
+  /** Whether there is a run to claim beside these and those of these accounts. */
+  othersWait(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<boolean>;
+  /** Renews this process's claims; gives the ids of the runs that it still holds. */
+  renew(runIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** The next items to do, in order. */
   items(run: ClaimedRun, after: number, limit: number): Promise<EvalItem[]>;
   /** The run's state, or undefined when the claim is lost or the run erased. */
@@ -160,14 +159,14 @@ export interface EvalWork {
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
-  /** Puts a run aside; one that has waited for a day ends as failed with this reason. */
+  /** Pauses a run; one that has waited for a day ends as failed with this reason. */
   pause(run: ClaimedRun, wait: { ms: number; code: ErrorCode; message: string }): Promise<void>;
   end(
     run: ClaimedRun,
     state: "done" | "failed" | "cancelled",
     error?: { code: ErrorCode; message: string },
   ): Promise<void>;
-  /** Gives a run back, to be taken up by whoever comes first. */
+  /** Gives a run back, to be claimed at once. */
   release(run: ClaimedRun): Promise<void>;
 }
 

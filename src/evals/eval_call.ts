@@ -31,7 +31,7 @@ export interface Spent {
 
 /**
  * What became of a call. `busy`: another try may succeed; `wait`: no call of this account can be
- * made for now; `hopeless`: no call of this run can succeed; `stopped`: the process ends.
+ * made for now; `unrecoverable`: no call of this run can succeed; `stopped`: the process ends.
  */
 export type Asked =
   | { kind: "answer"; json: unknown; spent: Spent }
@@ -45,7 +45,7 @@ export interface EvalCallDeps {
   clock: Clock;
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
-  /** Told when little is left of the account's rate, which its live calls may need. */
+  /** Called when little is left of the account's rate, which its live calls may need. */
   onLowRate: () => void;
 }
 

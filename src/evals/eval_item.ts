@@ -44,7 +44,7 @@ export async function runItem(deps: EvalItemDeps, context: ItemContext): Promise
     return await runStored(deps, context, stored);
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === "store_unavailable") throw thrown;
-    // A failure of ours with one interaction is no reason to try it for ever.
+    // Our own failure with one interaction is not retried forever.
     const { evalRunId } = context.run;
     deps.log.warn("an interaction could not be evaluated", {
       run: evalRunId,

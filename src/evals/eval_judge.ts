@@ -59,12 +59,12 @@ const verdictSchema = {
   additionalProperties: false,
 } as const;
 
-/** The criterion with the exhibits in it; behind it where it names none. */
+/** The criterion with the evidence in place of its placeholders, or behind it where it has none. */
 export function judgePrompt(criterion: string, evidence: Evidence): string {
   const quoted = (name: keyof Evidence) =>
     `<${name}>\n${evidence[name] ?? "(there is none)"}\n</${name}>`;
   const named = /\{\{(input|answer|expected)\}\}/g;
-  // One pass, so that what stands in an exhibit is never taken for a placeholder.
+  // One pass, so that text of the evidence is never taken for a placeholder.
   const filled = criterion.replace(named, (_, name: keyof Evidence) => quoted(name));
   const text = filled === criterion
     ? [criterion, quoted("input"), quoted("expected"), quoted("answer")].join("\n\n")

@@ -25,8 +25,9 @@ type StopSignal =
   | { kind: "leave" };
 
 /**
- * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. With
- * `rest` it finishes the calls under way and leaves the run to whoever takes it up next. Throws when the store is away; the claim then ends by itself.
+ * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. On
+ * `rest` it finishes the calls under way and gives the run back. Throws when the store is away; the
+ * claim then expires.
  */
 export async function workOn(
   deps: EvalRunDeps,

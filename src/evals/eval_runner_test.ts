@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { ClaimedRun } from "./eval.ts";
-import { createEvalRunner, type EvalRunnerDeps } from "./eval_runner.ts";
+import type { EvalRunDeps } from "./eval_run.ts";
+import { EvalRunner } from "./eval_runner.ts";
 
 /** More accounts with long runs than places; `go` lets their items end. */
 function setUp(accounts: number, othersWait: boolean) {
@@ -18,16 +19,16 @@ function setUp(accounts: number, othersWait: boolean) {
       Promise.resolve(
         claimed++ < accounts ? { evalRunId: `r${claimed}`, accountId: claimed } : undefined,
       ),
-    renew: (ids: readonly unknown[]) => Promise.resolve(ids),
+    renew: (ids: readonly string[]) => Promise.resolve(new Set(ids)),
     othersWait: () => Promise.resolve(othersWait),
     items: () => gate.promise.then(() => []),
     release: note("release"),
     end: note("end"),
     pause: note("pause"),
   };
-  const runner = createEvalRunner({
-    ...{ clock, work, newId: () => "claim", graders: { close() {} }, log: { warn() {} } },
-  } as unknown as EvalRunnerDeps);
+  const runner = new EvalRunner({
+    ...{ clock, work, graders: { close() {} }, log: { warn() {} } },
+  } as unknown as EvalRunDeps);
   return { clock, said, runner, go: gate.resolve };
 }
 

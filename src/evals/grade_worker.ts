@@ -5,9 +5,9 @@
  */
 import { createContext, Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
-import type { ErrorObject, ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protocol.ts";
-import { Ajv, Ajv2020 } from "./schema_validators.ts";
 
 type Rule = GradeQuestion["rule"];
 type Check = (text: string) => string | null;

@@ -5,10 +5,11 @@ import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.
 import { Fault } from "../shared/fault.ts";
 import type { EvalStore } from "./eval.ts";
 import type { EvalRunDeps } from "./eval_run.ts";
-import { createEvalRunner, type EvalRunner } from "./eval_runner.ts";
+import { EvalRunner } from "./eval_runner.ts";
 import { createGradeThread } from "./grade_thread.ts";
 import { createEvals } from "./store/evals.ts";
 import { createEvalWork } from "./store/eval_work.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 
 /** Where evaluations live, and who works on them. */
 export interface EvalServices {
@@ -30,10 +31,12 @@ export function createEvalServices(
     analyticsStore: Pick<AnalyticsStore, "findCall" | "within">;
     /** Finds the calls of a run, in the turns of their account: it may read all of them. */
     fairAnalytics: Pick<AnalyticsReads, "sample">;
+    /** Names this process in claims, over restarts. */
+    processId: string;
     newId: () => string;
   },
 ): EvalServices {
-  const { database, analyticsStore, fairAnalytics, ...runDeps } = deps;
+  const { database, analyticsStore, fairAnalytics, processId, newId, ...runDeps } = deps;
   const graders = createGradeThread();
   // One of an account at a time, so that its runs wait for one new grader at most.
   const intake = createFairQueue({
@@ -42,9 +45,8 @@ export function createEvalServices(
     waitingPerKey: gradersWaiting,
     refuse: manyGraders,
   });
-  const work = createEvalWork(database, {
-    ...{ workerId: deps.newId(), analytics: analyticsStore },
-  });
+  const workerId = workerIdOf({ processId, run: newId() });
+  const work = createEvalWork(database, { workerId, analytics: analyticsStore });
   return {
     evals: createEvals(database, fairAnalytics),
     async graderProblem(accountId, grader) {
@@ -56,7 +58,7 @@ export function createEvalServices(
         ? "it takes too long to read"
         : `can't be used: ${graded.reason}`;
     },
-    evalRunner: createEvalRunner({ ...runDeps, work, graders }),
+    evalRunner: new EvalRunner({ ...runDeps, work, graders }),
   };
 }
 

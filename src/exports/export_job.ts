@@ -52,11 +52,11 @@ export interface ErasedSpan {
 }
 
 /**
- * Where jobs are kept. Everything that names an account finds only that account's jobs. Implemented
- * in `src/store/`.
+ * Where jobs are kept. What names an account finds only that account's jobs. Implemented in
+ * `src/exports/store/`.
  */
 export interface ExportJobStore {
-  /** Frees at once what an earlier process worked on, where there can be no other; at the start. */
+  /** Frees what an earlier process worked on where only one process can run; at the start. */
   takeOver(): Promise<void>;
   /** Throws `rate_limit_exceeded` when the account has too many jobs, waiting or kept. */
   create(made: NewExport): Promise<ExportJob>;
@@ -64,9 +64,9 @@ export interface ExportJobStore {
   claim(except?: readonly string[]): Promise<ClaimedExport | undefined>;
   /** Keeps attempts alive; gives the ids of those that are still this process's. */
   renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>>;
-  /** False when the attempt was not the last one any more: its file is of no use. */
+  /** False when another attempt has begun since: this one's file is useless. */
   finish(job: ExportJob, bytesSize: number): Promise<boolean>;
-  /** Gives an attempt up: another may begin, at once or, after a failure, a little later. */
+  /** Ends an attempt without a file: another may begin at once or, after a failure, a little later. */
   release(job: ExportJob, failed: boolean): Promise<void>;
   find(accountId: number, requestId: string): Promise<ExportJob | undefined>;
   /** Newest first. */
@@ -78,8 +78,8 @@ export interface ExportJobStore {
     audit?: AuditNote,
   ): Promise<ExportJob | undefined>;
   /**
-   * Ends jobs that may hold rows of this span as `deleted`, and makes running ones begin anew. All
-   * that were hit are given back, with the claims whose files are left over.
+   * Ends jobs that may hold rows of this span as `deleted`, and makes running ones start again.
+   * Returns them with the attempts whose files are left over.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
   /** Ended or expired jobs whose files still exist. */

@@ -13,12 +13,9 @@ export interface ExportQuery {
   snapshot: string;
 }
 
-/**
- * Where an export's rows come from. Implemented in `src/store/`; what a snapshot is only the store
- * knows.
- */
+/** Where an export's rows come from. Implemented in `src/exports/store/`. */
 export interface ExportSource {
-  /** Names what the store holds now: rows that are written later are not in it. */
+  /** A snapshot of the store: it excludes rows that are written later. Only the store can read it. */
   snapshot(): Promise<string>;
   /** Rows of the snapshot, oldest first, in pages: memory stays flat at any size. */
   read(query: ExportQuery): AsyncIterable<Cells>;

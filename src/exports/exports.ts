@@ -6,57 +6,6 @@ import { Fault, messageOf } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { createExportQueue, type ExportRunnerDeps } from "./runner.ts";
 
-/** Exports of accounts: written at once into an answer, or as jobs into files. */
-export interface Exports {
-  readonly hasBucket: boolean;
-  /** How many jobs run in this process. */
-  readonly running: number;
-  /**
-   * Writes an export as it is read; the first piece is there when this resolves, so that a store
-   * that is away is told before an answer begins. `onRows` is told how many rows are written.
-   * Throws `rate_limit_exceeded` where the account reads too many already.
-   */
-  write(
-    accountId: number,
-    order: ExportSpec,
-    onRows?: (rows: number) => void,
-  ): Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>;
-  /** How many rows an export would have now. */
-  count(accountId: number, order: ExportSpec): Promise<number>;
-  /** Asks for a job; it is begun at once where there is room. */
-  start(
-    accountId: number,
-    order: ExportSpec,
-    where: "job" | "bucket",
-    audit?: AuditNote,
-  ): Promise<ExportJob>;
-  /**
-   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
-   * there will be no file.
-   */
-  finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined>;
-  /** A signed address of a job's file in the bucket. */
-  address(job: ExportJob): Promise<string>;
-  /** A job whose file can be read. Throws `export_not_found`, `export_not_ready`. */
-  ready(accountId: number, requestId: string): Promise<ExportJob>;
-  read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array>;
-  list(accountId: number): Promise<ExportJob[]>;
-  /** Cancels a job or deletes its file. Throws `export_not_found`. */
-  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void>;
-  /**
-   * Erases the files of an account that may hold rows of these tables and this span; jobs that are
-   * being written begin anew. Call it when the rows are gone from the store. Gives the number of
-   * jobs; throws when a file could not be erased: ask again then.
-   */
-  eraseExports(accountId: number, span: ErasedSpan): Promise<number>;
-  /** Takes up what waits; for every two seconds. */
-  tick(): Promise<void>;
-  /** Removes files whose time is over or that are left over; for every minute. */
-  sweep(): Promise<void>;
-  /** Gives back what runs; for the end. */
-  close(): Promise<void>;
-}
-
 export interface ExportsDeps extends ExportRunnerDeps {
   newId: () => string;
   /** A timer. */
@@ -65,20 +14,17 @@ export interface ExportsDeps extends ExportRunnerDeps {
   ownPlace: "files" | "chunks";
 }
 
-/** How long an end waits for jobs to be given back. */
+/** How long `close` waits for jobs to be given back. */
 const closeMs = 3_000;
-/** How often a process looks whether another one has written a file. */
+/** How often a request looks for the file that another process writes. */
 const pollMs = 250;
 /** Exports of an account that are being read at once as they are written. */
 const streamsAtOnce = 4;
-/** Of an account; most are short, and who reads slowly is ended after a while. */
+/** Waiting streams of an account; most are short, and slow readers are cut off. */
 const streamsWaiting = 64;
 
-export function createExports(deps: ExportsDeps): Exports {
-  return new ExportService(deps);
-}
-
-class ExportService implements Exports {
+/** Exports of accounts: written at once into an answer, or as jobs into files. */
+export class Exports {
   readonly #deps: ExportsDeps;
   readonly #queue: ReturnType<typeof createExportQueue>;
   readonly #streams = createFairQueue({
@@ -96,10 +42,16 @@ class ExportService implements Exports {
     return this.#deps.stores.bucket !== undefined;
   }
 
+  /** How many jobs run in this process. */
   get running(): number {
     return this.#queue.size;
   }
 
+  /**
+   * Streams an export. The first piece is read when this resolves, so that a missing store fails the
+   * request and not the stream. `onRows` gets the number of rows written so far. Throws
+   * `rate_limit_exceeded` where the account reads too many already.
+   */
   async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
     const { source } = this.#deps;
     const leave = await this.#streams.enter(String(accountId));
@@ -114,6 +66,7 @@ class ExportService implements Exports {
     }
   }
 
+  /** How many rows an export would have now. */
   async count(accountId: number, { tables, ...order }: ExportSpec): Promise<number> {
     const { source } = this.#deps;
     const snapshot = await source.snapshot();
@@ -124,6 +77,7 @@ class ExportService implements Exports {
     return rows;
   }
 
+  /** Creates a job; it begins at once where there is room. */
   async start(
     accountId: number,
     order: ExportSpec,
@@ -141,6 +95,10 @@ class ExportService implements Exports {
     return job;
   }
 
+  /**
+   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
+   * there will be no file.
+   */
   async finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined> {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
@@ -158,10 +116,12 @@ class ExportService implements Exports {
     }
   }
 
+  /** A signed address of a job's file in the bucket. */
   async address(job: ExportJob): Promise<string> {
     return await (this.#filesOf(job) as ExportBucket).address(job, job.expiresAt);
   }
 
+  /** A job whose file can be read. Throws `export_not_found`, `export_not_ready`. */
   async ready(accountId: number, requestId: string): Promise<ExportJob> {
     const job = await this.#deps.jobs.find(accountId, requestId);
     switch (job?.state) {
@@ -187,6 +147,7 @@ class ExportService implements Exports {
     return this.#deps.jobs.list(accountId);
   }
 
+  /** Cancels a job or deletes its file. Throws `export_not_found`. */
   async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
     const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
@@ -195,6 +156,11 @@ class ExportService implements Exports {
     await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
   }
 
+  /**
+   * Erases the files of an account that may hold rows of these tables and this span; jobs that are
+   * being written begin anew. Call it when the rows are gone from the store. Gives the number of
+   * jobs; throws when a file could not be erased: ask again then.
+   */
   async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
     const hit = await this.#deps.jobs.erase(accountId, span);
     for (const job of hit) {
@@ -204,10 +170,12 @@ class ExportService implements Exports {
     return hit.length;
   }
 
+  /** Claims what waits; a job for every two seconds. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
+  /** Removes expired and leftover files; a job for every minute. */
   async sweep(): Promise<void> {
     const { jobs } = this.#deps;
     for (const job of await jobs.leftOver()) {
@@ -216,6 +184,7 @@ class ExportService implements Exports {
     await jobs.forget();
   }
 
+  /** Gives back what runs; for the end. */
   close(): Promise<void> {
     return this.#queue.close(closeMs);
   }

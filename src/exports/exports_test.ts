@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import type { ExportFiles, ExportJob, ExportJobStore } from "./export_job.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Fault } from "../shared/fault.ts";
-import { createExports } from "./exports.ts";
+import { Exports } from "./exports.ts";
 
 /** One job in memory, with the rules of the store that matter here. */
 function memoryJobs(said: string[]) {
@@ -73,7 +73,7 @@ function setup(source: Partial<ExportSource> = {}) {
   const said: string[] = [];
   const { jobs, jobNow } = memoryJobs(said);
   const { files, place: location } = memoryFiles();
-  const exports = createExports({
+  const exports = new Exports({
     jobs,
     source: {
       snapshot: () => Promise.resolve(""),

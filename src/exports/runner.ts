@@ -37,6 +37,7 @@ export function createExportQueue(deps: ExportRunnerDeps): WorkQueue<ClaimedExpo
     },
     renew: (working) => jobs.renew(working.map(({ job }) => job)),
     work: (claimed, { signal }) => writeFile(deps, claimed, signal),
+    claimsAfterEach: true,
   });
 }
 

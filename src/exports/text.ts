@@ -12,8 +12,8 @@ export interface ExportWork extends ExportSpec {
 const pieceChars = 64 * 1024;
 
 /**
- * The export's bytes, in pieces, read as they are asked for: at most a page of rows and one piece
- * are held at a time. `onRows` is told how many rows have been written so far.
+ * The export's bytes in pieces, read on demand: at most a page of rows and one piece are in memory.
+ * `onRows` gets the number of rows written so far.
  */
 export async function* exportBytes(
   source: ExportSource,

@@ -6,7 +6,7 @@ import type { FairReads } from "../database/fair_reads.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createAnalyticsReads } from "../records/store/analytics_store.ts";
 import type { ExportSource } from "./export_source.ts";
-import { createExports, type Exports } from "./exports.ts";
+import { Exports } from "./exports.ts";
 import { type BucketSettings, createExportBucket } from "./store/export_bucket.ts";
 import { createExportChunks } from "./store/export_chunks.ts";
 import { createExportFiles } from "./store/export_files.ts";
@@ -31,7 +31,7 @@ export function createExportService(
 ): Exports {
   // Where several processes share a database, each must be able to give a file.
   const isShared = database.kind === "postgres";
-  return createExports({
+  return new Exports({
     jobs: createExportJobs(database),
     source: fairSource(analyticsStore, reads, database),
     stores: {

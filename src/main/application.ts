@@ -258,22 +258,12 @@ function createWork(
   return {
     evals: createEvalServices({
       ...{ database, analyticsStore, fairAnalytics: createFairAnalytics(reads) },
-      ...{ clock, log, newId },
+      ...{ processId, clock, log, newId },
       ...{ relay, rateLimiter, apiKeys, dialects, media },
     }),
     background: createBackgroundServices({
-      ...{
-        database,
-        processId,
-        journal,
-        clock,
-        log,
-        newId,
-        pause,
-        payloadMaxBytes,
-        mediaInlineBytes,
-      },
-      ...{ relay, heavy, apiKeys, registry, dialects, recorder, kept: storedResponses },
+      ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),

@@ -27,7 +27,7 @@ import { membersAt } from "../base/json_text.ts";
 import { mendJson } from "../base/mend_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import type { Usage } from "../shared/usage.ts";
-import { readRawUsage } from "../repricing/raw_usage.ts";
+import { readRawUsage } from "../repricing/stored_usage.ts";
 
 /** A larger whole answer is refused. */
 const maxAnswerBytes = 64 * 1024 * 1024;

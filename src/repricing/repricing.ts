@@ -4,7 +4,7 @@ import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/anal
 import type { Usage } from "../shared/usage.ts";
 
 /**
- * Where calls and their charges are corrected. Implemented in `src/store/`; a store that is away
+ * Where calls and their charges are corrected. Implemented in `src/repricing/store/`; an absent store
  * throws `Fault("store_unavailable")`.
  */
 export interface RepricingStore {
@@ -12,7 +12,7 @@ export interface RepricingStore {
   read(query: PricedCallQuery): AsyncIterable<readonly PricedCall[]>;
   /**
    * Writes the corrected costs and, for each charge that changes, one `adjust` entry that names the
-   * call. A call that somebody else has changed meanwhile, or that is gone, is left alone. Gives the
+   * call. A call that was changed or erased meanwhile is left alone. Returns the
    * ids of the calls that were written.
    */
   correct(accountId: number, calls: readonly CorrectedCall[]): Promise<ReadonlySet<string>>;
@@ -24,8 +24,8 @@ export type UnchangedReason = "vendor_cost" | "disputed" | "no_usage" | "no_pric
 /**
  * The call at this price row: corrected, `"same"`, or why it keeps what it has:
  *
- * - `vendor_cost`: the vendor told what it charged, which no price table changes;
- * - `disputed`: it was charged what had been set aside, since the usage can't be true;
+ * - `vendor_cost`: the vendor reported its charge, which no price table changes;
+ * - `disputed`: the reported usage can't be true, so the authorized amount was charged;
  * - `no_usage`: nothing is known to compute from;
  * - `no_price`: the table has no row for that model and time;
  * - `list_price`: only a fallback row is left, and the call was priced at something better, such as

@@ -1,7 +1,9 @@
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
+import { dialects } from "../dialects/text/mod.ts";
 import type { PricedCall } from "../records/analytics_store.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { readRawUsage } from "./raw_usage.ts";
 
 /**
  * The usage that a stored call was priced on. Rows from before it was kept have the vendor's own
@@ -45,4 +47,17 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * A vendor's own usage object, as records keep it, in the neutral form; undefined when it holds no
+ * numbers. What a dialect reports elsewhere in its answer (the service tier of chat, searches of
+ * generate) isn't in it.
+ */
+export function readRawUsage(
+  dialect: DialectName,
+  raw: unknown,
+  quirks: DialectQuirks,
+): Usage | undefined {
+  return dialects[dialect].readRawUsage(raw, quirks);
 }

@@ -5,13 +5,13 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";
 
-/** What a vendor told that it charged for one model, beside what its price list says. Nano-dollars. */
+/** What a vendor reported as its charges for one model, beside its price list. Nano-dollars. */
 export interface VendorReportedCost {
   vendor: string;
   model: string;
   calls: number;
   reportedNanos: bigint;
-  /** Of the calls with a price, as `comparedNanos` is what was told for them. */
+  /** List price of the calls that have one; `comparedNanos` is what was reported for them. */
   listNanos: bigint;
   comparedNanos: bigint;
 }

@@ -14,6 +14,8 @@ export interface WorkQueueOptions<Claim> {
    * Where it throws, the next claim waits for the next tick.
    */
   work: (claim: Claim, stop: AbortController) => Promise<void>;
+  /** The end of a piece may free others, as of its account: they are claimed at once. */
+  claimsAfterEach: boolean;
 }
 
 interface Working<Claim> {
@@ -47,6 +49,10 @@ export class WorkQueue<Claim> {
     return this.#working.size;
   }
 
+  find(id: string): Claim | undefined {
+    return this.#working.get(id)?.claim;
+  }
+
   /** Renews claims, stops what was lost and claims what waits; a background job. */
   async tick(): Promise<void> {
     if (this.#working.size > 0) {
@@ -69,11 +75,12 @@ export class WorkQueue<Claim> {
       this.#isWoken = true;
       return await this.#claiming;
     }
-    this.#claiming = this.#claimAll();
+    const claiming = this.#claimAll();
+    this.#claiming = claiming;
     try {
-      await this.#claiming;
+      await claiming;
     } finally {
-      this.#claiming = undefined;
+      if (this.#claiming === claiming) this.#claiming = undefined;
     }
   }
 
@@ -88,6 +95,8 @@ export class WorkQueue<Claim> {
         for (const one of claims) this.add(one);
       }
     } while (this.#isWoken && !this.#isClosed);
+    // At once: who comes from here on begins another round.
+    this.#claiming = undefined;
   }
 
   /** Works on what this process has claimed already; resolves or throws as the work does. */
@@ -99,7 +108,9 @@ export class WorkQueue<Claim> {
     const working: Working<Claim> = { claim, stop, ended: Promise.resolve() };
     this.#working.set(id, working);
     const ended = this.#options.work(claim, stop).finally(() => this.#working.delete(id));
-    working.ended = ended.then(() => this.wake(), () => {});
+    working.ended = ended.then(() => {
+      if (this.#options.claimsAfterEach) this.wake();
+    }, () => {});
     return ended;
   }
 

@@ -30,7 +30,6 @@ export const shared: Readonly<Record<string, number>> = {
   codeOf: 3,
   cohortRoutes: 2,
   count: 2,
-  createDeletions: 2,
   deletionRoutes: 2,
   duration: 3,
   evalRoutes: 3,

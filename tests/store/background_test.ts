@@ -5,19 +5,19 @@ import { createBackgroundCalls } from "../../src/background/store/background.ts"
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 
-eachDatabase(
+onPostgres(
   "a background call is held by one process, and by another when that is silent",
   async (database) => {
     const accountId = await account(database);
-    const first = createBackgroundCalls(database, { processId: "first", run: "1" });
-    const restarted = createBackgroundCalls(database, { processId: "first", run: "2" });
-    const other = createBackgroundCalls(database, { processId: "other", run: "1" });
+    const first = createBackgroundCalls(database, "first/1");
+    const restarted = createBackgroundCalls(database, "first/2");
+    const other = createBackgroundCalls(database, "other/1");
     const key = { accountId, responseId: "resp_1" };
     assert.equal((await first.create(newCall(accountId, "resp_1"))).repeated, false);
-    assert.deepEqual(await other.takeOver(10, []), []);
+    assert.deepEqual(await other.claim(10, []), []);
     assert.equal(await other.begin(key), undefined, "who doesn't hold it doesn't begin it");
     const begun = await first.begin(key);
     assert.deepEqual([begun?.state, begun?.attempts, begun?.request.bodyText], [
@@ -27,18 +27,18 @@ eachDatabase(
     ]);
     assert.deepEqual(begun?.request.begun, newCall(accountId, "resp_1").request.begun);
     // What an earlier run of the same process held is its own at once.
-    assert.deepEqual(await restarted.takeOver(10, ["resp_1"]), [], "but for what it has already");
-    assert.deepEqual(await restarted.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
-    assert.equal((await first.held()).size, 0);
-    assert.equal((await restarted.held()).get("resp_1"), "in_progress");
+    assert.deepEqual(await restarted.claim(10, ["resp_1"]), [], "but for what it has already");
+    assert.deepEqual(await restarted.claim(10, []), [{ ...key, bodyUnits: 15 }]);
+    assert.equal((await first.renew([key])).size, 0);
+    assert.equal((await restarted.renew([key])).get("resp_1"), "in_progress");
     await silence(database);
-    assert.deepEqual(await other.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
+    assert.deepEqual(await other.claim(10, []), [{ ...key, bodyUnits: 15 }]);
     await restarted.renew([key]);
     assert.equal(await restarted.begin(key), undefined, "what is lost can't be renewed");
     assert.equal((await other.begin(key))?.attempts, 2);
     await other.release(key, { ms: 0, uncounted: true });
     assert.equal((await first.find(key))?.state, "queued");
-    assert.deepEqual(await first.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
+    assert.deepEqual(await first.claim(10, []), [{ ...key, bodyUnits: 15 }]);
   },
 );
 
@@ -46,7 +46,7 @@ eachDatabase(
   "a background call ends with its record, once, and a cancelled one keeps no answer",
   async (database) => {
     const accountId = await account(database);
-    const store = createBackgroundCalls(database, { processId: "one", run: "1" });
+    const store = createBackgroundCalls(database, "one/1");
     const interactions = createAnalyticsStore(database);
     const kept = createStoredResponses(database);
     const recorded = (responseId: string, state: "completed" | "failed", answerText: string) => ({
@@ -93,7 +93,7 @@ eachDatabase(
   "a repeat of a background request has the first one's id, and an account its bound",
   async (database) => {
     const accountId = await account(database);
-    const store = createBackgroundCalls(database, { processId: "one", run: "1" });
+    const store = createBackgroundCalls(database, "one/1");
     const repeatable = { requestId: "once", requestHash: "a" };
     const create = (responseId: string, more: Partial<NewBackgroundCall> = {}) =>
       store.create({ ...newCall(accountId, responseId), most: 2, ...more });

@@ -95,7 +95,7 @@ onBothDatabases("an account with many evaluations does not make others wait", as
     workerId: "us",
     analytics: createAnalyticsStore(database),
   });
-  const none = { runs: [], accounts: [], claimId: "c1" };
+  const none = { runs: [], accounts: [] };
   assert.equal(await work.othersWait(none), true);
   assert.equal((await work.claim(none))?.evalRunId, first);
   const other = await newAccount(database, "other");
@@ -106,7 +106,7 @@ onBothDatabases("an account with many evaluations does not make others wait", as
        counts, 'r', 'h' from eval_runs limit 1`,
     [other],
   );
-  const beside = { runs: [first], accounts: [], claimId: "c2" };
+  const beside = { runs: [first], accounts: [] };
   assert.equal((await work.claim(beside))?.evalRunId, "theirs");
   const both = { runs: [], accounts: [world.accountId, other] };
   assert.equal(await work.othersWait(both), false);

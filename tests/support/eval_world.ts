@@ -10,7 +10,7 @@ import type { Interaction } from "../../src/shared/interaction.ts";
 import type { RateDecision } from "../../src/rate_limits/rate_limit.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
-import { createEvalRunner, type EvalRunner } from "../../src/evals/eval_runner.ts";
+import { EvalRunner } from "../../src/evals/eval_runner.ts";
 import { createGradeThread } from "../../src/evals/grade_thread.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -100,9 +100,8 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
       return created.evalRunId;
     },
     runner() {
-      const runner = createEvalRunner({
+      const runner = new EvalRunner({
         clock: systemClock,
-        newId: () => crypto.randomUUID(),
         log: {
           warn: (message, fields) => void world.log.push(`${message} ${JSON.stringify(fields)}`),
         },

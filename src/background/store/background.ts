@@ -1,11 +1,9 @@
 import {
-  type BackgroundClaim,
   type BackgroundKey,
   type BackgroundRequest,
   type BackgroundState,
   type BackgroundStore,
   type ClaimedBackgroundCall,
-  holdMs,
   type NewBackgroundCall,
 } from "../background_call.ts";
 import { Fault } from "../../shared/fault.ts";
@@ -14,18 +12,24 @@ import { interactionFromJson, interactionToJson } from "../../records/interactio
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
+import { Claims, fromNow, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
-/**
- * Background calls on PostgreSQL, served or embedded. `processId` is the same over restarts, `run`
- * another one each time: what an earlier run held can be taken over at once.
- */
-export function createBackgroundCalls(
-  database: Database,
-  { processId, run }: { processId: string; run: string },
-): BackgroundStore {
-  const holder = `${processId}/${run}`;
+/** How the table says who works on a call. */
+const work: WorkTable = {
+  name: "background_calls",
+  key: "account_id, response_id",
+  id: "response_id",
+  owner: "claimed_by",
+  until: "claimed_until",
+  isOpen: "request is not null",
+  claimMs: 30_000,
+};
+
+/** Background calls on PostgreSQL, served or embedded. `workerId` names this run of the process. */
+export function createBackgroundCalls(database: Database, workerId: string): BackgroundStore {
+  const claims = new Claims(database, work, workerId);
   return {
-    create: (call) => database.transaction((tx) => create(tx, holder, call)),
+    create: (call) => database.transaction((tx) => create(tx, workerId, call)),
     async find(key) {
       const [row] = await database.query(
         `select state, transaction_id, answer from background_calls
@@ -54,18 +58,24 @@ export function createBackgroundCalls(
       );
       return rows.length > 0;
     },
-    begin: (key) => begin(database, holder, key),
-    async held() {
-      const rows = await database.query(
-        `select response_id, state from background_calls
-         where request is not null and claimed_by = $1`,
-        [holder],
-      );
-      return new Map(rows.map((row) => [String(row.response_id), row.state as BackgroundState]));
+    begin: (key) => begin(database, workerId, key),
+    async renew(keys) {
+      const ids = keys.map(({ responseId }) => responseId);
+      const rows = await claims.renew(ids, { returning: "state" });
+      return new Map([...rows].map(([id, row]) => [id, row.state as BackgroundState]));
     },
-    renew: (keys) => renew(database, holder, keys),
-    takeOver: (most, except) => takeOver(database, { processId, holder, most, except }),
-    release: (key, how) => release(database, holder, key, how),
+    async claim(most, except) {
+      const rows = await claims.claim({
+        ...{ most, except, orderBy: "created_at" },
+        returning: "account_id, response_id, length(body) as units",
+      });
+      return rows.map((row) => ({
+        accountId: Number(row.account_id),
+        responseId: String(row.response_id),
+        bodyUnits: Number(row.units),
+      }));
+    },
+    release: (key, how) => release(database, workerId, key, how),
     giveUp: (key, answerText) => giveUp(database, key, answerText),
   };
 }
@@ -76,17 +86,13 @@ function valuesOf({ accountId, responseId }: BackgroundKey): [number, string] {
   return [accountId, sanitizeText(responseId)];
 }
 
-function fromNow(ms: string): string {
-  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
-}
-
 async function create(
   tx: Queryable,
-  holder: string,
+  workerId: string,
   call: NewBackgroundCall,
 ): Promise<{ responseId: string; repeated: boolean }> {
   const { accountId, responseId, repeatable, request, answerText, most } = call;
-  // An erasure either finds the row or has happened before it.
+  // An erasure runs either before this row is written or sees it.
   await lockForWriting(tx);
   const requestId = repeatable ? sanitizeText(repeatable.requestId) : null;
   if (repeatable && requestId !== null) {
@@ -109,7 +115,9 @@ async function create(
     `insert into background_calls (account_id, response_id, transaction_id, created_at, api_key_id,
        session_id, user_id, request_id, request_hash, state, answer, request, body,
        claimed_by, claimed_until)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $11, $12, $13, ${fromNow("$14")})`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $11, $12, $13, ${
+      fromNow(work.claimMs)
+    })`,
     [
       accountId,
       sanitizeText(responseId),
@@ -123,15 +131,14 @@ async function create(
       sanitizeText(answerText),
       sanitizeText(writeRequest(request)),
       sanitizeText(request.bodyText),
-      holder,
-      holdMs,
+      workerId,
     ],
   );
   return { responseId, repeated: false };
 }
 
 async function requireRoom(tx: Queryable, accountId: number, most: number): Promise<void> {
-  // Two at once would each find the last place free.
+  // Two requests at once would each find room for the last call.
   await lockRequest(tx, "background room", accountId, "");
   const [row] = await tx.query(
     `select count(*) as count from background_calls
@@ -148,7 +155,7 @@ async function requireRoom(tx: Queryable, accountId: number, most: number): Prom
 
 async function begin(
   database: Queryable,
-  holder: string,
+  workerId: string,
   key: BackgroundKey,
 ): Promise<ClaimedBackgroundCall | undefined> {
   const [row] = await database.query(
@@ -156,31 +163,14 @@ async function begin(
        state = case when state = 'queued' then 'in_progress' else state end
      where ${named} and claimed_by = $3 and request is not null
      returning state, answer, attempts, request, body`,
-    [...valuesOf(key), holder],
+    [...valuesOf(key), workerId],
   );
-  return row && readHeld(key, row);
-}
-
-async function renew(
-  database: Queryable,
-  holder: string,
-  keys: readonly BackgroundKey[],
-): Promise<void> {
-  if (keys.length === 0) return;
-  // Whoever writes such a row now is not waited for: the call has just ended.
-  await database.query(
-    `update background_calls set claimed_until = ${fromNow("$3")}
-     where (account_id, response_id) in (
-       select account_id, response_id from background_calls
-       where response_id = any($1::text[]) and claimed_by = $2 and request is not null
-       for update skip locked)`,
-    [keys.map(({ responseId }) => responseId), holder, holdMs],
-  );
+  return row && readClaimed(key, row);
 }
 
 async function release(
   database: Queryable,
-  holder: string,
+  workerId: string,
   key: BackgroundKey,
   { ms, uncounted }: { ms: number; uncounted: boolean },
 ): Promise<void> {
@@ -189,7 +179,7 @@ async function release(
        attempts = attempts - case when $5 then 1 else 0 end,
        state = case when state = 'in_progress' then 'queued' else state end
      where ${named} and claimed_by = $3 and request is not null`,
-    [...valuesOf(key), holder, ms, uncounted],
+    [...valuesOf(key), workerId, ms, uncounted],
   );
 }
 
@@ -199,7 +189,7 @@ async function giveUp(
   answerText: string,
 ): Promise<void> {
   await database.query(
-    `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
+    `update background_calls set request = null, body = null, ${withoutClaim(work)},
        answer = case when state in ('queued', 'in_progress') then $3 else answer end,
        state = case when state in ('queued', 'in_progress') then 'failed' else state end
      where ${named}`,
@@ -207,39 +197,12 @@ async function giveUp(
   );
 }
 
-async function takeOver(
-  database: Queryable,
-  { processId, holder, most, except }: {
-    processId: string;
-    holder: string;
-    most: number;
-    except: readonly string[];
-  },
-): Promise<BackgroundClaim[]> {
-  const rows = await database.query(
-    `update background_calls set claimed_by = $1, claimed_until = ${fromNow("$2")}
-     where (account_id, response_id) in (
-       select account_id, response_id from background_calls
-       where request is not null and response_id <> all($4::text[]) and (
-         claimed_until is null or claimed_until <= clock_timestamp()
-         or (starts_with(claimed_by, $5) and claimed_by <> $1))
-       order by created_at limit $3 for update skip locked)
-     returning account_id, response_id, length(body) as units`,
-    [holder, holdMs, most, except, `${processId}/`],
-  );
-  return rows.map((row) => ({
-    accountId: Number(row.account_id),
-    responseId: String(row.response_id),
-    bodyUnits: Number(row.units),
-  }));
-}
-
 /** Without the body, which stands beside it: it may be long. */
 function writeRequest({ begun, bodyText: _, ...request }: BackgroundRequest): string {
   return JSON.stringify({ ...request, begun: interactionToJson(begun) });
 }
 
-function readHeld(key: BackgroundKey, row: SqlRow): ClaimedBackgroundCall {
+function readClaimed(key: BackgroundKey, row: SqlRow): ClaimedBackgroundCall {
   const { begun, ...request } = JSON.parse(String(row.request)) as
     & Omit<BackgroundRequest, "begun" | "bodyText">
     & { begun: string };

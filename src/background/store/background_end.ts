@@ -4,17 +4,18 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * Ends the background calls among the rows; part of the transaction that writes these. Gives the
- * calls whose answer nobody is to see any more: cancelled or deleted before, erased, or recorded by
- * another process.
+ * calls whose answer is dropped: cancelled or deleted before, erased, or recorded by another
+ * process.
  */
 export async function endBackground(
   tx: Queryable,
   rows: readonly SettledCall[],
 ): Promise<ReadonlySet<string>> {
   const unwanted = new Set<string>();
-  for (const { accountId, transactionId, retained } of rows) {
-    if (!retained?.background) continue;
-    const { responseId, state, answerText } = retained.background;
+  for (const settled of rows) {
+    if (!settled.retained?.background) continue;
+    const { accountId, transactionId } = settled;
+    const { responseId, state, answerText } = settled.retained.background;
     const [row] = await tx.query(
       `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
          answer = case when ${isOpen} then $4 else answer end,
@@ -34,7 +35,7 @@ export async function endBackground(
 
 const isOpen = "state in ('queued', 'in_progress')";
 
-/** Calls that are not recorded since they were erased are not asked again. */
+/** Removes calls that were erased before they were recorded: they are not made again. */
 export async function dropBackground(
   tx: Queryable,
   transactionIds: readonly string[],

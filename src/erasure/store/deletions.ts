@@ -21,7 +21,7 @@ import {
   Claims,
   firstParam,
   fromNow,
-  released,
+  withoutClaim,
   type WorkTable,
 } from "../../work_queue/store/claims.ts";
 
@@ -32,9 +32,7 @@ const maxWaiting = 100;
 const work: WorkTable = {
   name: "deletions",
   key: "deletion_id",
-  id: "deletion_id",
   owner: "holder",
-  token: "holder",
   until: "held_until",
   isOpen: "completed_at is null",
   claimMs: 60_000,
@@ -104,10 +102,10 @@ export function createDeletions(
   };
 }
 
-/** What it came to is noted under who asked for it, in the same transaction and so once. */
+/** The result is audited under the person who asked, in the same transaction and so once. */
 async function finish(tx: Queryable, deletionId: string): Promise<void> {
   const [done] = await tx.query(
-    `update deletions set state = 'done', selectors = null, ${released(work)},
+    `update deletions set state = 'done', selectors = null, ${withoutClaim(work)},
        completed_at = clock_timestamp()
      where deletion_id = $1 and completed_at is null returning *`,
     [deletionId],
@@ -135,7 +133,7 @@ function claimsOf(
   workerId: string,
 ): Pick<DeletionStore, "claim" | "renew" | "postpone" | "release"> {
   const claims = new Claims(main, work, workerId);
-  const giveBack = async (deletionId: string, claimableFrom: string) => {
+  const unclaim = async (deletionId: string, claimableFrom: string) => {
     await main.query(
       `update deletions set state = 'queued', holder = null, held_until = ${claimableFrom}
        where deletion_id = $1 and holder = $2 and completed_at is null`,
@@ -155,16 +153,13 @@ function claimsOf(
       ]);
       return { tombstone: readTombstone(row!), selectors: readSelectors(claimed.selectors) };
     },
-    async renew(deletionIds) {
-      const rows = await claims.renew(deletionIds.map((id) => ({ id, token: workerId })));
-      return new Set(rows.map((row) => String(row.id)));
-    },
+    renew: async (deletionIds) => new Set((await claims.renew(deletionIds)).keys()),
     postpone: (deletionId) =>
-      giveBack(
+      unclaim(
         deletionId,
         "clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'",
       ),
-    release: (deletionId) => giveBack(deletionId, "null"),
+    release: (deletionId) => unclaim(deletionId, "null"),
   };
 }
 
@@ -197,7 +192,7 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "wait
   };
 }
 
-/** Some requests at once may pass together: the limit keeps queues short, not accounts honest. */
+/** Concurrent requests may exceed the limit a little: it only keeps queues short. */
 async function requireRoom(main: Database, accountId: number): Promise<void> {
   const rows = await main.query(
     `select 1 as one from deletions where account_id = $1 and completed_at is null
@@ -236,7 +231,7 @@ async function insertDeletion(
   );
 }
 
-/** The receipt that the store lost, to be earned again. */
+/** Queues the deletion again whose receipt the store has lost. */
 async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
@@ -283,7 +278,7 @@ async function note(
   await noteDirty(tx, relations);
 }
 
-/** The files still hold what went from these relations, until they are rewritten. */
+/** Files hold erased rows of these relations until a scrub rewrites them. */
 async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<void> {
   await tx.query(
     `insert into scrubs (id, version, due_since, relations)
@@ -295,7 +290,7 @@ async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<v
   );
 }
 
-/** As the columns hold them, so that hashes are of the same text. */
+/** The selectors as columns store them, so that hashes are of the same text. */
 function storedSelectors(selectors: Selectors): Selectors {
   const stored = (ids: readonly string[]) => ids.map((id) => sanitizeText(id));
   return {

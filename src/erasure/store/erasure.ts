@@ -30,7 +30,7 @@ interface ErasedTable {
 
 const ofTheCall = "transaction_id = any($1::text[])";
 
-/** What is erased in the main database with an interaction: a table more is a row more. */
+/** What is erased in the main database with an interaction; a new table is a new row here. */
 const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "eval_results", where: ofTheCall },
   // A later response holds the whole conversation.
@@ -52,9 +52,9 @@ export interface Erased extends ErasedBatch {
 }
 
 /**
- * Erases some of the rows in the scope of a deletion, with all that hangs on them. `note` writes
- * down what went, in the same transaction where one database holds all. Where there are two the
- * interactions go last: a step that was cut is repeated, and finds the rest.
+ * Erases some of the rows in the scope of a deletion and everything that belongs to them. `note`
+ * stores the counts, in the same transaction where one database holds all. With two databases the
+ * interactions go last, so that an interrupted step can be repeated.
  */
 export async function eraseBatch(
   { main, analytics }: RecordStores,
@@ -84,7 +84,7 @@ export async function eraseBatch(
   return joined(hanging, rows);
 }
 
-/** Calls in the scope, with those that evaluations made of them. */
+/** Calls in the scope, and those that evaluations made from them. */
 async function pick(
   { main, analytics }: { main: Queryable; analytics: AnalyticsTransaction },
   scope: ErasureScope,
@@ -116,7 +116,7 @@ async function eraseMain(
   });
 }
 
-/** Background calls that have no row yet: who works on one ends it when it is gone. */
+/** Background calls that have no row yet: their worker stops when they are gone. */
 async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void> {
   const bound = new Bound();
   const where = condition(scope, "interactions", "b", bound);

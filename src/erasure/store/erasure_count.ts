@@ -7,7 +7,7 @@ import { Bound, condition } from "./erasure_sql.ts";
 /** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
 const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
-/** How many rows are in the scope of a deletion: what its steps come to. Nothing is erased. */
+/** Counts the rows that a deletion would erase. */
 export async function countScope(
   { main, analytics }: { main: Queryable; analytics: AnalyticsReads },
   scope: ErasureScope,
@@ -26,7 +26,7 @@ export async function countScope(
   };
 }
 
-/** The calls that evaluations made of these, and of those, and so on; without these. */
+/** The calls that evaluations made from these, and from those again, without these. */
 export async function madeOf(
   main: Queryable,
   accountId: number,

@@ -6,16 +6,16 @@ import { readTombstone } from "./tombstones.ts";
 const pageRows = 5000;
 
 /**
- * Reads what was erased, each thing once, in the order in which it happened: whoever writes news
- * holds the lock of erasures to the end, so none becomes visible behind a later one. (A call that
- * was erased while it was under way may be passed over: its own process knows.)
+ * Reads what was erased, once each and in order: a writer holds the erasure lock until it commits, so
+ * no entry becomes visible after a later one. A call that was erased while it was under way may be
+ * missing: its own process knows.
  */
 export function createErasureFeed(database: Queryable): { next(): Promise<ErasureFeed> } {
   let tombstonesTo = 0n;
   let callsTo: bigint | undefined;
   return {
     async next() {
-      // What was erased before this process began it remembers nothing of.
+      // This process has nothing in memory of what was erased before it started.
       callsTo ??= await lastCall(database);
       const stones = await database.query(
         "select * from tombstones where seq > $1 order by seq limit $2",

@@ -71,7 +71,7 @@ export function condition(
   ].join(" and ");
 }
 
-/** Whether tombstone `t` means the call `r`; `covers` in the domain says the same. */
+/** Whether tombstone `t` covers the call `r`; the same as `covers` in `tombstone.ts`. */
 export const tombstoneCovers = `'interactions' = any(t.tables)
   and t.account_id = r.account_id and t.before >= r.created_at
   and (t.start_at is null or r.created_at >= t.start_at)
@@ -80,7 +80,7 @@ export const tombstoneCovers = `'interactions' = any(t.tables)
   and (t.session_hashes is null or ${hashOf("t.salt", "r.session_id")} = any(t.session_hashes))
   and (t.user_hashes is null or ${hashOf("t.salt", "r.user_id")} = any(t.user_hashes))`;
 
-/** As `saltedHash` in the domain; null for null. */
+/** The same as `saltedHash` in `tombstone.ts`; null for null. */
 function hashOf(salt: string, value: string): string {
   return `encode(sha256(convert_to(${salt} || ${value}, 'UTF8')), 'hex')`;
 }

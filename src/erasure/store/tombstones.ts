@@ -5,7 +5,7 @@ import { sharedErasureLock } from "../../database/erasure_lock.ts";
 import { tombstoneCovers } from "./erasure_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** For so long erased calls are known one by one. */
+/** How long the ids of erased calls are stored. */
 const erasedDays = 7;
 
 /** What is left of rows that are to be written. */
@@ -19,8 +19,8 @@ export interface Writable {
 
 /**
  * Filters out rows matched by a tombstone, and stored answers derived from erased text.
- * Part of the transaction that writes them, and before it writes any: no erasure happens between
- * this and its end. One round trip as long as nothing was erased of late.
+ * Called in the transaction that writes them, before any write: no erasure can run until it ends.
+ * One round trip as long as nothing was erased lately.
  */
 export async function withoutErased(
   tx: Queryable,
@@ -44,7 +44,7 @@ export async function withoutErased(
   const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
   const quotesErased = (row: SettledCall) =>
     sourcesOf(row).some((id) => erased.has(id)) ||
-    // From a journal that was away for so long nobody can tell any more.
+    // The sources of a record this old can't be checked any more.
     sourcesOf(row).length > 0 && row.createdAt < (feed!.forgotten as Date);
   return {
     rows: rows.filter((row) => !isLost(row)).map((row) =>
@@ -77,7 +77,7 @@ async function findCovered(
   for (const row of found) erased.add(String(row.transaction_id));
 }
 
-/** Calls that were erased before with another one, and what kept answers repeat. */
+/** Calls that were erased with another one, and erased sources of stored answers. */
 async function findGone(
   tx: Queryable,
   rows: readonly SettledCall[],
@@ -94,7 +94,7 @@ async function findGone(
   for (const row of found) erased.add(String(row.transaction_id));
 }
 
-/** Notes calls as erased, for who continues them and for other processes; gives the new ones. */
+/** Stores the ids of erased calls, for calls that continue them and for other processes; gives the new ones. */
 export async function noteErased(
   tx: Queryable,
   transactionIds: readonly string[],

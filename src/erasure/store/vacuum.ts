@@ -2,12 +2,12 @@ import type { VacuumReport, VacuumStore } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
 
-/** Tables that say nothing of what people wrote; they may be large. */
+/** Tables without anybody's text, which may be large. */
 const withoutText: ReadonlySet<string> = new Set(["ledger_entries", "key_charges"]);
 
 const partitioned = ["interactions", "interaction_payloads"];
 
-/** What PostgreSQL keeps where this service doesn't reach. */
+/** Where PostgreSQL stores data that this service can't rewrite. */
 const operators = [
   "the server's write-ahead log",
   "archives of the log, backups and standby servers",
@@ -59,7 +59,7 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
   };
 }
 
-/** All tables; where it is said which were touched, without other partitions and media, the large. */
+/** All tables; with `touched`, partitions and media only where they were touched, since they are large. */
 async function tablesOf(
   database: Database,
   touched: readonly string[] | undefined,
@@ -75,7 +75,7 @@ async function tablesOf(
   return rows.map((row) => String(row.name)).filter((name) => !withoutText.has(name));
 }
 
-/** One statement for each table, so that others get their turn in between. */
+/** One statement per table, so that other work gets its turn. */
 async function rewrite(
   database: Database,
   tables: readonly string[],
@@ -109,7 +109,7 @@ async function rewrite(
   report.rewritten.push("write-ahead log");
 }
 
-/** Files of the log are removed instead of used again, once nothing needs them (tried). */
+/** Makes the database remove files of its log instead of reusing them (tested). */
 async function clearLog(database: Database): Promise<void> {
   await database.query("set wal_recycle = off");
   for (let times = 0; times < 2; times++) {

@@ -12,29 +12,40 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
+import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
-/** How long a claim holds without being renewed. */
-const claimMs = 30_000;
+/** How the table says who works on a run. */
+const work: WorkTable = {
+  name: "eval_runs",
+  key: "eval_run_id",
+  owner: "claimed_by",
+  until: "claimed_until",
+  isOpen: "state in ('queued', 'running')",
+  claimMs: 30_000,
+};
 /** A run that has waited for so long for credit or the like is given up. */
 const maxWaitHours = 24;
 /** Pauses grow with the time that a run has waited, up to this unless a longer one is asked for. */
 const longestPause = "60 seconds";
 
 /**
- * What a process asks of the runs; `holder` names it among those that share the database.
- * `analytics` holds the interactions, `database` the runs and their results.
+ * What a process asks of the runs; `workerId` names this run of it in claims. `analytics` holds the interactions, `database` the runs and their results.
  */
 export function createEvalWork(
   database: Database,
   deps: { workerId: string; analytics: Pick<AnalyticsStore, "findCall" | "within"> },
 ): EvalWork {
-  const { analytics } = deps;
-  // An embedded database has one owner: what another process claimed in it was before its end.
-  const workerId = database.kind === "embedded" ? "embedded" : deps.workerId;
+  const { analytics, workerId } = deps;
+  const claims = new Claims(database, work, workerId);
+  const other = { where: `${isDue} and account_id <> all($${firstParam}::bigint[])` };
   return {
-    claim: ({ runs, accounts, claimId }) => claim(database, workerId, claimId, runs, accounts),
-    othersWait: (asked) => othersWait(database, workerId, asked),
-    renew: (claimIds) => renew(database, claimIds),
+    async claim({ runs, accounts }) {
+      const [row] = await claims.claim({ ...nextRun, ...other, except: runs, params: [accounts] });
+      return row && readClaimed(row);
+    },
+    othersWait: ({ runs, accounts }) =>
+      claims.canClaim({ ...other, except: runs, params: [accounts] }),
+    renew: async (runIds) => new Set((await claims.renew(runIds)).keys()),
     async items(run, after, limit) {
       const rows = await database.query(
         `select position, transaction_id, transaction_created_at, attempts from eval_items
@@ -48,10 +59,10 @@ export function createEvalWork(
         attempts: Number(row.attempts),
       }));
     },
-    async stateOf({ evalRunId, claimId }) {
+    async stateOf({ evalRunId }) {
       const [row] = await database.query(
-        "select state from eval_runs where eval_run_id = $1 and claim_id = $2",
-        [evalRunId, claimId],
+        "select state from eval_runs where eval_run_id = $1 and claimed_by = $2",
+        [evalRunId, workerId],
       );
       return row?.state as EvalState | undefined;
     },
@@ -67,72 +78,44 @@ export function createEvalWork(
     finish: (run, item, done) =>
       database.transaction((tx) => {
         // Where both share a database nobody can erase the one while the other is written.
-        return finish({ tx, calls: analytics.within(tx) }, run, item, done);
+        return finish({ tx, calls: analytics.within(tx), workerId }, run, item, done);
       }),
     async pause(run, { ms, code, message }) {
-      await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, sanitizeText(message)]);
+      await database.query(pauseSql, [run.evalRunId, workerId, code, ms, sanitizeText(message)]);
     },
-    end: (run, state, error) => end(database, run, state, error),
-    async release({ evalRunId, claimId }) {
+    async end({ evalRunId }, state, error) {
+      const { code = null, message } = error ?? {};
+      await database.query(endSql, [
+        ...[evalRunId, workerId, state, code],
+        message === undefined ? null : sanitizeText(message),
+      ]);
+    },
+    async release({ evalRunId }) {
       await database.query(
-        `update eval_runs set ${noClaim} where eval_run_id = $1 and claim_id = $2`,
-        [evalRunId, claimId],
+        `update eval_runs set ${withoutClaim(work)} where eval_run_id = $1 and claimed_by = $2`,
+        [evalRunId, workerId],
       );
     },
   };
 }
 
-/** Whether there are runs of other accounts that could be claimed. */
-async function othersWait(
-  database: Database,
-  workerId: string,
-  { runs, accounts }: Parameters<EvalWork["othersWait"]>[0],
-): Promise<boolean> {
-  const rows = await database.query(
-    `select 1 as one from eval_runs where ${claimable("$1", "$2", "$3")} limit 1`,
-    [runs, accounts, workerId],
-  );
-  return rows.length > 0;
-}
+const isDue = "(next_at is null or next_at <= clock_timestamp())";
 
-const noClaim = "claim_id = null, claimed_by = null, claimed_until = null";
-
-function fromNow(ms: string): string {
-  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
-}
-
-/** Runs that this holder may take up, but for some and those of some accounts. */
-function claimable(runs: string, accounts: string, workerId: string): string {
-  return `state in ('queued', 'running') and (next_at is null or next_at <= clock_timestamp())
-    and (claimed_until is null or claimed_until <= clock_timestamp() or claimed_by = ${workerId})
-    and eval_run_id <> all(${runs}::text[]) and account_id <> all(${accounts}::bigint[])`;
-}
-
-/** The oldest of whoever had the fewest of late comes first. */
-const claimSql = `update eval_runs set state = 'running', claim_id = $1, claimed_by = $2,
-    claimed_until = ${fromNow("$3")}, next_at = null
-  where eval_run_id = (
-    select eval_run_id from eval_runs r
-    where ${claimable("$4", "$5", "$2")}
-    order by (
+/** The oldest of the account that had the fewest of late. */
+const nextRun = {
+  // The release before writes only where it finds the claim_id that it set.
+  set: "state = 'running', claim_id = null, next_at = null",
+  orderBy: `(
       select count(*) from eval_runs other
-      where other.account_id = r.account_id and (other.state = 'running'
+      where other.account_id = work.account_id and (other.state = 'running'
         or other.finished_at > clock_timestamp() - interval '1 hour')
-    ), created_at
-    limit 1 for update skip locked
-  ) returning eval_run_id, created_at, account_id, api_key_id, model, graders`;
+    ), created_at`,
+  returning: "eval_run_id, created_at, account_id, api_key_id, model, graders",
+};
 
-async function claim(
-  database: Database,
-  workerId: string,
-  claimId: string,
-  runs: readonly string[],
-  accounts: readonly number[],
-): Promise<ClaimedRun | undefined> {
-  const [row] = await database.query(claimSql, [claimId, workerId, claimMs, runs, accounts]);
-  return row && {
+function readClaimed(row: SqlRow): ClaimedRun {
+  return {
     evalRunId: String(row.eval_run_id),
-    claimId,
     createdAt: row.created_at as Date,
     accountId: Number(row.account_id),
     apiKeyId: String(row.api_key_id),
@@ -141,31 +124,11 @@ async function claim(
   };
 }
 
-async function renew(database: Database, claimIds: readonly string[]): Promise<string[]> {
-  if (claimIds.length === 0) return [];
-  const rows = await database.query(
-    `update eval_runs set claimed_until = ${fromNow("$2")} where claim_id = any($1::text[])
-     returning claim_id`,
-    [claimIds, claimMs],
-  );
-  return rows.map((row) => String(row.claim_id));
-}
+const endSql = `update eval_runs set state = $3, error_code = $4, error_message = $5,
+    ${withoutClaim(work)}, finished_at = clock_timestamp()
+  where eval_run_id = $1 and claimed_by = $2 and state = 'running'`;
 
-async function end(
-  database: Queryable,
-  { evalRunId, claimId }: ClaimedRun,
-  state: EvalState,
-  error: { code: string; message: string } | undefined,
-): Promise<void> {
-  await database.query(
-    `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
-       finished_at = clock_timestamp()
-     where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
-    [evalRunId, claimId, state, error?.code ?? null, error ? sanitizeText(error.message) : null],
-  );
-}
-
-const pauseSql = `update eval_runs set ${noClaim}, waiting_for = $3,
+const pauseSql = `update eval_runs set ${withoutClaim(work)}, waiting_for = $3,
     waiting_since = coalesce(waiting_since, clock_timestamp()),
     next_at = clock_timestamp() + greatest(
       $4::bigint * interval '1 millisecond',
@@ -175,7 +138,7 @@ const pauseSql = `update eval_runs set ${noClaim}, waiting_for = $3,
     finished_at = case when ${gaveUp()} then clock_timestamp() end,
     error_code = case when ${gaveUp()} then $3 end,
     error_message = case when ${gaveUp()} then $5 end
-  where eval_run_id = $1 and claim_id = $2 and state = 'running'`;
+  where eval_run_id = $1 and claimed_by = $2 and state = 'running'`;
 
 function gaveUp(): string {
   return `waiting_since < clock_timestamp() - interval '${maxWaitHours} hours'`;
@@ -183,7 +146,11 @@ function gaveUp(): string {
 
 /** Item, results and counts together; a run that was cancelled meanwhile takes them too. */
 async function finish(
-  { tx, calls }: { tx: Queryable; calls: Pick<AnalyticsTransaction, "has"> },
+  { tx, calls, workerId }: {
+    tx: Queryable;
+    calls: Pick<AnalyticsTransaction, "has">;
+    workerId: string;
+  },
   run: ClaimedRun,
   item: EvalItem,
   done: FinishedItem,
@@ -191,8 +158,8 @@ async function finish(
   // Before any row, as an erasure does it too.
   await lockForWriting(tx);
   const [row] = await tx.query(
-    "select counts from eval_runs where eval_run_id = $1 and claim_id = $2 for update",
-    [run.evalRunId, run.claimId],
+    "select counts from eval_runs where eval_run_id = $1 and claimed_by = $2 for update",
+    [run.evalRunId, workerId],
   );
   if (!row) return false;
   const [marked] = await tx.query(

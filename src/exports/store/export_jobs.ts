@@ -29,7 +29,6 @@ export interface ExportJobOptions {
 const work: WorkTable = {
   name: "export_jobs",
   key: "request_id",
-  id: "request_id",
   token: "claim",
   until: "lease_until",
   isOpen: "state in ('queued', 'running')",
@@ -37,7 +36,7 @@ const work: WorkTable = {
 };
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** After this many failures, of which none was an absent store, a job has failed. */
+/** A job has failed after this many attempts; an absent store is no failure. */
 const maxFailures = 3;
 const retryMs = 1000;
 
@@ -67,7 +66,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async takeOver(): Promise<void> {
-    // The embedded database has one owner: who was at work before has ended.
+    // The embedded database has one process: an earlier one has ended.
     if (this.#database.kind !== "embedded") return;
     await this.#database.query(
       "update export_jobs set state = 'queued', lease_until = null where state = 'running'",
@@ -85,10 +84,9 @@ class ExportJobs implements ExportJobStore {
   }
 
   async renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>> {
-    const rows = await this.#claims.renew(
-      jobs.map(({ requestId, claim }) => ({ id: requestId, token: String(claim) })),
-    );
-    return new Set(rows.map((row) => String(row.id)));
+    const tokens = jobs.map(({ claim }) => String(claim));
+    const held = await this.#claims.renew(jobs.map(({ requestId }) => requestId), { tokens });
+    return new Set(held.keys());
   }
 
   async finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
@@ -264,8 +262,8 @@ const nextJob = {
 };
 
 /**
- * $1 account, $2 tables, $3 and $4 the span, both ends in it. A job that waits reads what is left by then. One that
- * ended as deleted before is hit again, so that a repeated erasure finishes what the first began.
+ * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job will not read what is
+ * erased. A job that was deleted before is returned again, so that a repeated erasure can finish.
  */
 const eraseSql = `update export_jobs set
     state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,

@@ -5,23 +5,17 @@ export interface WorkTable {
   name: string;
   /** The primary key. */
   key: string;
-  /** The column that names a row for its worker. */
-  id: string;
+  /** The column that names a row for its worker; the key when absent. */
+  id?: string;
   /** The column that names the worker's process; absent where rows don't say it. */
   owner?: string;
-  /** The column that tells one claim of a row from the next: the owner, or a counter. */
-  token: string;
+  /** The column that tells one claim of a row from the next; the owner when absent. */
+  token?: string;
   /** When the claim expires unless it is renewed; null: nobody holds the row. */
   until: string;
   /** Rows that are not done. */
   isOpen: string;
   claimMs: number;
-}
-
-/** A claim as its worker knows it. */
-export interface HeldClaim {
-  id: string;
-  token: string;
 }
 
 /** The SQL of a claim, its own parameters numbered from `firstParam` on. */
@@ -38,7 +32,7 @@ export interface ClaimQuery {
 }
 
 /** The number of a claim's first own parameter. */
-export const firstParam = 4;
+export const firstParam = 3;
 
 /** A time of the database's clock, `ms` from now: a number or a parameter. */
 export function fromNow(ms: number | string): string {
@@ -56,21 +50,18 @@ export function workerIdOf({ processId, run }: { processId: string; run: string 
 /** Claims on rows of a table that processes share. Times are the database's own. */
 export class Claims {
   readonly #database: Database;
-  readonly #table: WorkTable;
+  readonly #table: WorkTable & { id: string };
   readonly #workerId: string;
 
   constructor(database: Database, table: WorkTable, workerId: string) {
     this.#database = database;
-    this.#table = table;
+    this.#table = { id: table.key, ...table };
     this.#workerId = workerId;
   }
 
   /** Claims rows that nobody holds: each goes to one process only. */
-  async claim({ most = 1, except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
-    return await this.#database.query(this.#claimSql(query), [
-      ...[this.#workerId, except, most],
-      ...params,
-    ]);
+  async claim({ except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
+    return await this.#database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
   }
 
   /** Whether there are rows to claim; `except`, `where` and `params` as in `claim`. */
@@ -79,32 +70,42 @@ export class Claims {
   ): Promise<boolean> {
     const rows = await this.#database.query(
       `select 1 as one from ${this.#table.name} work
-       where ${this.#isFree()} and ${where} limit $3`,
-      [this.#workerId, except, 1, ...params],
+       where ${this.#isFree()} and ${where} limit 1`,
+      [this.#workerId, except, ...params],
     );
     return rows.length > 0;
   }
 
-  /** Renews claims of which a third has passed; gives the rows that these still hold, with `id`. */
-  async renew(held: readonly HeldClaim[], more = ""): Promise<SqlRow[]> {
-    if (held.length === 0) return [];
-    const { name, key, id, token, until, claimMs } = this.#table;
+  /**
+   * Renews claims on these rows of which a third has passed; gives the rows that are still held, by
+   * their ids. `tokens` are those of the claims where these aren't named by their owner.
+   */
+  async renew(
+    ids: readonly string[],
+    { tokens = ids.map(() => this.#workerId), returning }: {
+      tokens?: readonly string[];
+      returning?: string;
+    } = {},
+  ): Promise<Map<string, SqlRow>> {
+    if (ids.length === 0) return new Map();
+    const { name, key, id, owner, token = owner, until, claimMs } = this.#table;
     const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))
       and ${until} is not null`;
     // A row that is being written now has just ended: nobody waits for it.
-    return await this.#database.query(
+    const rows = await this.#database.query(
       `with renewed as (
          update ${name} set ${until} = ${fromNow(claimMs)} where (${key}) in (
            select ${key} from ${name}
            where ${ours} and ${until} < ${fromNow(Math.floor(claimMs * 2 / 3))}
            for update skip locked)
-       ) select ${id} as id${more} from ${name} where ${ours}`,
-      [held.map((one) => one.id), held.map((one) => one.token)],
+       ) select ${id} as id${returning ? `, ${returning}` : ""} from ${name} where ${ours}`,
+      [ids, tokens],
     );
+    return new Map(rows.map((row) => [String(row.id), row]));
   }
 
   #claimSql(
-    { set, where = "true", orderBy, returning }: Omit<ClaimQuery, "most" | "except" | "params">,
+    { most = 1, set, where = "true", orderBy, returning }: Omit<ClaimQuery, "except" | "params">,
   ): string {
     const { name, key, owner, until, claimMs } = this.#table;
     const changes = [
@@ -114,7 +115,7 @@ export class Claims {
     ];
     return `with next as (
         select ${key} from ${name} work where ${this.#isFree()} and ${where}
-        order by ${orderBy} limit $3 for update skip locked
+        order by ${orderBy} limit ${most} for update skip locked
       )
       update ${name} set ${changes.join(", ")} where (${key}) in (select ${key} from next)
       returning ${returning}`;
@@ -134,6 +135,6 @@ export class Claims {
 }
 
 /** Gives a row back, as part of an update. */
-export function released({ owner, until }: WorkTable): string {
+export function withoutClaim({ owner, until }: WorkTable): string {
   return `${owner ? `${owner} = null, ` : ""}${until} = null`;
 }

@@ -1,0 +1,89 @@
+import assert from "@std/assert";
+import { WorkQueue } from "./work_queue.ts";
+
+/** A store with so many pieces of work, and what becomes of each. */
+function setUp(waiting: string[], more: { claimsAfterEach?: boolean } = {}) {
+  const log: string[] = [];
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const lost = new Set<string>();
+  const queue = new WorkQueue<string>({
+    idOf: (id) => id,
+    room: (working) => 2 - working.length,
+    claim: (most) => Promise.resolve(waiting.splice(0, Math.min(most, 1))),
+    renew: (working) => Promise.resolve(new Set(working.filter((id) => !lost.has(id)))),
+    work: async (id, { signal }) => {
+      const end = Promise.withResolvers<void>();
+      ends.set(id, end);
+      signal.addEventListener("abort", () => end.resolve());
+      if (signal.aborted) end.resolve();
+      await end.promise;
+      log.push(`${id} ${signal.aborted ? "given back" : "done"}`);
+    },
+    claimsAfterEach: true,
+    ...more,
+  });
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+  return { queue, log, ends, lost, settle };
+}
+
+Deno.test("as many pieces are claimed as there is room for, the next when one ends", async () => {
+  const { queue, log, ends, settle } = setUp(["a", "b", "c"]);
+  await queue.tick();
+  assert.deepEqual(queue.working, ["a", "b"]);
+  ends.get("a")!.resolve();
+  await settle();
+  assert.deepEqual([log, queue.working], [["a done"], ["b", "c"]]);
+  await queue.close(1000);
+});
+
+Deno.test("after a failure the next claim waits for the tick", async () => {
+  const { queue, ends, settle } = setUp(["a", "b", "c"]);
+  await queue.tick();
+  ends.get("a")!.reject(new Error("the store is away"));
+  await settle();
+  assert.deepEqual(queue.working, ["b"]);
+  await queue.tick();
+  assert.deepEqual(queue.working, ["b", "c"]);
+  await queue.close(1000);
+});
+
+Deno.test("what is added while it claims is claimed too", async () => {
+  const waiting: string[] = [];
+  const { queue } = setUp(waiting);
+  const first = queue.claim();
+  waiting.push("late");
+  await Promise.all([first, queue.claim()]);
+  assert.deepEqual(queue.working, ["late"]);
+  await queue.close(1000);
+});
+
+Deno.test("a piece whose claim is lost is stopped, and others go on", async () => {
+  const { queue, log, lost, settle } = setUp(["a", "b"]);
+  await queue.tick();
+  lost.add("a");
+  await queue.tick();
+  await settle();
+  assert.deepEqual([log, queue.working], [["a given back"], ["b"]]);
+  await queue.close(1000);
+});
+
+Deno.test("a queue that closes gives back what it works on, and what is added then", async () => {
+  const { queue, log } = setUp(["a", "b", "c"]);
+  await queue.tick();
+  await queue.close(1000);
+  assert.deepEqual(log, ["a given back", "b given back"]);
+  await queue.add("added");
+  await queue.tick();
+  assert.deepEqual([log.at(-1), queue.size], ["added given back", 0]);
+});
+
+Deno.test("draining claims nothing more, and waits no longer than it may", async () => {
+  const { queue, log, ends, settle } = setUp(["a", "b", "c"]);
+  await queue.tick();
+  ends.get("a")!.resolve();
+  await queue.drain(20);
+  assert.deepEqual([log, queue.working], [["a done"], ["b"]]);
+  ends.get("b")!.resolve();
+  await settle();
+  assert.equal(queue.size, 0);
+});
