@@ -28,8 +28,16 @@ import {
   type UpstreamBody,
 } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
-import { OperationMeter } from "./operation_meter.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
+import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
+import {
+  type Bill,
+  billOf,
+  type BillTerms,
+  type CallMeter,
+  type Counted,
+  nothingBilled,
+} from "../relay/meter.ts";
 
 /** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
@@ -280,4 +288,50 @@ export function errorEvent({ code, message, param }: Fault, requestId: string): 
   const envelope = errorBody({ code, message, param, requestId }, "chat");
   const body = JSON.stringify({ type: "error", ...envelope as object });
   return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
+}
+
+/** What a call of an operation came to, as whoever reads its answers reports it. */
+class OperationMeter implements CallMeter {
+  readonly #nowMs: () => number;
+  #firstTokenMs: number | undefined;
+  #finish: FinishReason | undefined;
+  #reported: Counted | undefined;
+
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** The first of the answer has come. */
+  began(): void {
+    this.#firstTokenMs ??= this.#nowMs();
+  }
+
+  /** The last report before the call's end counts; of several requests it is their sum. */
+  report(usage: BillableUsage, basis: BillingBasis, finish?: FinishReason): void {
+    this.began();
+    this.#reported = { usage, basis };
+    this.#finish = finish ?? this.#finish;
+  }
+
+  get firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  get finishReason(): FinishReason | undefined {
+    return this.#finish;
+  }
+
+  get hasReport(): boolean {
+    return this.#reported !== undefined;
+  }
+
+  counted(): Counted | undefined {
+    return this.#reported;
+  }
+
+  bill(terms: BillTerms): Bill {
+    if (!this.#reported) return nothingBilled;
+    return billOf(this.#reported.usage, this.#reported.basis, terms);
+  }
 }
