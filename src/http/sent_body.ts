@@ -17,22 +17,22 @@ export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** The value to validate against the contract. */
+  /** What the contract's schema is held against. */
   value: (glance?: Preview) => Promise<unknown>;
-  /** Runs work on it: at once, or for a heavy body in turns. */
+  /** Does what is to be done with it: a body that holds much is worked on in turns. */
   step: Step;
 }
 
-/** The memory that a large body holds until its answer is there. */
+/** The room that a large body takes up until its answer is there. */
 export interface BodyMemory {
   release?: () => void;
-  /** Releases the room for heavy bodies. */
+  /** Gives back the room among bodies that hold much. */
   leaveHeavy?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
 
-/** Reads the body of a contract that has one. */
+/** Reads the body that a contract takes; nothing where it takes none. */
 export async function readSent(
   request: Request,
   contract: Pick<Contract, "body" | "form">,
@@ -71,7 +71,7 @@ const nothing: SentBody = {
   step: runAtOnce,
 };
 
-/** Takes memory for the pieces that arrive; `room` releases it. */
+/** Room for what has arrived, piece by piece; `room` gives it back. */
 function takeRoom(
   request: Request,
   bodies: ByteGate,
@@ -86,12 +86,12 @@ function takeRoom(
     key: who,
     signal,
     bytes: length === null ? undefined : Number(length) || 0,
-    lost: () => lost.reject(bodyDropped()),
+    lost: () => lost.reject(madeWay()),
   });
   room.release = () => taken.release();
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
-    throw thrown instanceof PermitLost ? bodyDropped() : thrown;
+    throw thrown instanceof PermitLost ? madeWay() : thrown;
   };
   return {
     ready: () => taken.ready()?.catch(refused),
@@ -101,7 +101,7 @@ function takeRoom(
   };
 }
 
-function bodyDropped(): Fault {
+function madeWay(): Fault {
   return new Fault("overloaded", {
     message: "The request body came slowly while others waited for its room. Retry later.",
     retryAfterSeconds: 10,
@@ -125,7 +125,7 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
   }
 }
 
-/** Limits of every JSON body. */
+/** What a body of JSON may hold, whatever it is for (interface.md §5). */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -133,27 +133,27 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Processes bodies with many values. */
+/** Where bodies that hold much are worked on. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
-  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
+  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
   readonly room: ValueGate;
 }
 
-/** A JSON body as it was sent. */
+/** A body of JSON as it was sent. */
 interface JsonBody {
   readonly text: string;
-  /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
+  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
   readonly value: (glance?: Preview) => Promise<unknown>;
-  /** Runs further work on it. */
+  /** Does what else is to be done with it. */
   readonly step: Step;
-  /** Releases its memory. */
+  /** Gives back what room it took. */
   readonly release: () => void;
 }
 
 /**
- * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
- * refused at once, and the rest is discarded.
+ * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
+ * at once, and the rest is read away. Only valid UTF-8.
  */
 export async function readJson(
   request: Request,
@@ -198,14 +198,14 @@ async function readText(
     looked += bytes.length;
     if (looked < lookedBytes) continue;
     looked = 0;
-    // Pieces that have already arrived come without a pause: yield to the event loop.
+    // What has arrived already comes without a pause: others have their turn between.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
 
-/** Bytes to read before yielding. */
+/** Read in one go. */
 const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {
@@ -254,13 +254,13 @@ interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
   /**
-   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
-   * reading ends.
+   * Done with each piece as it comes. The next piece is read only then: what waits stays with the
+   * caller and in the network. What it throws ends the reading.
    */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** Ends reading at once when it rejects. */
+  /** Ends the reading at once when it rejects. */
   stopped?: Promise<never>;
-  /** Called when the whole body has arrived. */
+  /** Called when all has come. */
   complete?: () => void;
 }
 
@@ -275,10 +275,13 @@ async function readBodyBytes(
   return joinBytes(pieces);
 }
 
-/** A body announced as smaller is read at once, which is a third cheaper than pieces. */
+/** A body that says that it is small is read at once, which costs a third less than pieces do. */
 const wholeBytes = 64 * 1024;
 
-/** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
+/**
+ * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
+ * read away.
+ */
 async function* bodyPieces(
   request: Request,
   maxBytes: number,
@@ -323,7 +326,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (thrown) {
-    // The caller left in the middle of its body.
+    // The caller left in the middle of its body: no failure of ours.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
@@ -332,8 +335,8 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
 }
 
 /**
- * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
- * on for long after the response.
+ * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
+ * listener ends it where this goes on for long after the answer.
  */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
@@ -343,7 +346,7 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   }
 }
 
-/** Parses JSON; the fault for malformed text has the position. */
+/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
 export function parseJson(text: string): unknown {
   if (text.trim() === "") {
     throw new Fault("invalid_json", {

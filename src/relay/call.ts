@@ -379,13 +379,13 @@ export class Call<M extends CallMeter = Meter> {
     return { vendor: vendor.label, model, mode };
   }
 
-  /** Only how a background call ended; nothing for other calls. */
+  /** Nothing, but for how a background call ended. */
   #endOnly(ending: Ending): Pick<SettledCall, "kept"> {
     const task = this.#task;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
-  /** What is stored for later turns: only answers that were completed. */
+  /** Only an answer that ended well is continued. */
   #retained(ending: Ending, responseText: string | undefined): Pick<SettledCall, "kept"> {
     const task = this.#task;
     if (ending.status !== "completed") return this.#endOnly(ending);
