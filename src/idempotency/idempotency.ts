@@ -16,7 +16,7 @@ import type { CallTrace } from "../relay/call_context.ts";
 import { AnswerBytes, bytesOf, replayOf } from "./stored_answer.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
 import type { Reply } from "../relay/reply.ts";
-import { tapStream } from "../relay/stream_tap.ts";
+import { tapStream } from "./stream_tap.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */

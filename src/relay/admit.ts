@@ -18,8 +18,8 @@ export interface AccessDeps {
 }
 
 /**
- * Lets a caller at a model, with the vendor key that the call goes with. Throws `permission_denied`,
- * and the fault of a vendor that no key is known for.
+ * Checks that the caller may use the model, and finds the vendor key for the call. Throws
+ * `permission_denied`, or `vendor_not_configured` where there is no key.
  */
 export async function accessVendor(
   { registry, storedKeys }: AccessDeps,
@@ -44,7 +44,10 @@ export async function resolveVendorKey(
   throw notConfigured(vendor);
 }
 
-/** `permitModel` for a model as a call names it; nothing is looked up for a key without a list. */
+/**
+ * `permitModel` for a model by the name in the request; resolves the name only where the key has a
+ * list of models.
+ */
 export function permitNamed(
   registry: Registry,
   { principal: { key } }: Pick<CallContext, "principal">,
@@ -77,7 +80,10 @@ export interface PriceDeps {
   log: Log;
 }
 
-/** In managed mode a model without a price is refused: nobody would know what to charge. */
+/**
+ * The price of a managed call. Throws `model_not_found` where none is known: such a call could not
+ * be charged.
+ */
 export async function requirePrice(
   deps: PriceDeps,
   target: ResolvedModel,
@@ -93,7 +99,7 @@ export async function requirePrice(
         reason: messageOf(thrown),
       });
     });
-    // With a fallback price at hand the call need not wait for the list.
+    // With a fallback price the call does not wait for the list.
     if (!priced) await reading;
   }
   const found = find();

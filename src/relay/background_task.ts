@@ -8,16 +8,16 @@ import type { Reply } from "./reply.ts";
 import { changeMembers, splice, topLevelMembers } from "../base/json_text.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 
-/** A call that goes on without its caller, on its way through the relay. */
+/** A background call on its way through the relay. */
 export interface BackgroundCall {
   readonly task: BackgroundTask;
-  /** What is held for it already; absent: nothing is yet. */
+  /** What is already held for it; absent: nothing. */
   readonly authorization?: Authorization;
-  /** Called in place of the vendor: the call is accepted now and made later. */
+  /** Called instead of the vendor: the call is accepted now and made later. */
   taken?(call: TakenCall): Promise<Reply>;
 }
 
-/** A call that may be made and is paid for. */
+/** A call that is permitted and paid for. */
 export interface TakenCall {
   call: Pick<Call, "begun" | "transactionId">;
   target: ResolvedModel;
@@ -25,10 +25,10 @@ export interface TakenCall {
   losses: readonly string[];
 }
 
-/** Why a call is stopped from here. */
+/** Why this process stops a call. */
 export type StopReason = "cancelled" | "timeout" | "given_up";
 
-/** One background call at work in this process, as its plan and its record see it. */
+/** A running background call as its plan and its record see it. */
 export class BackgroundTask {
   /** Set before the vendor's connection is closed. */
   stopped: StopReason | undefined;
@@ -53,7 +53,7 @@ export class BackgroundTask {
     this.#queuedText = queuedText;
   }
 
-  /** The vendor's answer under the id that the caller knows. */
+  /** The vendor's answer under the response id that the caller has. */
   answered(answer: unknown): unknown {
     return this.form.answered(answer, this.#queuedText);
   }
@@ -63,7 +63,10 @@ export class BackgroundTask {
     this.#fault = fault;
   }
 
-  /** How the record says that it ended; undefined: another process has it, nothing is recorded. */
+  /**
+   * How the call is recorded as ended; undefined: another process has it, and this one records
+   * nothing.
+   */
   ending(ending: Ending): Ending | undefined {
     if (ending.status !== "cancelled") return ending;
     if (this.stopped === "given_up") return undefined;
@@ -90,12 +93,12 @@ export class BackgroundTask {
   }
 }
 
-/** An answer that ended well and was not stored is too large to be. */
+/** An answer that was completed but not stored was too large. */
 const tooLarge = "upstream_invalid_response";
 
 /**
- * The plan of a call whose caller does not wait: the answer is only recorded and stored, under the
- * id that its caller has had since before there was an answer.
+ * The plan of a background call: the answer is only recorded and stored, under the id that the
+ * caller already has.
  */
 export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
   return {

@@ -35,7 +35,7 @@ import type { Recorder } from "../records/recorder.ts";
 import { mendJson } from "../base/mend_json.ts";
 import { innerJson, isRecord } from "../dialects/kernel/json.ts";
 
-/** What doesn't change while a call runs. */
+/** What does not change while one vendor is asked. */
 type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
 type Ended =
   | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
@@ -45,7 +45,7 @@ type Payload = Pick<
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
-/** A vendor that may answer a call, and what the call's record says if it does. */
+/** A vendor that may answer a call, and what is recorded if it does. */
 export interface Candidate<M extends CallMeter> {
   readonly vendorCall: VendorCallContext;
   readonly recorded: RecordedRequest;
@@ -55,9 +55,9 @@ export interface Candidate<M extends CallMeter> {
 }
 
 /**
- * One interaction, from the moment it begins, however many vendor requests it takes. Whatever way
- * it ends, `settle` turns it into exactly one record and one charge; later calls of `settle` only
- * wait for the first.
+ * One interaction from its beginning, however many vendor requests it takes. However it ends,
+ * `settle` makes exactly one record and one charge; later calls of `settle` only wait for the
+ * first.
  */
 export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
@@ -66,21 +66,21 @@ export class Call<M extends CallMeter = Meter> {
   readonly #authorization: Authorization;
   readonly #task: BackgroundTask | undefined;
   readonly #request: BoundPayload;
-  /** `#identity` as it was then. */
+  /** `#identity` as it was when the call began. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   readonly #attempts: VendorAttempt[] = [];
-  /** The one that is asked now; it answers, or it was the last. */
+  /** The candidate that is asked now. */
   #candidate: Candidate<M>;
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
   /**
-   * Notes that the call begins. Throws `overloaded` when the journal is full, and
-   * `rate_limit_exceeded` when its account has too many streams under way. A call with a `task` goes
-   * on without its caller: where the task is stored stands for it until it ends, in place of a
-   * beginning in the journal, and it is found there, by whatever process.
+   * Writes the call's beginning to the journal. Throws `overloaded` when the journal is full, and
+   * `rate_limit_exceeded` when the account has too many open streams. A background call (`task`) is
+   * not written there: its stored request stands for it until it ends, and any process finds it
+   * there.
    */
   constructor(
     deps: CallDeps,
@@ -122,19 +122,21 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * Resolves when the call's end survives a crash; never rejects. All else has happened when it
+   * Resolves when the call's end survives a crash; never rejects. Everything else is done when it
    * returns.
    */
   settle(ending: Ending): Promise<void> {
     return this.#settling ??= this.#settle(ending);
   }
 
-  /** A request to the vendor came to this. */
+  /** Adds the result of one vendor request. */
   attempted(attempt: VendorAttempt): void {
     this.#attempts.push(attempt);
   }
 
-  /** Who was asked failed before the caller had anything of it: from here on it is this one's call. */
+  /**
+   * The candidate failed before the caller got a byte of its answer: the call is now this one's.
+   */
   goOn(candidate: Candidate<M>): void {
     this.#candidate = candidate;
     this.#plan = candidate.recorded.plan;
@@ -143,12 +145,12 @@ export class Call<M extends CallMeter = Meter> {
     this.#caller.trace.waits?.(1);
   }
 
-  /** The request goes to the same vendor in another form. */
+  /** The request goes to the same vendor in another dialect. */
   reroute(plan: RecordedPlan): void {
     this.#plan = plan;
   }
 
-  /** A step of turning the answer into its record failed elsewhere. */
+  /** Counts and logs a settling step that failed elsewhere. */
   stepFailed(step: SettlingStep, thrown: unknown): void {
     this.#deps.tries.note(step, this.transactionId, thrown);
   }
@@ -158,7 +160,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#caller.trace.working?.();
   }
 
-  /** The vendor's answer is there: the rest is ours. */
+  /** The vendor has answered: from here on the call no longer waits for it. */
   answered(): void {
     this.working();
     if (this.#isAnswered) return;
@@ -167,15 +169,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * In layers: the record is made of what is known, whatever of it fails, and journal, recorder,
-   * response cache and observers each get it, whatever became of the others.
+   * Settles in layers: a failing part of the record is left out, and journal, recorder, response
+   * cache and observers each get the record whether or not the others failed.
    */
   async #settle(ending: Ending): Promise<void> {
     const { storedResponses, recorder } = this.#deps;
     const task = this.#task;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
-    // Given back: another process makes the call again.
+    // The task was given back: another process makes the call again.
     if (ended === undefined) return this.#leave(0n);
     const interaction = this.#interaction(ended);
     const noted = this.#note(interaction);
@@ -186,7 +188,7 @@ export class Call<M extends CallMeter = Meter> {
     );
     if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
     this.#try("tell", () => this.#notify(interaction), undefined);
-    // What is reserved is free for others only once the charge can't be lost any more.
+    // The reservation is released only once the charge can't be lost any more.
     await noted;
     this.#leave(interaction.chargedNanos);
   }
@@ -200,22 +202,22 @@ export class Call<M extends CallMeter = Meter> {
     try {
       this.#deps.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
-      // The journal has it, for the next start.
+      // The journal has the call; the next start records it.
       this.#deps.tries.note("record", this.transactionId, thrown);
     }
   }
 
-  /** Resolves when the journal has the call's end, or has refused it. */
+  /** Resolves when the journal has taken or refused the call's end. */
   async #note(interaction: SettledCall): Promise<void> {
     const { journal, tries, log } = this.#deps;
     try {
       await this.#attempt("journal", () => journal.end(interaction), () => {
-        // Without what could not be written.
+        // A second try without the parts that may not be writable.
         return journal.end(bareInteraction(interaction));
       });
     } catch (thrown) {
       tries.note("journal", this.transactionId, thrown);
-      // The disk is full or broken: the record is in memory and on its way to the store.
+      // The disk is full or broken, but the record is in memory and on its way to the store.
       log.error("the end of a call could not be noted", {
         transaction: this.transactionId,
         reason: messageOf(thrown),
@@ -231,7 +233,7 @@ export class Call<M extends CallMeter = Meter> {
     return this.#deps.tries.attempt(step, this.transactionId, act, otherwise);
   }
 
-  /** The operator is to look into it: by the log, and by the measure of the same name. */
+  /** For the operator, who also sees it as a metric. */
   #dispute({ vendor, model, chargedNanos }: SettledCall): void {
     this.#deps.log.warn("a vendor's report was not believed", {
       transaction: this.transactionId,
@@ -248,7 +250,7 @@ export class Call<M extends CallMeter = Meter> {
     trace.onSettled?.(interaction);
   }
 
-  /** What is known of the call as it begins; stands for it should the process die. */
+  /** What is known when the call begins; recorded if the process dies. */
   begun(): SettledCall {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
@@ -267,7 +269,9 @@ export class Call<M extends CallMeter = Meter> {
     };
   }
 
-  /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
+  /**
+   * The call as it ended. Never throws: a part that fails is replaced by a plainer one and logged.
+   */
   #interaction(ending: Ending): SettledCall {
     const answer = this.#answerOf(ending);
     const payload = this.#try(
@@ -340,7 +344,7 @@ export class Call<M extends CallMeter = Meter> {
     return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }
 
-  /** What doesn't change while the call runs. */
+  /** Who called whom, how and when. */
   #identity(): Identity {
     const { dialect, facts } = this.#candidate.recorded;
     const { leaseId } = this.#authorization;
@@ -427,18 +431,18 @@ export class Call<M extends CallMeter = Meter> {
 /** How a call ended. */
 export interface Ending {
   status: InteractionStatus;
-  /** What the caller received; null when it left before an answer began. */
+  /** The status that the caller received; null when it left before an answer began. */
   httpStatus: number | null;
   errorCode?: ErrorCode;
-  /** What the caller got as an error, or would have. */
+  /** The error that the caller got, or would have got. */
   fault?: Fault;
-  /** JSON text as the caller received it; the fold of what was streamed when absent. */
+  /** The answer's JSON text as the caller received it; absent: the fold of the stream. */
   responseText?: string;
   /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
 }
 
-/** How records name a wire format, and where media stands in its texts. */
+/** The name of a wire format in records, and the fields of its texts that hold media. */
 export interface RecordedForm {
   readonly name: string;
   readonly mediaFields: readonly MediaField[];
@@ -449,34 +453,37 @@ export interface RecordedRequest {
   dialect: RecordedForm;
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   plan: RecordedPlan;
-  /** Its words are counted where the vendor doesn't count them; absent where no words are billed. */
+  /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
   body?: unknown;
-  /** Tokens of its words, where they were counted before the body was let go. */
+  /** Tokens of the body, where they were counted before it was released. */
   promptTokens?: number | undefined;
-  /** JSON text for the record; as the caller sent it where it sent JSON. */
+  /** JSON text for the record: the caller's own where it sent JSON. */
   bodyText: string;
-  /** The same as it is recorded, where it has been made already. */
+  /** `bodyText` as it is recorded, where that has been prepared already. */
   payload?: BoundPayload;
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
-  /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
+  /** Makes what is stored for later turns of the conversation; absent: nothing is stored. */
   retain?: Retainer | undefined;
 }
 
-/** What a record says of how the request went to its vendor, and of a streamed answer. */
+/** How the request went to its vendor, and how a streamed answer is recorded. */
 export interface RecordedPlan {
-  /** Paths of what could not be carried, in the caller's words. */
+  /** Paths in the caller's request of fields that could not be carried. */
   readonly losses: readonly string[];
   readonly hosted?: HostedWork;
   /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
   encodeFolded?(answer: CanonicalAnswer): unknown;
-  /** What the next turn's vendor will need back of the answer. */
+  /** What the vendor will need back in the next turn. */
   retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
 }
 
-/** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
+/**
+ * Where calls are written so that a crash loses none; implemented in
+ * `src/records/journal/journal.ts`.
+ */
 export interface CallJournal {
-  /** Throws `overloaded` when no more is taken. */
+  /** Throws `overloaded` when the journal is full. */
   begin(interaction: SettledCall): void;
   /** Resolves when the end survives a crash. */
   end(interaction: SettledCall): Promise<void>;
@@ -496,12 +503,12 @@ export interface CallDeps {
   tries: Tries;
 }
 
-/** A streamed answer's text for the record. */
+/** The text of a streamed answer for its record. */
 interface RecordedAnswer {
   text?: string;
   /** The text is not the whole answer. */
   isCut: boolean;
-  /** It has no form in its caller's dialect as it was. */
+  /** The answer as it was can't be written in the caller's dialect. */
   errorCode?: ErrorCode;
 }
 
@@ -509,9 +516,8 @@ type Encode = (answer: CanonicalAnswer) => unknown;
 type Attempt = <T>(act: () => T, otherwise: () => T) => T;
 
 /**
- * The folded whole of what was streamed. What has no form in the caller's dialect is mended: of
- * calls whose arguments broke off, or never were an object, stays what can be read. Throws nothing
- * that `attempt` catches.
+ * Folds a stream into the text for its record. What the caller's dialect can't express is repaired:
+ * broken tool-call arguments keep what can be read. Throws only what `attempt` does not catch.
  */
 function recordedAnswer(
   fold: () => CanonicalAnswer,

@@ -4,7 +4,7 @@ import type { Principal } from "../keys/api_key.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
-/** Who calls, and what came with the request beside its body. */
+/** The caller, and what came with the request besides its body. */
 export interface CallContext {
   readonly principal: Principal;
   /** The second half of the dual-key form. */
@@ -16,7 +16,7 @@ export interface CallContext {
   readonly userId: string | undefined;
   /** Path template of the endpoint, under its label. */
   readonly endpoint: string;
-  /** Path of the address. */
+  /** Path of the request's URL. */
   readonly path: string;
   /** A header of the request by its lower-case name. */
   header(name: string): string | undefined;
@@ -27,56 +27,61 @@ export interface CallContext {
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
   readonly trace: CallTrace;
-  /** Runs the work on the body; absent: at once. */
+  /** Runs work on the body, in turns where it is large; absent: at once. */
   readonly step?: Step;
-  /** Called once the request's text for the vendor is made and the body's values are released. */
+  /** Called once the vendor's request text is written and the body's values are released. */
   readonly onEncoded?: () => void;
-  /** Runs the work on a large answer, in turns with other calls; absent: at once. */
+  /** Runs work on a large answer in turns with other calls; absent: at once. */
   readonly heavyStep?: Step;
-  /** A streamed answer is read to its end and stored, should the caller leave. */
+  /** If the caller leaves, a streamed answer is still read to its end and stored. */
   readonly goesOn?: boolean;
-  /** How long the vendor may be silent, in ms; absent: as configured. */
+  /** How long the vendor may be silent, in ms; absent: the configured time. */
   readonly silenceMs?: number;
-  /** Interactions whose words a call of our own repeats: it is not written once they are erased. */
+  /**
+   * Interactions whose content this call contains, as in an evaluation. It is not recorded once
+   * they are erased.
+   */
   readonly sourceIds?: readonly string[];
 }
 
-/** What a request's observers (log, response headers, idempotency) see of its call. */
+/** What log, response headers and idempotency see of a request's call. */
 export interface CallTrace {
   /** Set once the call has begun; sent as `X-Transaction-ID`. */
   transactionId?: string;
-  /** Set beforehand where the request may be repeated: which of its in-flight requests this is. */
+  /**
+   * Set before the call where the request is idempotent: its key, and the claim of this attempt.
+   */
   repeat?: { key: string; claimId: string };
-  /** The call was accepted and goes on without its caller, who has the whole reply. */
+  /** A background call was accepted; its caller already has the reply. */
   isLeft?: boolean;
   /** Set once the call has been settled. */
   settled?: SettledCall;
   /** Called when a call is settled. */
   onSettled?: (interaction: SettledCall) => void;
-  /** Called where work for the call begins, so that it is known who holds the event loop. */
+  /** Called when work for the call begins, so that it is known whose work holds the event loop. */
   working?: () => void;
-  /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */
+  /** Called when the call starts (1) or stops (-1) waiting for its caller or its vendor. */
   waits?: (change: 1 | -1) => void;
 }
 
-/** What a background job says of a call that it makes for an account. */
+/** A call that a background job makes for an account. */
 interface JobCall {
-  /** As it is now, read anew: a key may have been revoked or the tier changed meanwhile. */
+  /** As it is now: the key may have been revoked, or the tier changed. */
   principal: Principal;
   /** Path template of the endpoint that asked for the job. */
   endpoint: string;
   requestId: string;
   sessionId: string | null;
   userId: string | null;
-  /** Interactions whose words the call says again. */
+  /** Interactions whose content the call contains. */
   sourceIds?: readonly string[];
   /** Aborted when the process ends. */
   signal: AbortSignal;
 }
 
 /**
- * A caller without a request of its own: no headers, no vendor key beside the stored ones. It never
- * leaves an answer to be read to its end: when it leaves, the process ends.
+ * A caller without an HTTP request: no headers, and only stored vendor keys. It never drains an
+ * answer: it leaves only when the process ends.
  */
 export function jobCaller(clock: Clock, call: JobCall): CallContext {
   const { account, key } = call.principal;

@@ -68,7 +68,7 @@ export async function countTokens(
   if (answer.status !== 200) {
     const refusal = await readRefusal(answer);
     const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
-    // The dialect's own endpoint for it isn't everywhere where the dialect is.
+    // Not every vendor of this dialect has its counting endpoint.
     if (kind === "missing") return estimate(dialect, plain);
     throw refusalFault(deps, access, answer, refusal.json);
   }

@@ -17,17 +17,19 @@ import { pricedUsageText } from "../repricing/repricing.ts";
 
 /** What one call came to, once it has ended. */
 export interface Bill {
-  /** Undefined when nothing is known and nothing was produced. */
+  /** Undefined where nothing was reported and nothing produced. */
   usage: Usage | undefined;
   basis: BillingBasis;
   /** Null when no price is known. */
   costNanos: bigint | null;
-  /** For a cost that the vendor reported: what its price list says; null when it says nothing. */
+  /**
+   * Where the vendor reported the cost: what its price list gives; null where that gives nothing.
+   */
   listCostNanos: bigint | null;
   chargedNanos: bigint;
 }
 
-/** What a bill depends on beside what was heard of the answer. */
+/** What a bill depends on besides the answer. */
 export interface BillTerms {
   status: InteractionStatus;
   mode: Mode;
@@ -48,7 +50,7 @@ export interface CallMeter {
   readonly firstTokenMs: number | undefined;
   readonly finishReason: FinishReason | undefined;
   bill(terms: BillTerms): Bill;
-  /** What a plainer bill goes by; undefined where nothing was heard. Never throws. */
+  /** The counts for a plainer bill; undefined where nothing of the answer came. Never throws. */
   counted(promptTokens: () => number): Counted | undefined;
   /** The folded answer; absent where the answer comes with its text for the record. */
   answer?(): CanonicalAnswer;
@@ -60,7 +62,7 @@ export interface Counted {
   basis: BillingBasis;
 }
 
-/** The bill of a call that came to nothing. */
+/** The bill of a call that produced nothing. */
 export const nothingBilled: Bill = {
   usage: undefined,
   basis: "none",
@@ -73,8 +75,9 @@ export const nothingBilled: Bill = {
 const maxMediaChars = 32 * 1024 * 1024;
 
 /**
- * Listens to the canonical events of one answer, passed through or translated: usage as the vendor
- * last reported it, when the first words came, how it ended, and the folded answer for the record.
+ * Listens to the canonical events of one answer, passed through or translated: the usage that the
+ * vendor last reported, the time of the first token, the finish reason, and the folded answer for
+ * the record.
  */
 export class Meter implements CallMeter {
   readonly #fold: Fold;
@@ -84,7 +87,7 @@ export class Meter implements CallMeter {
   #model: string | undefined;
   #finish: FinishReason | undefined;
   #outputChars = 0;
-  /** Something could not be folded: the answer lacks it. */
+  /** An event could not be folded: the answer is incomplete. */
   #isBroken = false;
   #isUnread = false;
 
@@ -94,7 +97,7 @@ export class Meter implements CallMeter {
     this.#nowMs = nowMs;
   }
 
-  /** Never throws: what can't be folded is left out of the answer, and counts all the same. */
+  /** Never throws: an event that can't be folded is left out of the answer, but counted. */
   listen(events: readonly CanonicalEvent[]): void {
     for (const event of events) {
       this.#count(event);
@@ -107,8 +110,8 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * A whole answer came that can't be read: the usage that its vendor reported counts, else so many
-   * characters of words.
+   * A whole answer came that can't be read: counts the usage that its vendor reported, else so many
+   * characters of text.
    */
   unread(reported: Usage | undefined, chars: number): void {
     if (reported === undefined && chars === 0) return;
@@ -162,8 +165,8 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * What the call costs: the vendor's own numbers for an answer that ended; what
-   * was produced, counted, where they are missing; nothing where nothing was produced.
+   * What the call costs: for an answer that ended, the vendor's own numbers; without them, counts
+   * of what was produced; nothing where nothing was produced.
    */
   bill(ending: BillTerms): Bill {
     if (ending.status !== "completed" && !this.#isMetered) return nothingBilled;
@@ -172,7 +175,8 @@ export class Meter implements CallMeter {
     const isCounted = (usage.webSearches ?? 0) >= searches;
     const counted = isCounted ? usage : { ...usage, webSearches: searches };
     const bill = billOf(counted, basis, ending);
-    // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
+    // How much of an unreadable text was an answer is a guess: it never costs more than the call's
+    // bound.
     return this.#isUnread && basis === "estimated" ? atMost(bill, ending.boundNanos) : bill;
   }
 
@@ -180,7 +184,7 @@ export class Meter implements CallMeter {
     // A whole answer that can't be read reports its usage as one that can.
     const isReported = this.#finish !== undefined || this.#isUnread;
     if (this.#usage && isReported) return { usage: this.#usage, basis: "reported" };
-    // A report in the middle of a stream may lag behind what was sent: the larger count holds.
+    // A report in the middle of a stream may lag behind what was sent: take the larger count.
     const written = this.#writtenTokens();
     const input = this.#usage?.input || promptTokens();
     const output = Math.max(this.#usage?.output ?? 0, written);
@@ -189,7 +193,7 @@ export class Meter implements CallMeter {
 
   #writtenTokens(): number {
     const text = this.#outputText();
-    // What the fold's cap left out is counted by its length.
+    // Text beyond the fold's cap is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
 
@@ -202,7 +206,7 @@ export class Meter implements CallMeter {
         }
       }
     } catch {
-      // The rest is counted by its length.
+      // Text that can't be read is counted by its length.
     }
     return text;
   }
@@ -214,8 +218,8 @@ function atMost(bill: Bill, nanos: bigint | null): Bill {
 }
 
 /**
- * A bill by the plainest means, for a call whose own could not be made: the counts alone, at the
- * row's prices; what was held where not even that can be computed. Never throws.
+ * The plainest bill, for a call whose own could not be made: the counts at the row's prices, or the
+ * call's bound where that fails too. Never throws.
  */
 export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill {
   if (!counted) return nothingBilled;
@@ -230,7 +234,7 @@ export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill 
   }
 }
 
-/** The counts without what else a report may hold. */
+/** Only the counts of a report. */
 function numbersOf(usage: BillableUsage): BillableUsage {
   const numbers = Object.entries(usage).filter(([, value]) => Number.isFinite(value));
   return {
@@ -242,11 +246,11 @@ function numbersOf(usage: BillableUsage): BillableUsage {
 }
 
 /**
- * What a usage costs: as the vendor reported, where it is believed, else by the price row; no more than
- * can be true.
+ * What a usage costs: the vendor's reported cost where it is trusted, else by the price row; never
+ * more than is plausible.
  */
 export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
-  // A cost reported before the end lags behind as a count does.
+  // A cost that was reported before the end may lag behind.
   const believed = terms.vendorCostBelieved && basis === "reported";
   const vendorReported = believed ? vendorCostNanos(usage) : undefined;
   const nanos = terms.price ? callCost(usage, terms.price, terms.priceOf).nanos : null;
@@ -261,7 +265,7 @@ export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTer
   }, terms.boundNanos);
 }
 
-/** Does a part of the work; where it fails the record does without. */
+/** Does one step; the record does without it where it fails. */
 type Try = <T>(act: () => T, otherwise: T) => T;
 
 type TokenColumns =
@@ -280,7 +284,10 @@ type TokenColumns =
   >
   & Pick<SettledCall, "pricedUsageText" | "listCostUsd">;
 
-/** A bill as columns of the record. `attempt` guards what a vendor's own object can break. */
+/**
+ * A bill as columns of the record. `attempt` guards against objects of a vendor that can't be
+ * written.
+ */
 export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
   const { usage } = bill;
   const count = (tokens: number | undefined) => tokens === undefined ? null : storableCount(tokens);
@@ -299,7 +306,7 @@ export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
     costNanos: bill.costNanos,
     chargedNanos: bill.chargedNanos,
     billingBasis: bill.basis,
-    // An object of thousands of levels can be read, and not written.
+    // An object that is nested thousands of levels deep can be parsed but not written.
     usageRawText: usage?.raw === undefined ? null : attempt(() => JSON.stringify(usage.raw), null),
     ...(priced === undefined ? {} : { pricedUsageText: priced }),
     ...(listCostNanos === null ? {} : { listCostUsd: nanosToUsd(listCostNanos) }),

@@ -14,13 +14,16 @@ export interface StreamLimits {
 export interface OpenStreams {
   readonly unreadMs: number;
   readonly setTimer: SetTimer;
-  /** Counts one in until the result is called. Throws `rate_limit_exceeded` beyond the limit. */
+  /**
+   * Counts a stream in until the returned function is called. Throws `rate_limit_exceeded` beyond
+   * the limit.
+   */
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */
   readonly count: number;
 }
 
-/** Streams that end make room at any time. */
+/** Streams end all the time, and make room. */
 const retryAfterSeconds = 5;
 
 export function createOpenStreams(

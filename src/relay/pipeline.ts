@@ -19,17 +19,17 @@ export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
   spendCaps: SpendCaps;
 }
 
-/** What is held for one call: credit of its account, and room under its key's caps. */
+/** The credit and the room under spend caps that are held for one call. */
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
-  /** What it can cost at most; null where the account is charged nothing. */
+  /** The amount that is held; null where the account is not charged. */
   readonly heldNanos: bigint | null;
-  /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
+  /** Ends the hold: the call was charged this many nano-dollars. Later calls do nothing. */
   settle(chargedNanos: bigint): void;
 }
 
-/** One or more of the same kind, in the order in which they are tried. */
+/** One or more candidates, in the order in which they are tried. */
 export type Candidates<T> = readonly [T, ...T[]];
 
 /** A request of any kind that has passed its contract: text, pictures, speech, embeddings. */
@@ -45,17 +45,19 @@ export interface CallRequest<M extends CallMeter> {
 export interface ReadRequest<M extends CallMeter> {
   readonly targets: Candidates<ResolvedModel>;
   /**
-   * Prepares the request for each of these vendors, which is where its heavy work is. Throws what
-   * is wrong with it: such a call is no interaction. `eachPossible` leaves out who can't carry it.
+   * Prepares the request for each of these vendors; the heavy work is here. Throws what is wrong
+   * with the request: such a call is not recorded. Uses `eachPossible`, which leaves out vendors
+   * that can't carry the request.
    */
   plan(vendorCalls: Candidates<VendorCallContext>): Promise<Candidates<CallPlan<M>>>;
 }
 
-/** A call that is ready for one vendor. */
+/** A call that is ready to be sent to one vendor. */
 export interface CallPlan<M extends CallMeter> extends Candidate<M> {
   /**
-   * Makes the vendor requests, and says what the caller gets. What it throws ends the call, or has
-   * the next candidate asked; where there is one (`isLast` false) a failed request isn't retried.
+   * Makes the vendor requests and returns the caller's answer. If it throws, the next candidate is
+   * asked, or the call ends. With another candidate left (`isLast` false) failed requests are not
+   * retried.
    */
   execute(call: Call<M>, isLast: boolean): Promise<CallAnswer>;
 }
@@ -82,8 +84,8 @@ export interface StreamAnswer {
 }
 
 /**
- * The steps of every call: admit, plan, authorize, execute, settle. What is refused before it begins
- * leaves no record; from then on it is settled exactly once.
+ * The steps of every call: admit, plan, authorize, execute, settle. A call that is refused before
+ * it begins leaves no record; once it has begun it is settled exactly once.
  */
 export async function runCall<M extends CallMeter>(
   deps: PipelineDeps,
@@ -102,7 +104,9 @@ export async function runCall<M extends CallMeter>(
   return await execute(deps, plans, call);
 }
 
-/** The journal takes calls, the models may be called, and there are vendor keys and prices. */
+/**
+ * Checks that the journal takes calls and the key may use the models; finds vendor keys and prices.
+ */
 async function admit<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
@@ -122,8 +126,8 @@ async function admit<M extends CallMeter>(
 }
 
 /**
- * What `act` makes of each item, in their order. Items that it refuses with a fault are left out;
- * where it refuses all, the first one's fault is thrown.
+ * What `act` returns for each item, in order. Items for which it throws a fault are left out; if
+ * that is all of them, the first fault is thrown.
  */
 export async function eachPossible<T, R>(
   items: Candidates<T>,
@@ -177,7 +181,7 @@ async function authorize<M extends CallMeter>(
   }
 }
 
-/** Notes that the call begins; what was held is free again where that fails. */
+/** Begins the call in the journal; releases what was held where that fails. */
 function begin<M extends CallMeter>(
   deps: CallDeps,
   [first]: Candidates<CallPlan<M>>,
@@ -191,7 +195,7 @@ function begin<M extends CallMeter>(
   }
 }
 
-/** The caller's reply. However the execution ends, the call is settled exactly once. */
+/** The caller's reply. However execution ends, the call is settled exactly once. */
 async function execute<M extends CallMeter>(
   deps: CallDeps,
   plans: Candidates<CallPlan<M>>,
@@ -205,7 +209,7 @@ async function execute<M extends CallMeter>(
     return answered.reply;
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
-    // Nobody is there to read it; the status is for the log.
+    // The caller has left; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
     throw thrown instanceof StreamFailure ? thrown.fault : thrown;
   } finally {
@@ -221,8 +225,8 @@ interface Answered {
 }
 
 /**
- * Asks the candidates in order and ends with the first that answers. An answer of which the caller
- * has a byte resolves here: whatever becomes of it then, no other candidate is asked.
+ * Asks the candidates in order until one answers. It returns once the caller has the first byte of
+ * an answer, so a later failure never moves on to another candidate.
  */
 async function firstAnswer<M extends CallMeter>(
   deps: CallDeps,
@@ -259,7 +263,7 @@ async function answerOf<M extends CallMeter>(
   return { reply: { status, headers, body }, ending };
 }
 
-/** Failures of a vendor, or of the service's key there; any other one is about the request. */
+/** Failures of a vendor, or of the service's key there. All others are about the request itself. */
 const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "overloaded",
   "upstream_authentication_failed",
@@ -295,7 +299,7 @@ async function streamReply<M extends CallMeter>(
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
     });
-    // The second keeps a proxy in front of us from gathering the events.
+    // The second stops proxies in front of the service from buffering events.
     const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
     return { status, headers: { ...headers, ...unbuffered }, body: stream };
   } catch (thrown) {

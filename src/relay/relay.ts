@@ -31,7 +31,7 @@ import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 
-/** One proxied request, validated by its contract. */
+/** A text request that has passed its contract. */
 export interface RelayRequest {
   caller: CallContext;
   /** The caller's dialect. */
@@ -43,14 +43,14 @@ export interface RelayRequest {
   bodyText: string;
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray?: boolean;
-  /** The body as it is recorded, where the vendor is asked otherwise than the caller wrote. */
+  /** The body as it is recorded, where it differs from what the vendor gets. */
   sentText?: string;
   /** The call goes on without its caller. */
   background?: BackgroundCall;
 }
 
 export interface Relay {
-  /** Sends a call to its vendor and gives the answer back, whole or as a stream. */
+  /** Sends a call to its vendor and returns the answer, whole or as a stream. */
   send(request: RelayRequest): Promise<Reply>;
 }
 
@@ -59,7 +59,7 @@ export interface RelayDeps extends PipelineDeps, PlanDeps {
   upstream: Upstream;
 }
 
-/** Calls of text: what a request of one of the four dialects is to the pipeline. */
+/** Text calls: a request in one of the four dialects, as the pipeline takes it. */
 export function createRelay(deps: RelayDeps): Relay {
   return {
     send: (request) =>
@@ -78,19 +78,19 @@ export function createRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** A request as it would go to one vendor. */
+/** A request as it goes to one vendor. */
 interface TextCandidate {
   vendorCall: VendorCallContext;
   /** The request with the conversation that it continues. */
   continued: ContinuedRequest;
   facts: RequestFacts;
   plan: TextPlan;
-  /** Undefined where the caller pays its vendor itself. */
+  /** Undefined with a vendor key of the caller's own. */
   hosted: HostedBound | undefined;
   planAgain: PlanAgain | undefined;
 }
 
-/** `asked` is what the request says without the conversation that it continues. */
+/** `asked` are the request's facts without the conversation that it continues. */
 async function planText(
   deps: RelayDeps,
   request: RelayRequest,
@@ -159,7 +159,9 @@ async function planFor(
   };
 }
 
-/** The most that the vendor may cost; what is held for a background call was computed before. */
+/**
+ * The most that the call can cost at this vendor, or what is already held for a background call.
+ */
 async function boundNanosOf(
   { caller: { step = runAtOnce }, background }: RelayRequest,
   { vendorCall: { price, isManaged }, facts, plan, hosted }: TextCandidate,
@@ -174,17 +176,20 @@ function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolea
   return new Meter(isBackground ? maxBackgroundChars : payloadMaxBytes, () => clock.monotonicMs());
 }
 
-/** Nobody reads along: the answer of a background call is stored whole, up to this length. */
+/** A background answer is stored whole, up to this length. */
 const maxBackgroundChars = 16 * 1024 * 1024;
 
-/** What is asked of a body after its vendor was. */
+/** What is still needed of a body after it was encoded. */
 interface Counted {
   promptTokens?: number;
-  /** By the body of the whole conversation. */
+  /** Keyed by the body of the whole conversation. */
   inputItemsTexts?: ReadonlyMap<unknown, () => string>;
 }
 
-/** Lets a heavy body go: the vendors' texts are made of it, and so is all else that it is asked for. */
+/**
+ * Releases a heavy body once the vendors' requests and everything else that is needed have been
+ * made of it.
+ */
 async function lightened(
   { caller, dialect, body: sent }: RelayRequest,
   bodies: readonly unknown[],
@@ -202,8 +207,8 @@ async function lightened(
 }
 
 /**
- * State in a vendor's account is for callers with a key of their own there, and for a vendor of
- * their own dialect: another one would answer as if the state had never been.
+ * State in a vendor's account can be used only by callers with their own key there, and only at
+ * vendors of their own dialect: another one would answer as if there were no state.
  */
 function refuseSharedState(
   { dialect, body }: RelayRequest,
@@ -212,19 +217,19 @@ function refuseSharedState(
 ): void {
   const { state } = dialect.hostedWork(body);
   const hasDialect = vendor.dialects.includes(dialect.name);
-  // Refusals that clients of a dialect recover from are worded as theirs on translated calls too;
-  // the translation names the rest.
+  // Refusals that a dialect's clients recover from keep their own form on translated calls; the
+  // translation refuses the rest.
   refuseState(isManaged ? state : hasDialect ? [] : state.filter(({ details }) => details));
 }
 
-/** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
+/** The hosted work of a managed call for its bound; throws where it can't be charged. */
 function chargeableWork(
   { prices }: Pick<RelayDeps, "prices">,
   { target, price, caller }: VendorCallContext,
   plan: TextPlan,
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
-  // A translated field stands elsewhere in the caller's request.
+  // A translated field has another path in the caller's request.
   const shown = (path: string) => plan.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
   if (!plan.sameDialect) refuseState(plan.hosted.state);
   return chargeHosted(plan.hosted, {
@@ -235,9 +240,9 @@ function chargeableWork(
 }
 
 /**
- * Empties what a request holds of a conversation, once the vendor's text is made of it: whoever
- * still holds the request while the vendor works holds little, whatever it was. The values of a
- * body take many times the memory of its text. `needed` stays: answers are written by it.
+ * Empties a request's conversation once the vendor's text is made of it, so that whoever still
+ * holds the request holds little: values take many times the memory of their text. The members in
+ * `needed` stay, for writing the answer.
  */
 export function releaseRequest(body: unknown, needed: readonly string[]): void {
   if (!isRecord(body)) return;

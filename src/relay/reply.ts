@@ -1,23 +1,23 @@
 import { sha256Hex } from "../base/hash.ts";
 
-/** An answer on its way to the caller, before it becomes a response of the web framework. */
+/** An answer before it becomes a response of the web framework. */
 export interface Reply {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array | ReadableStream<Uint8Array> | null;
 }
 
-/** On the answer to a repeat: the call was made before, and nothing was charged again. */
+/** On the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };
 
-/** The longest value: clients take some 16 KiB of headers in all. */
+/** The longest value: clients accept about 16 KiB of headers in all. */
 const maxLength = 4096;
 
 /**
- * The paths of what could not be carried as the value of `X-Translation-Loss`. Paths hold names that
- * the caller chose: what isn't visible ASCII, and what would look like another path, is
- * percent-encoded. Where they are too many the first stand, with the number of the others (`+12`)
- * behind them; the record has all.
+ * The value of `X-Translation-Loss`: the paths of fields that could not be carried. Paths hold
+ * names that the caller chose, so anything but visible ASCII, and commas, are percent-encoded. Of
+ * too many paths the first are named, followed by the number of the others (`+12`); the record has
+ * all.
  */
 export function lossHeader(paths: readonly string[]): string {
   const entries = paths.map((path) =>
@@ -25,15 +25,15 @@ export function lossHeader(paths: readonly string[]): string {
   );
   const whole = entries.join(",");
   if (whole.length <= maxLength) return whole;
-  // Room for the number behind them.
+  // Leaves room for the number.
   let room = maxLength - 12;
   const fit = entries.findIndex((entry) => (room -= entry.length + 1) < 0);
   return [...entries.slice(0, fit), `+${entries.length - fit}`].join(",");
 }
 
 /**
- * Ids inside one answer, derived from the call's own id: asked for in the same order they come out
- * the same, so that the folded answer in the record names what the caller's stream named.
+ * Ids inside one answer, derived from the call's id. The same sequence of requests gives the same
+ * ids, so that the folded answer in the record has the ids of the caller's stream.
  */
 export function answerIds(transactionId: string): (prefix: string) => string {
   const counts = new Map<string, number>();

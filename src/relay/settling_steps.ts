@@ -1,7 +1,7 @@
 import type { Log } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** What is done between an answer's last byte and its row, each on its own. */
+/** The steps between an answer's last byte and its row, each run on its own. */
 export type SettlingStep =
   | "answered"
   | "task"
@@ -23,13 +23,13 @@ export type SettlingStep =
 
 export interface SettlingDeps {
   log: Pick<Log, "error">;
-  /** Called before each step; a test makes it throw. */
+  /** Called before each step; tests make it throw. */
   before?: (step: SettlingStep) => void;
 }
 
 /**
- * Runs the steps by which a call is settled, so that none takes the others with it: one that throws
- * is logged without what it was about, counted, and done in a plainer way.
+ * Runs the steps that settle a call so that a failing one does not stop the others: it is logged
+ * without its content, counted, and replaced by a plainer way.
  */
 export class Tries {
   readonly #deps: SettlingDeps;
@@ -44,7 +44,7 @@ export class Tries {
     return this.#failed;
   }
 
-  /** `otherwise` must be what can't throw; should it all the same, that is the caller's to bear. */
+  /** `otherwise` must not throw; if it does, the caller of `attempt` gets that. */
   attempt<T>(step: SettlingStep, transactionId: string, act: () => T, otherwise: () => T): T {
     try {
       this.#deps.before?.(step);
@@ -55,19 +55,19 @@ export class Tries {
     }
   }
 
-  /** A step that failed elsewhere. */
+  /** Counts and logs a step that failed elsewhere. */
   note(step: SettlingStep, transaction: string, thrown: unknown): void {
     this.#failed++;
     try {
       const reason = kindOf(thrown);
       this.#deps.log.error("a step of settling a call failed", { transaction, step, ...reason });
     } catch {
-      // A log that can't be written to takes no call with it.
+      // A failing log must not stop a call.
     }
   }
 }
 
-/** What was thrown, and where: messages may quote what the call was about. */
+/** The kind of error and where it was thrown; messages may quote content. */
 function kindOf(thrown: unknown): { reason: string; at?: string } {
   const reason = thrown instanceof Fault
     ? thrown.code
@@ -78,7 +78,10 @@ function kindOf(thrown: unknown): { reason: string; at?: string } {
   return { reason, ...(at === undefined ? {} : { at }) };
 }
 
-/** File, line and column of the innermost frame; what the message says stands before the frames. */
+/**
+ * File, line and column of the innermost frame. The stack text begins with the message, which is
+ * skipped.
+ */
 function placeOf({ stack = "", message }: Error): string | undefined {
   const frames = stack.slice(stack.indexOf(message) + message.length);
   const [, frame] = frames.split("\n", 2);

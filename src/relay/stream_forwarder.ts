@@ -9,35 +9,38 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { OpenStreams } from "./open_streams.ts";
 
-/** How long comments alone may hold back the answer's headers. */
+/** How long the answer's headers may be held back while only comments come. */
 const commentGraceMs = 5_000;
-/** How long a vendor may go on after a caller who wanted its answer drained has left. */
+/** How long an answer is drained after its caller has left. */
 const longestDrainMs = 15 * 60_000;
-/** How long a vendor that has sent its last event may take to close; usage may follow it. */
+/** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
 
-/** Sees a vendor's stream go by and decides what the caller gets of it. */
+/** Reads a vendor's stream and decides what the caller gets of it. */
 export interface StreamListener {
   /** A piece of the vendor's body has come. What it throws ends the answer. */
   take(piece: Uint8Array, output: StreamOutput): void;
   /**
-   * The vendor has closed its stream, or nothing more is waited for. Returns the bytes that end the
-   * caller's answer; throws the fault that says what is missing.
+   * The vendor has closed its stream, or its time to do so is over. Returns the bytes that end the
+   * caller's answer; throws a fault if the answer is incomplete.
    */
   end(output: StreamOutput): Uint8Array | undefined;
   /** The vendor's connection broke before its last event. Absent: nothing is held back. */
   cut?(): void;
   /** The bytes that tell the caller of a failure; undefined: the connection is broken off. */
   fail(fault: Fault): Uint8Array | undefined;
-  /** Called once, as a call whose answer began ends: the meter learns what is still unreported. */
+  /**
+   * Called once at the end of an answer that had begun: reports to the meter what is still
+   * unreported.
+   */
   settle(isComplete: boolean): StreamRecord;
-  /** What is sent after each so long of silence; absent where nothing may be put in. */
+  /** What is sent whenever the stream was silent for `afterMs`; absent where nothing may be put in. */
   readonly keepAlive?: { afterMs: number; bytes(): Uint8Array } | undefined;
 }
 
 /** A streamed answer for its record. */
 export interface StreamRecord {
-  /** JSON text; absent: the fold of what the meter heard. */
+  /** JSON text; absent: the fold of the meter's events. */
   recordText?: string | undefined;
   isTruncated?: boolean;
 }
@@ -46,7 +49,7 @@ export interface StreamRecord {
 export interface StreamOutput {
   /** The caller has its headers: a failure can no longer be an error answer. */
   readonly hasBegun: boolean;
-  /** The answer begins: more has come than comments. */
+  /** The answer begins: something other than comments has come. */
   begin(): void;
   /** The vendor's last event has come. What is sent from now on waits for the call's record. */
   complete(): void;
@@ -68,9 +71,9 @@ export interface ForwardDeps {
 }
 
 /**
- * Forwards a vendor's stream by way of its listener and settles the call when it ends, however it
- * ends. Resolves with the caller's stream once the answer has begun, so that a failure before that
- * is an ordinary error answer; rejects with that failure, and leaves the call to be settled.
+ * Forwards a vendor's stream through its listener and settles the call when the stream ends,
+ * however it ends. Resolves with the caller's stream once the answer has begun. Rejects on a
+ * failure before that, which becomes an ordinary error answer, and leaves the call to be settled.
  */
 export function forwardStream(deps: ForwardDeps): Promise<ReadableStream<Uint8Array>> {
   return new Promise((resolve, reject) => new StreamForwarder(deps, resolve, reject).run());
@@ -91,7 +94,7 @@ class StreamForwarder implements StreamOutput {
   #isBehind = false;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
-  /** What ends the answer for the caller, held back until the call's end is on record. */
+  /** The end of the caller's answer, held back until the call's end is recorded. */
   #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
   #comments: Uint8Array[] = [];
@@ -172,7 +175,7 @@ class StreamForwarder implements StreamOutput {
     else this.#push(bytes);
   }
 
-  /** To the caller, whose pace the vendor's body keeps. */
+  /** Sends to the caller; the vendor's body is read at the caller's pace. */
   #push(bytes: Uint8Array): void {
     this.#keepAlive.reset();
     this.#isBehind = !this.#caller.push(bytes);
@@ -181,16 +184,21 @@ class StreamForwarder implements StreamOutput {
     this.#unread.behind();
   }
 
-  /** Begins the answer if need be: a vendor that answered 200 and is silent is at work. */
+  /**
+   * Sends a keep-alive, and begins the answer if it has not begun: a vendor that answered 200 and
+   * is silent is working.
+   */
   #breakSilence(): void {
     const { keepAlive } = this.#deps.listener;
-    // A caller that is behind still has something to read.
+    // A caller that is behind still has unread bytes.
     if (!keepAlive || this.#callerLeft || this.#isBehind || this.#isComplete) return;
     this.begin();
     this.#push(keepAlive.bytes());
   }
 
-  /** The vendor has closed its stream in order, or has had its time to after its last event. */
+  /**
+   * The vendor has closed its stream in order, or its time to do so after the last event is over.
+   */
   #end(): void {
     const last = this.#deps.listener.end(this);
     this.begin();
@@ -198,14 +206,14 @@ class StreamForwarder implements StreamOutput {
       last: [...this.#tail, ...(last ? [last] : [])],
       isComplete: true,
     });
-    // A connection that the vendor leaves open is not waited for.
+    // Don't wait for a connection that the vendor leaves open.
     this.#deps.body.destroy();
   }
 
   /** The connection broke, fell silent or was aborted. */
   #broken(thrown: unknown): void {
     if (isAbort(thrown)) return this.#aborted(thrown);
-    // After the last event nothing is missing, whatever the connection does.
+    // After the last event the answer is complete, whatever the connection does.
     if (this.#isComplete) return this.#end();
     this.#deps.listener.cut?.();
     this.#fail(
@@ -213,7 +221,9 @@ class StreamForwarder implements StreamOutput {
     );
   }
 
-  /** The vendor call was ended because the caller left, which its own stream may not know yet. */
+  /**
+   * The vendor request was aborted because the caller left; the caller's stream may not know yet.
+   */
   #aborted(thrown: unknown): void {
     if (this.#hasBegun) return this.#leave();
     this.#stop();
@@ -240,7 +250,7 @@ class StreamForwarder implements StreamOutput {
     });
   }
 
-  /** Undefined where the caller's dialect can't express it any more. */
+  /** Undefined where the caller's dialect can no longer express it. */
   #failureMessage(fault: Fault): Uint8Array | undefined {
     try {
       return this.#deps.listener.fail(fault);
@@ -256,8 +266,8 @@ class StreamForwarder implements StreamOutput {
   }
 
   /**
-   * The call's end is on record before the answer's last byte leaves. With `breakOff` nothing could
-   * tell the caller how it ended, and the connection is broken off.
+   * Records the call's end before the answer's last byte leaves. With `breakOff` the connection is
+   * broken off, since nothing could tell the caller how the answer ended.
    */
   #finish(
     ending: Ending,
@@ -324,7 +334,7 @@ export class StreamFailure extends Error {
   }
 }
 
-/** Why an event could not be used: the vendor's fault where one was thrown, else ours. */
+/** The fault for an event that could not be handled: the thrown one, else an internal error. */
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   const note = messageOf(thrown);
@@ -334,17 +344,17 @@ function faultOf(thrown: unknown): Fault {
 }
 
 interface KeepAliveDeps {
-  /** After so long without anything for the caller something is sent; 0 is never. */
+  /** A keep-alive is sent after so long without anything for the caller; 0: never. */
   afterMs: number;
   clock: Pick<Clock, "monotonicMs">;
-  /** Says something that means nothing. */
+  /** Sends a keep-alive. */
   send: () => void;
   setTimer?: SetTimer;
 }
 
 /**
- * Speaks up while an answer is silent (a model may think for minutes), so that no proxy between
- * the caller and us takes the connection for dead. One timer at most, none once stopped.
+ * Sends keep-alives while an answer is silent (a model may think for minutes), so that no proxy on
+ * the way closes the connection. At most one timer; none once stopped.
  */
 export class KeepAlive {
   readonly #deps: KeepAliveDeps;
@@ -359,7 +369,7 @@ export class KeepAlive {
     });
   }
 
-  /** Something has just been sent, or the answer begins: the silence is counted from here. */
+  /** Something was just sent, or the answer begins: the silence is counted from here. */
   reset(): void {
     if (!this.#stopped && this.#deps.afterMs > 0) this.#deadline.limit(this.#deps.afterMs);
   }
@@ -370,13 +380,13 @@ export class KeepAlive {
   }
 }
 
-/** What breaks such a stream off. The listener prints it: one line is enough. */
+/** The error that breaks off an unread stream. The listener prints it, so its stack is one line. */
 function unreadError(): Error {
   const message = "a caller took nothing of its stream for too long";
   return Object.assign(new Error(message), { stack: message });
 }
 
-/** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
+/** Ends a stream that its caller stops reading, so that neither vendor nor journal waits for it. */
 export class UnreadLimit {
   readonly #out: Pick<PushStream, "takenBytes">;
   readonly #afterMs: number;
@@ -393,13 +403,13 @@ export class UnreadLimit {
     this.#out = out;
     this.#afterMs = unreadMs;
     this.#deadline = new Deadline(clock, setTimer, () => {
-      // Who is slow has taken something.
+      // A slow caller has taken something.
       if (this.#out.takenBytes > this.#takenBytes) this.#start();
       else expired();
     });
   }
 
-  /** The caller has enough to read. */
+  /** The caller is behind: its buffer is full. */
   behind(): void {
     if (this.#isBehind) return;
     this.#isBehind = true;

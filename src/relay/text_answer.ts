@@ -31,10 +31,13 @@ import { readRawUsage } from "../repricing/stored_usage.ts";
 
 /** A larger whole answer is refused. */
 const maxAnswerBytes = 64 * 1024 * 1024;
-/** Larger ones are worked on in turns. */
+/** Larger answers are processed in turns with other calls. */
 const heavyBytes = 1024 * 1024;
 
-/** Asks the vendor, and turns its answer into the caller's: whole, or as a stream yet to be read. */
+/**
+ * Asks the vendor and turns its answer into the caller's: whole, or a stream that is yet to be
+ * read.
+ */
 export async function executeText(
   deps: VendorCallDeps,
   exchange: TextExchange,
@@ -42,7 +45,7 @@ export async function executeText(
   const answer = await callVendor(deps, exchange);
   try {
     const type = answer.headers["content-type"] ?? "";
-    // A vendor that answers a stream request with JSON answers with an error, or streams nothing.
+    // A vendor that answers a stream request with JSON sends an error, or can't stream.
     if (exchange.facts.stream && !/\bjson\b/i.test(type)) return streamAnswer(exchange, answer);
     return await wholeAnswer(exchange, answer);
   } catch (thrown) {
@@ -51,10 +54,10 @@ export async function executeText(
   }
 }
 
-/** How far a whole answer has come, for when the caller can't be given it. */
+/** How much of a whole answer has come, in case it can't be given to the caller. */
 interface Arriving {
   pieces: Uint8Array[];
-  /** The meter knows what it came to. */
+  /** The meter has its events. */
   isMetered: boolean;
 }
 
@@ -64,7 +67,7 @@ async function wholeAnswer(exchange: TextExchange, answer: UpstreamAnswer): Prom
     return await readAnswer(exchange, answer, arriving);
   } catch (thrown) {
     const { upstream: dialect, quirks } = exchange.plan;
-    // It is charged for, though nobody can be given it.
+    // The vendor charges for it even if the caller can't get it.
     if (!arriving.isMetered) {
       meterUnread(exchange.call.meter, textOf(arriving), { dialect, quirks });
     }
@@ -93,7 +96,7 @@ async function readAnswer(
   };
   const failure = events.find((event) => event.type === "error");
   if (failure) {
-    // An error under a good status: what stands beside it was made all the same.
+    // An error under a good status: anything else in the answer was still produced.
     meter(events);
     throw vendorCall.fault(failure.error);
   }
@@ -113,7 +116,7 @@ async function readAnswer(
   };
 }
 
-/** The pieces are there also where the rest never comes. */
+/** Fills `pieces` as they come, so that they are there even if the rest never comes. */
 function readPieces(body: UpstreamBody, pieces: Uint8Array[]): Promise<void> {
   let length = 0;
   return new Promise((resolve, reject) =>
@@ -160,7 +163,7 @@ function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAns
   }
 }
 
-/** Some servers label their events as text, or not at all: clients then read none. */
+/** Some servers send events as text or without a type; clients would not read those. */
 function eventStreamType({ headers }: UpstreamAnswer): string {
   const type = headers["content-type"] ?? "";
   return /^text\/event-stream\b/i.test(type) ? type : "text/event-stream";
@@ -178,9 +181,9 @@ function headersOf(
   };
 }
 
-/** An answer with more of anything is refused with `upstream_invalid_response`. */
+/** An answer beyond these limits is refused with `upstream_invalid_response`. */
 const answerLimits = { values: 2_000_000, depth: 128, members: 100_000, names: 100_000 } as const;
-/** Shorter answers can't hold too much. */
+/** Shorter answers can't exceed the limits. */
 const countedUnits = 2048;
 
 /** A vendor's JSON; throws `upstream_invalid_response`. */
@@ -204,7 +207,7 @@ export function parseAnswer(text: string): unknown {
 const maxEventBytes = 32 * 1024 * 1024;
 
 /**
- * Decodes a vendor's stream event by event and hands each on as the call's plan says, while the
+ * Decodes a vendor's stream event by event and forwards each as the call's plan says, while the
  * meter listens.
  */
 class TextStreamListener implements StreamListener {
@@ -244,7 +247,7 @@ class TextStreamListener implements StreamListener {
     if (rest.complete) return this.#forward(rest.events, () => this.#plan.end(rest.events)).bytes;
     this.#meter.listen(rest.events);
     if (output.hasBegun) throw new Fault("upstream_stream_truncated");
-    // Not one event: the body was empty, or no event stream at all.
+    // No event at all: an empty body, or not an event stream.
     throw new Fault("upstream_invalid_response", { note: "a stream without an event" });
   }
 
@@ -257,7 +260,7 @@ class TextStreamListener implements StreamListener {
   }
 
   settle(isComplete: boolean): StreamRecord {
-    // A caller that leaves after the last event has had the whole answer.
+    // A caller that leaves after the last event has the whole answer.
     if (isComplete && !this.#isDecoded) this.#meter.listen(this.#endDecoding().events);
     return {};
   }
@@ -267,7 +270,7 @@ class TextStreamListener implements StreamListener {
     for (const event of events) {
       const bytes = this.#takeEvent(event, output);
       if (!bytes) continue;
-      // Events that lie side by side in one piece leave as one.
+      // Adjacent events of one piece are sent as one.
       const joined = run && adjacent(run, bytes);
       if (!joined && run) output.send(run);
       run = joined ?? bytes;
@@ -278,11 +281,11 @@ class TextStreamListener implements StreamListener {
   /** What the caller gets of an event. */
   #takeEvent(event: SseEvent, output: StreamOutput): Uint8Array | undefined {
     const decoded = this.#decoder.decode(event);
-    // Whatever follows the last event, but for usage, is no part of this answer.
+    // After the last event only usage belongs to this answer.
     if (this.#isTerminated && !isAfterword(decoded)) return undefined;
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
-      // What stands beside the error was made, and is billed, all the same.
+      // What came with the error was produced, and is billed.
       this.#meter.listen(decoded.events);
       throw this.#vendorCall.fault(failure.error);
     }
@@ -295,7 +298,7 @@ class TextStreamListener implements StreamListener {
     return bytes;
   }
 
-  /** The meter hears what the caller gets; where that can't be made, what the vendor sent. */
+  /** The meter gets the caller's events, or the vendor's where the caller's can't be made. */
   #forward(events: readonly CanonicalEvent[], make: () => Forwarded): Forwarded {
     let made: Forwarded;
     try {
@@ -314,12 +317,14 @@ class TextStreamListener implements StreamListener {
   }
 }
 
-/** Usage may come behind the end, and some vendors send the end twice. */
+/** Usage may follow the end, and some vendors send the end twice. */
 function isAfterword({ events, terminal }: DecodedEvent): boolean {
   return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
 }
 
-/** A last event may lack its blank line; half an event is a cut, not an invalid answer. */
+/**
+ * A last event may lack its blank line; half an event means a cut stream, not an invalid answer.
+ */
 function isWhole({ terminated, data }: SseEvent): boolean {
   if (terminated || data === undefined || data.trim() === "[DONE]") return true;
   try {
@@ -330,7 +335,7 @@ function isWhole({ terminated, data }: SseEvent): boolean {
   }
 }
 
-/** The two views as one when the second begins where the first ends. */
+/** Both views as one, where the second begins at the end of the first. */
 function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   if (first.buffer !== second.buffer || first.byteOffset + first.length !== second.byteOffset) {
     return undefined;
@@ -338,12 +343,12 @@ function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined
   return new Uint8Array(first.buffer, first.byteOffset, first.length + second.length);
 }
 
-/** Texts of more units are not parsed again: their usage is looked for, and the rest is counted. */
+/** Longer texts are not parsed again: only their usage is looked for, and the rest counted. */
 const mostRead = 1024 * 1024;
 
 /**
- * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The vendor's
- * usage counts where it is reported, else what can be read of the words; a text that is no answer
+ * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The
+ * vendor's reported usage counts, else the text that can be read; a text that is not an answer
  * costs nothing. Never throws.
  */
 function meterUnread(
@@ -351,7 +356,7 @@ function meterUnread(
   text: string,
   { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
 ): void {
-  // An error page of a proxy costs nothing.
+  // A proxy's error page costs nothing.
   if (!/^\s{0,64}[{[]/.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
@@ -370,7 +375,7 @@ function meterUnread(
   meter.unread(reported, 0);
 }
 
-/** The last object that stands behind this name, which is no text in a string: that is escaped. */
+/** The last object after this name as a key; inside a string the quotes would be escaped. */
 function lastObject(text: string, name: string): unknown {
   const token = `"${name}"`;
   const at = text.lastIndexOf(token);

@@ -8,22 +8,22 @@ import { capPayload } from "../records/payload.ts";
 import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";
 import type { Tries } from "./settling_steps.ts";
 
-/** What becomes of payloads on their way into the store. */
+/** How payloads are shortened on their way into the store. */
 export interface PayloadRules {
   /** `PAYLOAD_MAX_BYTES`, of each payload, without its media. */
   payloadMaxBytes: number;
   /** `MEDIA_INLINE_BYTES`. */
   mediaInlineBytes: number;
-  /** Dialect → where its media stands. */
+  /** The fields that hold media, by dialect. */
   mediaFields: Readonly<Record<string, readonly MediaField[]>>;
 }
 
-/** The rules that the configuration gives, with what dialects and operations know of media. */
+/** The configuration's rules, with the media fields of dialects and operations. */
 export function payloadRulesOf(
   config: Pick<PayloadRules, "payloadMaxBytes" | "mediaInlineBytes">,
   forms: readonly RecordedForm[],
 ): PayloadRules {
-  // Several operations are recorded under one name, such as all that draw.
+  // Several operations are recorded under one name, such as all that make images.
   const mediaFields: Record<string, MediaField[]> = {};
   for (const { name, mediaFields: fields } of forms) {
     mediaFields[name] = [...new Set([...mediaFields[name] ?? [], ...fields])];
@@ -32,12 +32,12 @@ export function payloadRulesOf(
   return { payloadMaxBytes, mediaInlineBytes, mediaFields };
 }
 
-/** UTF-16 units of payloads that are worked on at once; one row's may be more. */
+/** UTF-16 units of payloads that are processed at once; a single row may have more. */
 const chunkUnits = 8 * 1024 * 1024;
 
 /**
- * A store that takes rows with payloads as they were sent: large media is taken out, and what is
- * left is cut to its limit. Nothing of this is done while a caller waits.
+ * A store that takes rows with payloads as they were sent: it moves large media out of them and
+ * cuts the rest to its limit. No caller waits for this.
  */
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
@@ -48,7 +48,7 @@ export function storePayloads(
     tries?: Tries;
   } = {},
 ): Pick<InteractionStore, "insert"> {
-  // A payload that can't be brought into its form takes no row with it, least of all others'.
+  // A payload that can't be converted costs neither its own row nor others.
   const formOf = (row: SettledCall) =>
     tries
       ? tries.attempt(
@@ -93,7 +93,7 @@ function mediaBytes(rows: readonly SettledCall[]): number {
     .reduce((sum, { content }) => sum + content.length, 0);
 }
 
-/** The row as it is stored; doing it twice changes nothing. */
+/** The row as it is stored; idempotent. */
 export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {
   const options = {
     inlineBytes: rules.mediaInlineBytes,

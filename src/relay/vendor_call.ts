@@ -28,12 +28,12 @@ import { vendorFault } from "./vendor_fault.ts";
 export interface TextExchange {
   readonly vendorCall: VendorCallContext;
   readonly facts: RequestFacts;
-  /** That of the last request, once the vendor has answered. */
+  /** Once the vendor has answered: the plan of the last request. */
   plan: TextPlan;
   readonly call: Call;
   /** Undefined where no other dialect could be asked. */
   readonly planAgain: PlanAgain | undefined;
-  /** No other vendor would be asked: failed requests are tried again where that can help. */
+  /** No other vendor is left to ask, so failed requests are retried where that can help. */
   readonly isLast: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface VendorCallDeps extends AskVendorDeps {
   learned: LearnedEndpoints;
 }
 
-/** A refusal that was read. */
+/** A refusal and its body. */
 interface Refused {
   answer: UpstreamAnswer;
   json: unknown;
@@ -49,9 +49,9 @@ interface Refused {
 }
 
 /**
- * The vendor's answer with a good status; any other is thrown as a fault. A vendor that says that
- * its other endpoint is the one for the call, or that this one isn't there, is asked in another of
- * its dialects, each once; what that shows is remembered.
+ * The vendor's answer with a good status; any other is thrown as a fault. Where the vendor points
+ * to its other endpoint, or lacks this one, it is asked in its other dialects, each once; what that
+ * shows is remembered.
  */
 export async function callVendor(
   deps: VendorCallDeps,
@@ -59,7 +59,7 @@ export async function callVendor(
 ): Promise<UpstreamAnswer> {
   const { learned } = deps;
   const { label } = exchange.vendorCall.target.vendor;
-  /** What each dialect that was tried has shown; remembered once another one has answered. */
+  /** What the failed dialects have shown; remembered once another one has answered. */
   const lessons: (() => void)[] = [];
   const askedDialects: DialectName[] = [];
   for (;;) {
@@ -98,7 +98,9 @@ function nextDialect(
   return refusal === "missing" ? vendor.dialects.find(isOpen) : undefined;
 }
 
-/** What the other dialect can't carry isn't sent: the vendor's own refusal says why it came to that. */
+/**
+ * A request that the other dialect can't carry is not sent: the caller gets the vendor's refusal.
+ */
 async function planOther(
   exchange: TextExchange,
   next: DialectName,
@@ -123,18 +125,21 @@ function lessonOf(
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
-/** The request without what was ours in it and is refused; undefined where that is the caller's. */
+/**
+ * The request without a refused addition of ours; undefined where the refusal is about the caller's
+ * part.
+ */
 function withoutRefused(
   { plan, facts }: TextExchange,
   refusal: string,
 ): { text: string; stream?: boolean } | undefined {
   const { upstream, sameDialect, requestText } = plan;
-  // A server that doesn't know the usage flag: go on without, and count for ourselves.
+  // A server that doesn't know the usage flag: leave it out and count tokens here.
   if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
     const text = plan.plainRequestText();
     return text === undefined ? undefined : { text };
   }
-  // A background call is asked for as a stream by us, and some models stream none.
+  // We stream background calls, and some models can't stream.
   if (/\bstream(ing|ed)?\b/i.test(refusal)) {
     const text = plan.wholeRequestText?.();
     if (text !== undefined) return { text, stream: false };
@@ -144,7 +149,7 @@ function withoutRefused(
   return plain && { text: JSON.stringify(plain) };
 }
 
-/** One request by the call's plan; a second one without what the vendor refuses of ours. */
+/** Sends the plan's request; once more without additions of ours that the vendor refuses. */
 async function askOnce(
   deps: VendorCallDeps,
   exchange: TextExchange,
@@ -183,7 +188,9 @@ async function post(
   }
 }
 
-/** On whose behalf a vendor is asked, with which key, and what its failures are to the caller. */
+/**
+ * The caller, target and vendor key of vendor requests, and how their failures look to the caller.
+ */
 export class VendorAccess {
   readonly caller: CallContext;
   readonly target: ResolvedModel;
@@ -202,7 +209,7 @@ export class VendorAccess {
     return this.mode === "managed";
   }
 
-  /** A vendor's error as our caller sees it. */
+  /** A vendor's error as the caller gets it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
     const { mode, key } = this;
     const address = this.target.vendor.baseUrl;
@@ -210,7 +217,7 @@ export class VendorAccess {
   }
 }
 
-/** The same for a call that is recorded. */
+/** The vendor access of a call that is recorded and may be charged. */
 export class VendorCallContext extends VendorAccess {
   readonly transactionId: string;
   /** What the model costs; a call on the service's own key always has a price. */
@@ -232,7 +239,7 @@ export interface VendorRequest {
   body: RequestBytes;
   /** The caller's request goes on as it was written, not translated. */
   sameDialect: boolean;
-  /** A failure is final; absent: the request is tried again where that can help. */
+  /** True: failures are final. Otherwise the request is retried where that can help. */
   once?: boolean;
 }
 
@@ -272,7 +279,7 @@ export function postToVendor(
       ...(request.accept === undefined ? {} : { accept: request.accept }),
     },
     body: request.body,
-    // For a caller that wants its answer drained the vendor is heard to the end.
+    // With `drain` the vendor's answer is read to its end, even after the caller has left.
     signal: cancel ? caller.signal : new AbortController().signal,
     ...(request.once ? {} : { retry: true }),
     ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
@@ -285,7 +292,7 @@ function isGood(answer: UpstreamAnswer): boolean {
 
 const maxErrorBytes = 1024 * 1024;
 
-/** What a vendor says beside a bad status; `json` is undefined where that is no JSON. */
+/** The body of a refusal; `json` is undefined where it is not JSON. */
 export async function readRefusal(
   answer: UpstreamAnswer,
 ): Promise<{ json: unknown; text: string }> {
@@ -293,7 +300,7 @@ export async function readRefusal(
     .then((bytes) => new TextDecoder().decode(bytes))
     .catch((thrown) => {
       if (isAbort(thrown)) throw thrown;
-      // The status alone says enough.
+      // An unreadable body: the status is enough.
       return "";
     });
   try {
@@ -303,7 +310,7 @@ export async function readRefusal(
   }
 }
 
-/** A refusal as our caller sees it. */
+/** A refusal as the caller gets it. */
 export function refusalFault(
   deps: Pick<AskVendorDeps, "log" | "clock">,
   vendorCall: VendorAccess,
@@ -332,7 +339,7 @@ const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "upstream_quota_exhausted",
 ]);
 
-/** The tries of one request that was answered, for the record; its last one is the answer. */
+/** The attempts of one answered request, for the record. The last one is the answer. */
 function attemptsOf(
   vendorCall: VendorCallContext,
   { attemptLog }: UpstreamAnswer,
@@ -345,7 +352,7 @@ function attemptsOf(
   }));
 }
 
-/** A request that came to nothing. */
+/** A request that got no answer. */
 function failedAttempt(
   vendorCall: VendorCallContext,
   thrown: unknown,
@@ -365,7 +372,7 @@ function of(
   return { vendor: vendor.label, model };
 }
 
-/** By the status alone: the body of a try that is repeated isn't read. */
+/** Goes by the status alone: the body of a retried attempt is not read. */
 function codeOf(vendorCall: VendorCallContext, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;

@@ -6,8 +6,8 @@ import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 
 /**
- * What a vendor's failure is to our caller. The vendor's message is passed on, scrubbed, only where
- * the caller's input caused it.
+ * Turns a vendor's failure into the caller's fault. The vendor's message is passed on, scrubbed,
+ * only where the caller's input caused the failure.
  */
 export function vendorFault(
   error: VendorError,
@@ -15,7 +15,7 @@ export function vendorFault(
     mode: Mode;
     /** The vendor's base address. */
     address: string;
-    /** What it was called with, which it may repeat in any words. */
+    /** The vendor key, which the vendor's message may repeat. */
     key: Secret;
     retryAfterSeconds?: number | undefined;
   },
@@ -39,22 +39,22 @@ export function vendorFault(
   });
 }
 
-/** For the log: a name such as `insufficient_quota`; never words, which may be the prompt's. */
+/** For the log: only a name such as `insufficient_quota`; other text may be the prompt's. */
 function identifier(code: string | undefined, key: Secret): string {
   if (code === undefined) return "none";
   if (!/^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code)) return "unreadable";
   return maskSecrets(withoutKey(code, key));
 }
 
-/** The message without keys, the vendor's address and the ids of the account behind the key. */
+/** The message without keys, the vendor's address and ids of the account behind the key. */
 function scrub(message: string, { address, key }: { address: string; key: Secret }): string {
   const host = URL.canParse(address) ? new URL(address).host : "";
-  // The key goes first, out of the whole text: a caller's may be any text.
+  // The key is removed first: a caller's own key may be any text.
   return maskSecrets(withoutKey(message, key), [address, host])
     .replace(/\b(?:(?:org|proj)[-_][0-9A-Za-z]{6}|projects\/[\w-])[\w-]*/g, "***");
 }
 
-/** Whatever form the key has; a few letters are none, and would be in every word. */
+/** Removes a key of any form; texts of a few letters are no keys, and are parts of many words. */
 function withoutKey(text: string, key: Secret): string {
   const value = key.reveal();
   return value.length < 6 ? text : text.replaceAll(value, "***");
@@ -71,7 +71,7 @@ const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 function codeOf(error: VendorError, managed: boolean): ErrorCode {
   const status = error.status ?? statusByName(error);
-  // What a decoder found wrong with the vendor's answer already has a name of ours.
+  // A decoder's finding already has one of our codes.
   const ours = unreadable.find((code) => code === error.type || code === error.code);
   if (ours) return ours;
   const message = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
@@ -89,7 +89,7 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 403:
       return "upstream_forbidden";
     case 404:
-      // Of what a request names, models are nearly all; the rest is the request's own fault.
+      // A 404 is nearly always about the model; else the request itself is wrong.
       return /\b(item|file|response|conversation) with id\b/.test(message)
         ? "invalid_request"
         : "model_not_found";
@@ -115,7 +115,7 @@ const unreadable = [
   "upstream_stream_truncated",
 ] as const;
 
-/** An error without a status: go by the names that the vendors give. */
+/** The status of an error that has none, by the vendors' names for errors. */
 function statusByName(error: VendorError): number {
   const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
   if (name.includes("overloaded") || name.includes("unavailable")) return 503;
@@ -143,7 +143,7 @@ function isKeyProblem(status: number, message: string): boolean {
 
 function isQuotaProblem(status: number, message: string, saysWhenToRetry: boolean): boolean {
   if (status === 402) return true;
-  // Where waiting helps it is a rate: Google says "quota" and "billing" of both.
+  // If waiting helps it is a rate limit: Google writes "quota" and "billing" for both.
   if (status === 429 && saysWhenToRetry) return false;
   if (status === 429) return message.includes("insufficient_quota") || message.includes("billing");
   return status === 400 && message.includes("credit balance is too low");
@@ -160,17 +160,17 @@ function badRequestCode(message: string): ErrorCode {
   return "invalid_request";
 }
 
-/** What a vendor's details may hold at most; larger ones are none. */
+/** Larger details are not passed on. */
 const maxText = 4_096;
 const maxDepth = 6;
 
-/** Members that name the account behind the key. */
+/** Members that identify the account behind the key. */
 const accountMember =
   /^(?:organi[sz]ation|workspace|account|project|api_?key)(?:_?(?:id|uuid|name))?$/i;
 
 /**
- * `error.details` of a vendor's refusal for the caller: clients read there what they can do about
- * it (`error_code`). Every text in it is scrubbed as the message is.
+ * `error.details` of a vendor's refusal for the caller, who acts on it (`error_code`). Every text
+ * in it is scrubbed like the message.
  */
 function publicDetails(
   details: JsonRecord | undefined,

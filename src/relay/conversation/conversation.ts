@@ -10,13 +10,13 @@ import type {
 import type { CallContext } from "../call_context.ts";
 import { findSeals } from "./reasoning_store.ts";
 
-/** Makes what is stored of an answer, given its JSON text as the caller received it. */
+/** Makes what is stored of an answer from the JSON text that the caller received. */
 export type Retainer = (answerText: string) => StoredResponseFields | undefined;
 
 /**
- * The request with the conversation that it continues, out of our own store for every vendor: a
- * vendor's state would be open to whoever shares the service's key there. `sealedBy` names the
- * vendor that is asked in this dialect and keeps nothing: reasoning is sealed for it. Throws
+ * The request with the conversation that it continues. That always comes out of our own store: the
+ * vendor's is shared by everyone who uses the service's key. `sealedBy` is the vendor that is asked
+ * in this dialect and stores nothing: reasoning is sealed for it. Throws
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
@@ -34,7 +34,7 @@ export async function continueConversation(
   const continued = await withPrevious(conversation, request, { account, store, seals });
   const whole = await withItems(conversation, continued, { account, store, seals });
   if (sealedBy === undefined) return whole;
-  // What the caller gives back itself the vendor would look for where it keeps nothing.
+  // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
   return { ...whole, ...conversation.sealInput(whole, await seals(own)) };
 }
@@ -53,14 +53,14 @@ function isBody(body: unknown): body is { input?: unknown } {
   return typeof body === "object" && body !== null;
 }
 
-/** A request's body as value and as the text that goes on. */
+/** A request's body as a value and as text. */
 interface RequestBody {
   body: unknown;
   bodyText: string;
 }
 
 export interface ContinuedRequest extends RequestBody {
-  /** The calls whose text was put in. */
+  /** The calls whose text was added. */
   sources: readonly string[];
 }
 
@@ -93,7 +93,7 @@ async function withPrevious(
   return { ...continued, sources: textsOf([previous]) };
 }
 
-/** A response that is not stored may be a background call that has not ended, or has just done so. */
+/** A response that is not stored may be a background call that is unfinished or has just ended. */
 async function unlessUnfinished(
   field: string,
   account: number,
@@ -119,7 +119,10 @@ function textsOf(responses: readonly StoredResponse[]): string[] {
   return [...new Set(all)];
 }
 
-/** Items that the request only names; a vendor's own would be open to others, so ours are used. */
+/**
+ * Adds the items that the request only names, always out of our own store: the vendor's is open to
+ * others.
+ */
 async function withItems(
   conversation: Conversation,
   request: ContinuedRequest,
@@ -140,14 +143,14 @@ async function withItems(
   const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
   const sealed = answers.map((answer) => conversation.sealItems(answer, find));
   const resolved = conversation.resolve(request, sealed);
-  // Of these only the answers are taken.
+  // Only the answers of these calls are used, not what they continued.
   const taken = found.map(({ transactionId }) => transactionId);
   return { ...resolved, sources: [...new Set([...request.sources, ...taken])] };
 }
 
 /**
- * Stores the answer to a request, unless its caller said not to; `body` is the whole conversation,
- * with the text of the calls `sources` in it.
+ * Makes what is stored of the answer, unless the caller asked not to. `body` is the whole
+ * conversation; `sources` are the calls whose text is in it.
  */
 export function retainerOf(
   dialect: Dialect,
@@ -165,7 +168,7 @@ export function retainerOf(
   };
 }
 
-/** JSON text of what a request adds to its conversation, in steps; empty where nothing is stored. */
+/** JSON text of what a request adds to its conversation; empty where nothing is stored. */
 export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
   return conversation?.wantsStored(body) ? yield* writeJson(conversation.inputItems(body)) : "";
 }

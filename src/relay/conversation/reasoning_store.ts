@@ -9,19 +9,21 @@ import { isRecord } from "../../dialects/kernel/json.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { RetainedReasoning, StoredResponseStore } from "../../shared/stored_response.ts";
 
-/** What is stored of the turn that a tool call stood in: its own opaque, and the reasoning before. */
+/**
+ * What is stored of a tool call's turn: the call's own opaque data, and the reasoning before it.
+ */
 interface TurnReasoning {
   call?: Opaque;
   before: { text: string; opaque: Opaque }[];
 }
 
-/** Of the calls of one turn, those that hold the reasoning in front of them. */
+/** How many calls of one turn hold the reasoning before them. */
 const mostHolding = 8;
 
 /**
- * Thought signatures, signed thinking and sealed reasoning on our side, by tool-call id, for
- * clients that can't carry them. Nothing is stored of an answer without tool
- * calls: no vendor asks for its reasoning back.
+ * Thought signatures, signed thinking and sealed reasoning by tool-call id, stored for clients that
+ * can't carry them. Nothing is stored for an answer without tool calls: no vendor asks for its
+ * reasoning back.
  */
 export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] {
   return answer.choices.flatMap((choice) => {
@@ -30,7 +32,7 @@ export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] 
       return opaque ? [{ text: part.text, opaque }] : [];
     });
     return choice.parts.filter(isToolCall).flatMap((part, index) => {
-      // The first of a turn's calls that comes back brings it: the others needn't each hold it all.
+      // One returning call of the turn is enough to restore it, so not all of them hold it.
       const own = index < mostHolding ? before : [];
       if (!part.opaque && own.length === 0) return [];
       const turn: TurnReasoning = { before: own, ...(part.opaque ? { call: part.opaque } : {}) };
@@ -39,9 +41,9 @@ export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] 
   });
 }
 
-/** Reasoning that a vendor sealed for us and its caller doesn't see. */
+/** Reasoning that a vendor sealed for us, and that the caller doesn't see. */
 interface SealedReasoning extends TurnReasoning {
-  /** Label of the vendor that alone can open it. */
+  /** Label of the only vendor that can open it. */
   vendor: string;
   sealed: string;
 }
@@ -73,8 +75,8 @@ export async function findSeals(
 }
 
 /**
- * The vendor's own searches among its thoughts, which are bound to what stood before them: given
- * back as the block, item or part that they were.
+ * The vendor's own searches within its reasoning; they are valid only after what preceded them, so
+ * they are given back as the same block, item or part.
  */
 function workOf(part: AnswerPart): Opaque | undefined {
   if (part.kind !== "vendor" || !isRecord(part.value)) return undefined;
@@ -84,9 +86,9 @@ function workOf(part: AnswerPart): Opaque | undefined {
 }
 
 /**
- * The request with what its turns lost put back, for a vendor of dialect `target`. What a client
- * carried of that dialect stands; what belongs to another one stays away, and is no reason to leave
- * out what we hold.
+ * Puts back the reasoning that the turns of a request lost, for a vendor of dialect `target`. Data
+ * that a client carried in that dialect is kept; data of another dialect is dropped, and does not
+ * prevent ours from being put back.
  */
 export async function recallReasoning(
   request: CanonicalRequest,
@@ -133,10 +135,10 @@ function recallTurn(
   const carried = parts.some((part) =>
     part.type === "reasoning" && part.opaque?.dialect === target
   );
-  // Searches among the thoughts are carried by no caller of another dialect: then all is put back.
+  // No caller of another dialect carries searches within the reasoning, so all of it is put back.
   const isWhole = carried && !before.some(({ opaque }) => opaque?.kind === "block");
   if (isWhole || before.length === 0) return recalled;
-  // Reasoning without its seal stands for what is put back: it would be there twice.
+  // Unsealed reasoning is replaced: it would be there twice.
   return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
 }
 

@@ -9,17 +9,17 @@ import type {
 import type { SelectableCall } from "../../shared/interaction.ts";
 
 /**
- * Stored answers as calls see them: what was just stored is in memory, since its row may not be
- * written yet when the next turn comes; everything else is in the store.
+ * Stored answers as calls see them. A new answer is in memory, since its row may not be written
+ * when the next turn comes; everything else is in the store.
  */
 export interface StoredResponseCache extends StoredResponseStore {
-  /** Takes what a call keeps, unless it was erased meanwhile. */
+  /** Takes what a call stores, unless the call was erased. */
   remember(interaction: SettledCall): void;
   /** Forgets the text of these calls, in later responses too. */
   forget(transactionIds: readonly string[]): void;
 }
 
-/** Long enough for a slow write; short, since another process may forget a response meanwhile. */
+/** Long enough for a slow write, and short since another process may delete the response. */
 const rememberMs = 5_000;
 /** UTF-16 units that are remembered at most. */
 const maxChars = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ class CachedResponses implements StoredResponseCache {
   readonly #isErased: StoredResponseCacheDeps["isErased"];
   /** Oldest first. */
   readonly #entries = new Map<string, Remembered>();
-  /** Calls forgotten of late, for answers under way that continue them. */
+  /** Recently forgotten calls, for running calls that continue them. */
   readonly #gone = new Set<string>();
   #chars = 0;
 

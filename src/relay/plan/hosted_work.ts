@@ -15,15 +15,15 @@ export interface ChargingTerms {
   price: PriceRow;
   /** The price of another model of the same vendor. */
   priceOf: (model: string) => PriceRow | undefined;
-  /** The vendor tells what it charged and is believed: its tools need no price here. */
+  /** The vendor reports what it charged and is trusted: its tools need no price here. */
   vendorReportsCost: boolean;
 }
 
 /** What hosted work can add to the cost of a call at most. */
 export interface HostedBound {
-  /** Uses by what usage counts them as. */
+  /** Uses by the field of the usage that counts them. */
   readonly uses: Readonly<Partial<Record<HostedCount, number>>>;
-  /** Prompt tokens that results add. */
+  /** Prompt tokens that tools' results add. */
   readonly inputTokens: number;
   readonly region?: string;
   /** Uses that only the vendor knows the price of. */
@@ -36,20 +36,22 @@ export interface HostedModel {
   readonly price: PriceRow;
   readonly role: "instead" | "besides";
   readonly uses: number;
-  /** Of one use; absent: as many as are asked for of the whole. */
+  /** Per use; absent: the limit of the whole request. */
   readonly maxOutputTokens?: number;
 }
 
 type HostedCount = typeof hostedCounts[number][1];
 
-/** Uses of one tool that a bound counts where the caller sets no limit. */
+/** How many uses of one tool a bound assumes where the caller sets no limit. */
 const usualUses = 5;
-/** Prompt tokens that a bound counts for the results of one use: twenty pieces of 800 tokens. */
+/**
+ * How many prompt tokens a bound assumes for the results of one use: twenty pieces of 800 tokens.
+ */
 const usualTokensPerUse = 16_000;
 
 /**
- * Refuses state in the vendor's account: under the service's key it would be open to every account,
- * and our erasure doesn't reach it.
+ * Refuses to use state in the vendor's account: under the service's key it would be open to every
+ * account, and our erasure doesn't reach it.
  */
 export function refuseState(state: readonly VendorState[]): void {
   const [first] = state;
@@ -64,9 +66,9 @@ export function refuseState(state: readonly VendorState[]): void {
 }
 
 /**
- * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter`, naming
- * what has no price: nobody would know what to charge (interface.md §4). `shown` names a field by
- * the caller's words.
+ * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter` for a
+ * tool without a price: it could not be charged. `shown` gives a field's name in the caller's
+ * request.
  */
 export function chargeHosted(
   work: HostedWork,
@@ -118,13 +120,13 @@ export function chargeHosted(
   return { uses, inputTokens, unlistedUses, models, ...(region ? { region: region.name } : {}) };
 }
 
-/** Whether its results come back into the prompt without the caller. */
+/** Whether the vendor feeds its results back into the prompt. */
 function isFed({ cost, tokensPerUse, name }: HostedTool): boolean {
   if (cost.type === "model") return cost.role === "besides" && tokensPerUse === undefined;
   return cost.type !== "none" || tokensPerUse !== undefined || loops.has(name);
 }
 
-/** Paid for by their tokens, which they may make many of. */
+/** Charged by tokens, of which they may produce many. */
 const loops: ReadonlySet<string> = new Set([
   "mcp",
   "mcp_toolset",
@@ -137,10 +139,10 @@ function usesOf({ maxUses }: HostedTool, maxOfAll: number | undefined): number {
   return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, mostUses);
 }
 
-/** No call makes more. */
+/** No call makes more uses. */
 const mostUses = 1000;
 
-/** Tiers that cost what the row says or less. */
+/** Tiers that cost the row's price or less. */
 const plainTiers: ReadonlySet<string> = new Set([
   "auto",
   "default",
@@ -165,24 +167,24 @@ function unpriced(param: string, what: string, field: string): Fault {
   });
 }
 
-/** Searches that the vendor's usage does not tell of, though it bills them. */
+/** Searches that the vendor bills but does not report in its usage. */
 export function unreportedSearches(hosted: HostedWork | undefined): number {
   return (hosted?.tools ?? []).reduce((sum, tool) => sum + (tool.unreportedSearches ?? 0), 0);
 }
 
-/** No vendor gives more answers to one request. */
+/** No vendor returns more choices for one request. */
 const mostChoices = 128;
 
 /**
- * What one use of a tool costs where only the vendor knows, as a bound in nano-dollars: the
+ * Upper bound in nano-dollars for one use of a tool whose price only the vendor knows: the
  * aggregator's web plugin takes 4 USD per 1,000 results, five to a use.
  */
 const unlistedUseNanos = 20_000_000n;
 
 /**
- * Upper bound of a call's cost in nano-dollars, from what goes to the vendor: its tokens; what
- * hosted tools cost by the piece, and the prompt tokens that their results add; and what other
- * models do, the dearest of those of which one answers, all of those that work besides.
+ * Upper bound of a call's cost in nano-dollars: the request's tokens, hosted tools by use and the
+ * prompt tokens of their results, and other models. Of models of which one answers the dearest
+ * counts; models that work besides count as well.
  */
 export function boundOf(
   price: PriceRow,
@@ -201,7 +203,7 @@ export function boundOf(
   return dearest + besides;
 }
 
-/** Another model's part has no tools. */
+/** Other models use no tools. */
 const alone: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
 
 function boundOfModel(
@@ -212,12 +214,12 @@ function boundOfModel(
 ): bigint {
   const { maxOutputTokens, serviceTier } = facts;
   const choices = Math.min(facts.choices, mostChoices);
-  // Facts count all answers together.
+  // `maxOutputTokens` is for all choices together.
   const asked = maxOutputTokens === undefined
     ? undefined
     : Math.ceil(maxOutputTokens / Math.max(1, facts.choices));
   return upperBoundNanos(price, {
-    // What doesn't fit the model's context is refused by its vendor.
+    // The vendor refuses what doesn't fit the model's context.
     inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity) +
       hosted.inputTokens,
     ...hosted.uses,

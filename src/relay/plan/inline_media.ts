@@ -10,11 +10,10 @@ import { Fault } from "../../shared/fault.ts";
 import { isAccepted, maxPublicBytes, type PublicFetch } from "../../vendors/public_fetch.ts";
 
 /**
- * The request with the media that it names by address put in as data, for targets that take no
- * addresses. Each distinct address is fetched once; parts for which `needs`
- * is false stay.
- * Rejects with a Fault whose `param` and message begin with the part's path, or with an abort when
- * `signal` fires. The given request is left as it was.
+ * Fetches the media that a request names by URL and puts it in as data, for targets that take no
+ * URLs. Each distinct URL is fetched once; parts that `isWanted` rejects stay. Rejects with a Fault
+ * whose `param` and message begin with the part's path, or with an abort when `signal` fires. The
+ * request itself is not changed.
  */
 export async function inlineMedia(
   request: CanonicalRequest,
@@ -38,14 +37,14 @@ export async function inlineMedia(
 
 const maxAddresses = 20;
 const maxAtOnce = 4;
-/** Of all addresses of one request together: as much as a request's own body holds by default. */
+/** For all URLs of one request together: as much as a request's own body may hold by default. */
 const maxTotalBytes = 32 * 1024 * 1024;
 
 type Part = Turn["parts"][number];
 type Results = ToolResultPart["parts"];
 type NamedPart = MediaPart & { source: { type: "url" } };
 
-/** One address and the parts that name it, in their order. */
+/** One URL and the parts that name it, in their order. */
 interface Wanted {
   readonly url: string;
   readonly parts: NamedPart[];
@@ -56,7 +55,9 @@ interface Fetched {
   readonly mimeType: string;
 }
 
-/** By kind of part. Some clients put documents where images go; the type says what they are. */
+/**
+ * Types by kind of part. Some clients put documents where images go; the type says what they are.
+ */
 const accepted: Readonly<Record<MediaPart["kind"], readonly string[]>> = {
   image: ["image/*", "application/pdf"],
   audio: ["audio/*"],
@@ -64,7 +65,7 @@ const accepted: Readonly<Record<MediaPart["kind"], readonly string[]>> = {
   file: ["application/pdf", "text/plain", "image/*", "audio/*", "video/*"],
 };
 
-/** What buckets say of files whose type nobody set: the first bytes decide. */
+/** Buckets give these types for files whose type nobody set: the first bytes decide. */
 const vagueTypes: readonly string[] = ["application/octet-stream", "binary/octet-stream"];
 
 function collect(
@@ -82,7 +83,9 @@ function collect(
   return wanted;
 }
 
-/** Parts that name an address, those of tools' results too. Hundreds of thousands may be looked at. */
+/**
+ * Parts that name a URL, also in tools' results. A request may have hundreds of thousands of parts.
+ */
 function mediaNamedByUrl(
   turns: readonly Turn[],
   isWanted: (part: MediaPart) => boolean,

@@ -15,10 +15,10 @@ import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { shownModel } from "./plan_call.ts";
 
 /**
- * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
- * the model's name, the usage flag and the tag lines are exchanged, in its own text; and where the
- * vendor is to keep nothing, what tells it so. In the answer only what that adds is taken out, and
- * the model's name exchanged where the dialect's clients compare it.
+ * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
+ * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
+ * store nothing, the fields that say so are changed. In the answer only what these add is removed,
+ * and the model's name replaced for dialects whose clients compare it.
  */
 export function* passThrough(
   call: {
@@ -32,7 +32,7 @@ export function* passThrough(
     keepNothing: boolean;
   },
 ): Steps<TextPlan> {
-  // The plan lives as long as the call: it holds no more of the request than it needs.
+  // The plan lives as long as the call, so it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
   const sealReasoning = stateless?.sealReasoning === true;
@@ -40,7 +40,7 @@ export function* passThrough(
   const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
   const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
-  // What the vendor itself repeats as the whole is truer than the fold of its pieces.
+  // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   const { label } = target.vendor;
   return {
@@ -63,7 +63,7 @@ export function* passThrough(
         forward(original, { events, usageOnly }) {
           const event = stateless ? shownEvent(original, stateless) : original;
           repeated ??= dialect.wholeOf?.(event);
-          // Who didn't ask for usage doesn't see the event that holds nothing else.
+          // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
           return { events, bytes: hidden ? undefined : bytes };
@@ -73,8 +73,7 @@ export function* passThrough(
       }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
-    // A client that speaks the vendor's dialect carries its reasoning itself, but for what it
-    // doesn't see.
+    // A client of the vendor's dialect sends reasoning back itself, except for what it doesn't see.
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
 }
@@ -84,14 +83,14 @@ function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[
   return (answer) => retainedSeals(answer, label);
 }
 
-/** The event with what its caller is to see; itself where nothing differs. */
+/** The event as the caller gets it; the same object where nothing differs. */
 function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   const { data } = event;
   if (data === undefined) return event;
   const shown = show(data);
   if (shown === data) return event;
   const text = new TextDecoder().decode(event.bytes);
-  // Its own framing stays where the data stand in one line.
+  // The event keeps its framing where its data is one line.
   const at = text.indexOf(data);
   const name = event.event === undefined ? "" : `event: ${event.event}\n`;
   const lines = shown.split("\n").map((line) => `data: ${line}\n`).join("");
@@ -101,7 +100,7 @@ function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   return { ...event, data: shown, bytes: new TextEncoder().encode(written) };
 }
 
-/** The vendor's events in the other form that the caller asked for. */
+/** The vendor's events as one JSON array. */
 function reframed(reframer: StreamReframer): StreamPlan {
   const encoder = new TextEncoder();
   const bytesOf = (text: string) => text === "" ? undefined : encoder.encode(text);

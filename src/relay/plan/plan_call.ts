@@ -40,7 +40,7 @@ export interface PlanDeps {
   keepAliveMs: number;
 }
 
-/** A request whose vendor is known. */
+/** A request for one vendor. */
 export interface PlanRequest {
   transactionId: string;
   caller: CallContext;
@@ -51,17 +51,18 @@ export interface PlanRequest {
   target: ResolvedModel;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor?: Vendor | undefined;
-  /** Whose vendor key the call goes with. */
+  /** Whose vendor key is used. */
   mode: Interaction["mode"];
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
-  /** The service's own key is used: nothing of the call is to stay in the vendor's account. */
+  /** The service's own key is used: the vendor's account is to store nothing of the call. */
   keepNothing: boolean;
 }
 
 /**
- * Plans a call: passed through or translated, and prepares its request for the vendor's dialect `upstream`; absent:
- * the best that is known (`dialectsFor`). Throws what is wrong with the request.
+ * Decides whether a call is passed through or translated, and prepares its request for the vendor's
+ * dialect `upstream`; absent: for the best one that is known (`dialectsFor`). Throws what is wrong
+ * with the request.
  */
 export async function planCall(
   deps: PlanDeps,
@@ -83,7 +84,8 @@ export async function planCall(
   const asked = dialectCall(request, demand ?? demandOf(decoded));
   const [best, ...others] = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
   let encoded = await encodeFor(deps, request, decoded, best!);
-  // The row prefers an endpoint for what it takes; what only its first one can carry goes there.
+  // A request that the vendor's preferred endpoint can't carry goes to its first one where that
+  // can.
   const other = request.target.vendor.dialects[0]!;
   const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(deps, asked));
   if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
@@ -108,8 +110,8 @@ export async function planCall(
 }
 
 /**
- * For a caller of an endpoint that the vendor has, but not for this call: it expects what that one
- * gives, without summaries of the reasoning, for which vendors want an organisation to be verified.
+ * For a caller whose dialect the vendor speaks, but not for this call. It expects that endpoint's
+ * answer, without summaries of reasoning, for which vendors require a verified organisation.
  */
 function unshown(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
@@ -121,12 +123,15 @@ function dialectCall(request: PlanRequest, demand: ToolDemand): DialectCall {
   return { target, own: dialect.name, demand, at: caller.arrivedAt };
 }
 
-/** Whether these losses would end the call; `judge` says by which. In lenient mode: change it. */
+/**
+ * Whether these losses would be refused in some mode but `lenient`; there they are avoided where
+ * possible.
+ */
 function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
   return losses.some(({ weight }) => mode === "strict" || weight === "meaning");
 }
 
-/** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
+/** The request in one of the vendor's dialects, with the reasoning of earlier turns put back. */
 async function encodeFor(
   deps: PlanDeps,
   request: PlanRequest,
@@ -162,7 +167,7 @@ async function encodeFor(
   };
 }
 
-/** What the encoder must know of where the request goes. */
+/** What the encoder needs to know about the target. */
 function targetOf(deps: PlanDeps, request: PlanRequest, dialect: DialectName): Target {
   const { target: { vendor, model }, caller, mode } = request;
   const price = deps.prices.find(vendor.label, model, caller.arrivedAt);
@@ -208,20 +213,20 @@ interface DialectDeps {
   learned: LearnedEndpoints;
 }
 
-/** What the choice of a vendor's endpoint depends on. */
+/** What the choice of the vendor's endpoint depends on. */
 interface DialectCall {
   target: ResolvedModel;
   /** The caller's dialect. */
   own: DialectName;
-  /** What the call asks of a chat endpoint. */
+  /** What the call needs of a chat endpoint. */
   demand: ToolDemand;
   at: Date;
 }
 
 /**
- * The dialects in which the vendor may be asked, best first (interface.md §4): the caller's own if
- * the vendor speaks it, else that of its row's `translate_to`; endpoints that are known to be
- * missing are left out, and chat comes last where it is known to refuse the call.
+ * The vendor's dialects that can be used for a call, best first: the caller's own if the vendor
+ * speaks it, else its row's `translate_to`. Endpoints that are known to be missing are left out,
+ * and chat comes last where it is known to refuse the call.
  */
 function dialectsFor(deps: DialectDeps, call: DialectCall): DialectName[] {
   const { target: { vendor }, own } = call;
@@ -247,12 +252,12 @@ function chatIsRefused({ prices, learned }: DialectDeps, call: DialectCall): boo
     (refused.includes("tools_with_reasoning") && demand === "tools_with_reasoning");
 }
 
-/** What a refusal says of the endpoint, and not of the call. */
+/** What a refusal says about the endpoint rather than the call. */
 export type EndpointRefusal = "points-to-responses" | "missing";
 
 /**
- * Whether a vendor's refusal is about the endpoint: it points to the responses endpoint, or it is a
- * 404 that names neither the model nor anything else of the request. `text` is the body as it came.
+ * Whether a refusal is about the endpoint: it points to the responses endpoint, or is a 404 that
+ * names neither the model nor anything else of the request. `text` is the raw body.
  */
 export function readEndpointRefusal(
   refusal: { status: number; json: unknown; text: string },
@@ -261,7 +266,7 @@ export function readEndpointRefusal(
   const { status, json, text } = refusal;
   if (status !== 400 && status !== 404) return undefined;
   const { message = "", param, code = "" } = readVendorError(json, status);
-  // What stands in quotes may be the caller's own words.
+  // Quoted text may be the caller's own.
   const unquoted = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
   if (/\bv1\/responses\b/.test(unquoted)) return "points-to-responses";
   if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
@@ -269,7 +274,7 @@ export function readEndpointRefusal(
   return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
 }
 
-/** Whether the name stands in the text, and not as a piece of another word. */
+/** Whether the text contains the name as a whole word. */
 function names(text: string, model: string): boolean {
   const isWord = (at: number) => /[\w-]/.test(text.charAt(at));
   for (let at = text.indexOf(model); at >= 0; at = text.indexOf(model, at + 1)) {
@@ -278,15 +283,15 @@ function names(text: string, model: string): boolean {
   return false;
 }
 
-/** Characters of a refusal that are looked at. */
+/** Only so many characters of a refusal are read. */
 const maxRead = 4096;
 
-/** Prepares a call's request once more, for another of its vendor's dialects. */
+/** Prepares a call's request for another of its vendor's dialects. */
 export type PlanAgain = (upstream: DialectName) => Promise<TextPlan>;
 
 /**
- * Undefined where the vendor has no other dialect. A heavy request is held for it, as text, only as
- * long as nothing shows that the vendor has the endpoint that is asked first.
+ * Undefined where the vendor has no other dialect. The text of a heavy request is held for it only
+ * until the first endpoint is known to exist.
  */
 export function planningAgain(
   deps: PlanDeps,
@@ -305,7 +310,7 @@ export function planningAgain(
     planCall(deps, { ...held, body: await readAgain(held, step) }, upstream);
 }
 
-/** The body out of its text; it has passed the contract. Some dialects name the model in the path. */
+/** Parses the body again; it has passed the contract. Some dialects have the model in the path. */
 async function readAgain(
   { bodyText, dialect, facts }: Omit<PlanRequest, "body">,
   step: Step,
@@ -321,12 +326,12 @@ function* parsing(text: string): Steps<unknown> {
   return yield* parseInSteps(text, count);
 }
 
-/** The narrow ones held when the request came. */
+/** The body has passed the callers' limits before. */
 const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;
 
 /**
- * The model's name as the answer has to say it: as it was asked, for callers of the unified family
- * in a dialect whose clients compare the two; undefined: as the vendor says it.
+ * The model's name for the answer: as the caller wrote it, on the unified family in dialects whose
+ * clients compare the two; undefined: the vendor's own.
  */
 export function shownModel(
   { dialect, vendor, facts }: {

@@ -6,27 +6,29 @@ import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { Fault } from "../../shared/fault.ts";
 
 /**
- * How one call's request goes to its vendor and how the answer comes back: as it is where both
- * sides speak the same dialect (`pass_through.ts`), else by way of the canonical form
- * (`translation.ts`). Both end in the same meter.
+ * How a text request goes to its vendor and how the answer comes back: unchanged where both sides
+ * speak the same dialect (`pass_through.ts`), else by way of the canonical form (`translation.ts`).
+ * Both use the same meter.
  */
 export interface TextPlan {
   /** The vendor's dialect. */
   readonly upstream: Dialect;
-  /** The caller's request and the vendor's answer go on as they were written. */
+  /** Request and answer are passed on unchanged. */
   readonly sameDialect: boolean;
   readonly quirks: DialectQuirks;
-  /** What of the vendor's request runs there beside the model, or lives there. */
+  /** What the request has the vendor run or store besides the model. */
   readonly hosted: HostedWork;
   /** The request's text for the vendor. */
   readonly requestText: string;
-  /** The same without asking for usage in a stream, for servers that don't know the flag. */
+  /** The request without the usage flag, for servers that don't know it. */
   plainRequestText(): string | undefined;
-  /** The same for a whole answer, where the caller would not notice: some models stream none. */
+  /**
+   * The request for a whole answer, where the caller would not notice: some models can't stream.
+   */
   wholeRequestText?(): string;
-  /** Paths of what could not be carried, in the caller's words. */
+  /** Paths in the caller's request of fields that could not be carried. */
   readonly losses: readonly string[];
-  /** A whole answer for the caller, out of the vendor's. */
+  /** Turns the vendor's whole answer into the caller's. */
   whole(answer: VendorAnswer): WholeAnswer;
   stream(): StreamPlan;
   /** The folded answer as the record keeps it, in the caller's dialect. */
@@ -59,11 +61,14 @@ export interface StreamPlan {
   readonly contentType: string | undefined;
   /** The events as the caller's answer holds them, and the bytes to send; undefined for none. */
   forward(event: SseEvent, decoded: DecodedEvent): Forwarded;
-  /** What is left to say when the vendor's answer has ended well. */
+  /** The end of the caller's stream when the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
   /** What ends the stream with an error in the caller's dialect. */
   fail(fault: Fault): Uint8Array;
-  /** What is sent after each so long of silence; absent where the bytes are the vendor's own. */
+  /**
+   * What is sent whenever a stream was silent for `afterMs`; absent where the bytes are the
+   * vendor's own.
+   */
   readonly keepAlive?: { afterMs: number; bytes(): Uint8Array };
 }
 

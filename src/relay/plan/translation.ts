@@ -17,18 +17,18 @@ export interface TranslationCall {
   dialect: Dialect;
   /** The vendor's dialect. */
   upstream: Dialect;
-  /** Of the caller's request what the answer is written by. */
+  /** The parts of the caller's request that the answer depends on. */
   request: AnswerContext["request"];
-  /** The caller's body, for what is echoed as it was sent. */
+  /** The caller's body, for fields that are echoed. */
   body: unknown;
   target: ResolvedModel;
-  /** The model's name that the answer has to say; undefined: as the vendor says it. */
+  /** The model's name for the answer; undefined: the vendor's own. */
   shownModel: string | undefined;
-  /** The request as the vendor gets it. */
+  /** The encoded request's losses, and how to reverse its changes. */
   encoded: Pick<EncodedRequest, "losses" | "reversal">;
-  /** JSON text of that. */
+  /** The encoded request's JSON text. */
   requestText: string;
-  /** What of that runs at the vendor beside the model. */
+  /** What the request has the vendor run besides the model. */
   hosted: HostedWork;
   /** Estimated. */
   inputTokens: number;
@@ -36,18 +36,18 @@ export interface TranslationCall {
   showUsage: boolean;
   /** The caller wants a stream as one JSON array. */
   jsonArray: boolean;
-  /** After so long without a word a stream's caller is sent something without meaning. */
+  /** A stream that is silent for so long gets a comment. */
   keepAliveMs: number;
   /** Unix time in seconds. */
   created: number;
-  /** Unix time in seconds as it is when it is asked for. */
+  /** The current Unix time in seconds. */
   now: () => number;
 }
 
-/** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
+/** Another dialect on the vendor's side: request and answer go through the canonical form. */
 export function translate(options: TranslationCall): TextPlan {
   let ended: number | undefined;
-  // An answer ends once: what the caller sees of it and what is stored agree.
+  // The end has one time, in the caller's answer and in the stored one.
   const call = { ...options, now: () => ended ??= options.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
@@ -64,7 +64,7 @@ export function translate(options: TranslationCall): TextPlan {
     requestText: call.requestText,
     plainRequestText: () => {
       const { usageFlag } = upstream;
-      // Hardly ever asked for: the value is not held for it.
+      // Rarely needed, so the parsed value is not held for it.
       return usageFlag && JSON.stringify(usageFlag.without(JSON.parse(call.requestText)));
     },
     losses,
@@ -122,8 +122,8 @@ function contextOf(call: TranslationCall): AnswerContext {
 }
 
 /**
- * What a mode makes of losses (translation.md §12): `strict` refuses each, `lenient` none, else
- * those are refused that change what was asked for. Gives the paths to report.
+ * Applies the translation mode: `strict` refuses every loss, `lenient` none, `default` those that
+ * change the meaning of the request. Returns the paths to report.
  */
 export function enforceTranslationMode(losses: readonly Loss[], mode: TranslationMode): string[] {
   const refused = losses.find(({ weight }) =>

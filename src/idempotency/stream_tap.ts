@@ -1,17 +1,17 @@
-/** Who wants to know what a stream says and how it ends. */
+/** Listens to a stream and to how it ends. */
 export interface StreamTap {
   piece(bytes: Uint8Array): void;
   /** True when the whole answer has come, though the reader has not taken all of it. */
   isComplete(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
-  /** Called once, when the stream broke or its reader left before it was complete. */
+  /** Called once, when the stream broke or its reader left before the answer was complete. */
   broken(): void;
 }
 
 /**
- * The same stream, piece by piece and no faster than it is read, with a watcher beside it. `signal`
- * is aborted when the reader's side is gone, which a stream that was never read does not notice.
+ * The same stream with a listener, read no faster than its reader reads. `signal` aborts when the
+ * reader is gone, which a stream that was never read does not notice.
  */
 export function tapStream(
   source: ReadableStream<Uint8Array>,
@@ -40,12 +40,12 @@ export function tapStream(
     }
   };
   const leave = async () => {
-    // What is complete is worth having for who asks again; its rest is here already.
+    // A complete answer is stored for repeats; the rest of it is already here.
     if (!watcher.isComplete()) return await once(() => watcher.broken());
     while (await take());
   };
   const onAbort = () => void leave().catch(() => {});
-  // A stream that breaks while its reader takes nothing is over too.
+  // A stream may also break while nobody reads it.
   reader.closed.catch(() => once(() => watcher.broken())).catch(() => {});
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort);
