@@ -5,9 +5,9 @@ import type { Usage } from "../../shared/usage.ts";
 import type { VendorError } from "./vendor_error.ts";
 
 /**
- * The neutral form in the middle (protocols/translation.md §1): an answer is a sequence of events,
- * and a whole answer is the fold of its events (`fold.ts`). A dialect is one decoder into this form
- * and one encoder out of it; no dialect knows another.
+ * The neutral form in the middle: an answer is a sequence of events, and a whole answer is the fold
+ * of its events (`fold.ts`). A dialect is one decoder into this form and one encoder out of it; no
+ * dialect knows another.
  */
 export type CanonicalEvent =
   | StartEvent

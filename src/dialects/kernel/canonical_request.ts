@@ -1,6 +1,6 @@
 /**
- * The neutral form of a request (protocols/translation.md §1): turns with typed parts, tools,
- * settings. Every dialect decodes into it and encodes out of it. An absent field was not set.
+ * The neutral form of a request: turns with typed parts, tools, settings. Every dialect decodes
+ * into it and encodes out of it. An absent field was not set.
  *
  * `path` of a part or tool is where it stood in the caller's body, such as
  * `messages[2].content[0]`: losses are reported in the caller's own words.
@@ -83,7 +83,7 @@ export interface UnsupportedField {
   weight: LossWeight;
 }
 
-/** `hint`: dropped and reported. `meaning`: 400 unless the caller is lenient (translation.md §12). */
+/** `hint`: dropped and reported. `meaning`: 400 unless the caller is lenient. */
 export type LossWeight = "hint" | "meaning";
 
 /** Something that the target could not carry, in the caller's own words. */
@@ -275,7 +275,7 @@ export type OutputFormat =
     strict?: boolean;
   };
 
-/** What was asked of reasoning, in efforts or in tokens (translation.md §8.1). */
+/** What was asked of reasoning, in efforts or in tokens. */
 export interface Reasoning {
   effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
   /** Of the output, where the dialect counts; 0 is off. */

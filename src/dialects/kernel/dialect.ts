@@ -251,9 +251,9 @@ export interface StreamReframer {
 
 /** What a vendor does differently within a dialect; a field of its row. */
 export interface DialectQuirks {
-  /** Reasoning tokens are reported beside, not inside, the output (translation.md §9, vendor-g). */
+  /** Reasoning tokens are reported beside, not inside, the output. */
   additiveReasoning?: boolean;
-  /** The vendor's servers know the output limit by its older name (chat-completions.md §1.1). */
+  /** The vendor's servers know the output limit by its older name. */
   olderTokenLimit?: boolean;
   /** Settings that some of its models refuse; left out of translated calls, and reported. */
   refuses?: readonly RefusedSettings[];

@@ -3,8 +3,8 @@ import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
  * Usage to show a caller whose vendor reports none: the prompt as it was counted beforehand, and a
- * quarter token for each UTF-16 unit of text that was written (translation.md §9). Media is not
- * text. Whole and streamed answers come to the same numbers.
+ * quarter token for each UTF-16 unit of text that was written. Media is not text. Whole and
+ * streamed answers come to the same numbers.
  */
 export class EstimatedUsage {
   readonly #inputTokens: number;

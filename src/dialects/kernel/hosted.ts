@@ -2,8 +2,8 @@ import type { HostedDimension } from "../../pricing/usage_parts.ts";
 
 /**
  * What of a request runs at its vendor beside the model, or lives in the vendor's account. It
- * matters where many accounts share the service's own vendor key: work must have a price, and
- * state would be open to all of them (interface.md §4).
+ * matters where many accounts share the service's own vendor key: work must have a price, and state
+ * would be open to all of them.
  */
 export interface HostedWork {
   readonly tools: readonly HostedTool[];

@@ -11,8 +11,8 @@ export type Reference =
   | { readonly type: "url"; readonly url: string };
 
 /**
- * A request for pictures as every vendor's writer reads it (images-and-speech.md §2). Undefined:
- * the caller didn't say, and the vendor's own default holds.
+ * A request for pictures as every vendor's writer reads it. Undefined: the caller didn't say, and
+ * the vendor's own default holds.
  */
 export interface ImageAsk {
   /** The vendor's own name. */

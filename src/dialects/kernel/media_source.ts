@@ -2,10 +2,10 @@ import type { Steps } from "../../base/steps.ts";
 import type { MediaPart } from "./canonical_request.ts";
 
 /**
- * Where a part's media comes from: a `data:` address is taken apart, any other stays an address
- * (translation.md §11). Mime types are lower case without parameters, `image/jpg` is `image/jpeg`;
- * what is missing or `application/octet-stream` is told from the first bytes. Undefined when a
- * `data:` address can't be read.
+ * Where a part's media comes from: a `data:` address is taken apart, any other stays an address.
+ * Mime types are lower case without parameters, `image/jpg` is `image/jpeg`; what is missing or
+ * `application/octet-stream` is told from the first bytes. Undefined when a `data:` address can't
+ * be read.
  */
 export function mediaSource(
   address: string,

@@ -9,9 +9,9 @@ import type { OperationRequest } from "./operation_request.ts";
 
 /**
  * One kind of call that is none of the chat dialects: pictures, speech, transcripts, embeddings, as
- * chat-style vendors take them on paths of their own (images-and-speech.md §1.1, §3.1) and the
- * generate dialect's models as methods. Requests and answers go on as they are; this tells what
- * they cost and how they are recorded. Pure.
+ * chat-style vendors take them on paths of their own and the generate dialect's models as methods.
+ * Requests and answers go on as they are; this tells what they cost and how they are recorded.
+ * Pure.
  */
 export interface Operation {
   readonly kind: OperationKind;
@@ -19,7 +19,7 @@ export interface Operation {
   readonly name: "images" | "speech" | "transcriptions" | "embeddings";
   /** Where its requests and answers, as they are recorded, hold media. */
   readonly mediaFields: readonly MediaField[];
-  /** Where the text is that may begin with tag lines (translation.md §15). */
+  /** Where the text is that may begin with tag lines. */
   readonly promptPath?: JsonPath;
   /** What a JSON text is changed by to name the vendor's model; absent: its member `model`. */
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];

@@ -213,7 +213,7 @@ function textOf({ content }: FormPart): string {
   return new TextDecoder().decode(content);
 }
 
-/** Pictures and masks by the id of a file that the vendor keeps (images-and-speech.md §1.1). */
+/** Pictures and masks by the id of a file that the vendor keeps. */
 export function filesNamed(fields: JsonRecord): VendorState[] {
   const found: VendorState[] = [];
   const look = (value: unknown, path: string) => {

@@ -16,7 +16,7 @@ export type KnownFieldSet =
 /**
  * Fields within these members of a request that the dialect's decoder doesn't know, however deep
  * they stand. They can't be carried to another dialect; since nobody can say what leaving them out
- * does, they are hints (translation.md §12). Values that say nothing are no loss.
+ * does, they are hints. Values that say nothing are no loss.
  *
  * `spell` turns a caller's spelling of a field into the table's, for a wire that takes several.
  */

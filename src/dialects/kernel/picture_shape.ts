@@ -43,7 +43,7 @@ export function sizeText({ width, height }: PixelSize): string {
   return `${width}x${height}`;
 }
 
-/** A picture of this size has this ratio to within 2 % (images-and-speech.md §2). */
+/** A picture of this size has this ratio to within 2 %. */
 export function isOfRatio(size: PixelSize, ratio: Ratio): boolean {
   return Math.abs(quotient(size) / quotient(ratio) - 1) <= 0.02;
 }

@@ -2,7 +2,7 @@ import type { Reasoning } from "./canonical_request.ts";
 
 export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
-/** The effort, or the one that stands for the budget (translation.md §8.1). */
+/** The effort, or the one that stands for the budget. */
 export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | undefined {
   if (effort !== undefined) return effort;
   if (budget === undefined || budget < 0) return undefined;
@@ -10,7 +10,7 @@ export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | 
   return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
 }
 
-/** Stands for a signature that nobody has (generate-content.md §9): the vendor's documented way. */
+/** Stands for a signature that nobody has: the vendor's documented way. */
 export const signatureSentinel = "skip_thought_signature_validator";
 
 /** Both documented sentinels, as text and as clients write them that hold signatures as bytes. */

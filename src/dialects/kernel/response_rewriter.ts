@@ -142,7 +142,7 @@ export class ResponseRewriter {
     return text === "" ? [event] : [delta, event];
   }
 
-  /** An answer given through the JSON tool ended by itself (pitfalls 23). */
+  /** An answer given through the JSON tool ended by itself. */
   #finish(event: FinishEvent): FinishEvent {
     const onlyJson = this.#jsonChoices.has(event.choice) && !this.#toolChoices.has(event.choice);
     return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;

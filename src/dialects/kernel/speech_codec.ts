@@ -4,10 +4,7 @@ import type { JsonRecord } from "./json.ts";
 
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
-/**
- * A request for speech as every vendor's writer reads it (images-and-speech.md §4). Undefined: the
- * caller didn't say.
- */
+/** A request for speech as every vendor's writer reads it. Undefined: the caller didn't say. */
 export interface SpeechAsk {
   /** The vendor's own name. */
   readonly model: string;

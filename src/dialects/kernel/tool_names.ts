@@ -13,9 +13,9 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 }
 
 /**
- * Aliases for tool names that a target does not accept (translation.md §5.1): other characters
- * become `_`, the name is cut to 64, and a hash is put behind it where two names would collide.
- * Names that fit stay. The map is from alias to the caller's name and holds changed names only.
+ * Aliases for tool names that a target does not accept: other characters become `_`, the name is
+ * cut to 64, and a hash is put behind it where two names would collide. Names that fit stay. The
+ * map is from alias to the caller's name and holds changed names only.
  */
 export function aliasToolNames(
   names: readonly string[],

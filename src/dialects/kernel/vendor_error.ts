@@ -16,8 +16,8 @@ export interface VendorError {
 }
 
 /**
- * Reads an error body of any of the vendors (chat-completions.md §5, messages.md §6,
- * generate-content.md §7): nested or plain, `detail`, array-wrapped, numeric codes, HTML.
+ * Reads an error body of any of the vendors: nested or plain, `detail`, array-wrapped, numeric
+ * codes, HTML.
  */
 export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
   const outer = Array.isArray(body) ? body[0] : body;

@@ -6,7 +6,7 @@ import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
-/** `/images` of an aggregator: one body for the models of many vendors (§1.4). */
+/** `/images` of an aggregator: one body for the models of many vendors. */
 export const aggregated: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,

@@ -16,7 +16,7 @@ import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
-/** `/images/generations` and `/images/edits` of the vendor that made them (§1.1). */
+/** `/images/generations` and `/images/edits` of the vendor that made them. */
 export const generations: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),

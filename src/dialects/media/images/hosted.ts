@@ -11,7 +11,7 @@ import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
-/** `/images/generations` of a host of open models: width, height, seed and the like (§1.5). */
+/** `/images/generations` of a host of open models: width, height, seed and the like. */
 export const hosted: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,

@@ -37,7 +37,7 @@ export function pixelSize(
   return size ?? (shape && nearest(shape, [readSize(first), ...others.map(readSize)]));
 }
 
-/** Both sides are multiples of this (images-and-speech.md §1.1). */
+/** Both sides are multiples of this. */
 const step = 16;
 const longest = { width: 3840, height: 2160 };
 const rules =

@@ -35,7 +35,7 @@ const shared = {
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;
 
-/** Pictures out of words (images-and-speech.md §1.1). */
+/** Pictures out of words. */
 export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
 
 /** Pictures out of pictures; the same answers. */
@@ -92,7 +92,7 @@ class ImageReader implements AnswerReader {
       throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
     }
     const data = answer.data.filter(isRecord);
-    // The words of a refusal in a good status (images-and-speech.md §1.3).
+    // The words of a refusal in a good status.
     if (data.length > 0 && data.every((one) => one.respect_moderation === false)) {
       throw new Fault("content_policy_violation");
     }

@@ -16,7 +16,7 @@ const mediaFields: readonly MediaField[] = [
   { key: "data", mimeType: "content_type" },
 ];
 
-/** Sound out of words (images-and-speech.md §3.1). */
+/** Sound out of words. */
 export const speech: Operation = {
   kind: "speech",
   name: "speech",

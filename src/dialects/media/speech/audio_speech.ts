@@ -15,7 +15,7 @@ import type {
 } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
-/** `/audio/speech` of the vendor that made it (images-and-speech.md §3.1). */
+/** `/audio/speech` of the vendor that made it. */
 export const audioSpeech: SpeechCodec = {
   hasModel: (model) => /^tts-1|tts\b/.test(model),
   encode,

@@ -4,8 +4,8 @@ import type { FinishReason } from "../../../shared/interaction.ts";
 export type Ending = FinishReason | "invalid";
 
 /**
- * The unified reason of a `finishReason` (translation.md §10). Function calls end with STOP in this
- * dialect, so `sawToolCall` decides.
+ * The unified reason of a `finishReason`. Function calls end with STOP in this dialect, so
+ * `sawToolCall` decides.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   if (lengthReasons.has(raw)) return "length";

@@ -50,8 +50,8 @@ export const knownConfig = {
 } as const satisfies Readonly<Record<string, KnownFieldSet>>;
 
 /**
- * What the decoder reads of a generate request (generate-content.md §2, §3), in the first spelling.
- * Other members of `tools` and `generationConfig` have weights of their own.
+ * What the decoder reads of a generate request, in the first spelling. Other members of `tools` and
+ * `generationConfig` have weights of their own.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,

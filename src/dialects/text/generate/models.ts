@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
 
-/** What a model's name says of what it takes (generate-content.md §3, §6; translation.md §8.1). */
+/** What a model's name says of what it takes. */
 export interface ModelTraits {
   /** `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4; names without a number go as the newest, 3. */
   generation: number;

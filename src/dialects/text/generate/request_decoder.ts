@@ -12,8 +12,8 @@ import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
 /**
- * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
- * members `model` and `stream` that the route adds from the path. Null is "not set".
+ * Reads a generate request into the canonical form: its JSON body with the members `model` and
+ * `stream` that the route adds from the path. Null is "not set".
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));

@@ -56,8 +56,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
- * media whole when their block ends, endings and usage in the one last element, with the last part.
+ * Writes one streamed answer: text goes out as it comes, calls and media whole when their block
+ * ends, endings and usage in the one last element, with the last part.
  */
 class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;

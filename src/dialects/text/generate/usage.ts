@@ -2,9 +2,9 @@ import type { Usage } from "../../../shared/usage.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 
 /**
- * Reads `usageMetadata` (generate-content.md §4.1) into the neutral form of translation.md §9;
- * undefined when it holds no numbers. Thoughts count beside the visible output here, and results
- * of the vendor's own tools beside the prompt.
+ * Reads `usageMetadata` into the neutral form of translation.md §9; undefined when it holds no
+ * numbers. Thoughts count beside the visible output here, and results of the vendor's own tools
+ * beside the prompt.
  */
 export function readUsage(
   raw: unknown,

@@ -6,7 +6,7 @@ import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { responseObject } from "./answer/response_object.ts";
 
-/** Calls with `background: true` (responses.md §8). */
+/** Calls with `background: true`. */
 export const background: BackgroundForm = {
   isAsked: (body) => isRecord(body) && body.background === true,
   forVendor(body, bodyText) {

@@ -20,7 +20,7 @@ import {
   withoutUnsealedReasoning,
 } from "./conversation/state.ts";
 
-/** How a stored response is continued (responses.md §7), for the gateway. */
+/** How a stored response is continued, for the gateway. */
 export const conversation: Conversation = {
   previousField: "previous_response_id",
 

@@ -8,8 +8,8 @@ export interface Ending {
 }
 
 /**
- * The unified reason of a response that ended (translation.md §10); undefined while it hasn't
- * (`queued`, `in_progress`). A response that is over but doesn't say so is completed.
+ * The unified reason of a response that ended; undefined while it hasn't (`queued`, `in_progress`).
+ * A response that is over but doesn't say so is completed.
  */
 export function readFinishReason(
   response: JsonRecord,

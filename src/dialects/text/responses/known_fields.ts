@@ -91,8 +91,8 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
 };
 
 /**
- * What the decoder reads of a responses request (responses.md §1 to §3), or the gateway itself.
- * Items and tools of other kinds are named whole.
+ * What the decoder reads of a responses request, or the gateway itself. Items and tools of other
+ * kinds are named whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,

@@ -27,8 +27,8 @@ import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
 /**
- * Reads a responses request (responses.md §1) into the canonical form. `previous_response_id` and
- * item references have been resolved into `input` before (`state.ts`).
+ * Reads a responses request into the canonical form. `previous_response_id` and item references
+ * have been resolved into `input` before (`state.ts`).
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));

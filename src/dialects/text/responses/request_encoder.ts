@@ -16,9 +16,9 @@ import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 
-/** Names that every server of this dialect takes (translation.md §5.1). */
+/** Names that every server of this dialect takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
-/** The least that the dialect takes as an output limit (responses.md §1). */
+/** The least that the dialect takes as an output limit. */
 const leastOutputTokens = 16;
 
 /**
@@ -79,7 +79,7 @@ export function* encodeRequestSteps(
   };
 }
 
-/** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
+/** What has no field here; values that change nothing are no loss. */
 function lossesOf(request: CanonicalRequest): Loss[] {
   const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
   const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {

@@ -15,9 +15,9 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
 }
 
 /**
- * Decodes a responses stream (responses.md §5), tolerant of what servers do differently: missing
- * `added` and `delta` events, gaps in the sequence numbers, which are not looked at, an end marker,
- * errors flat and nested. The terminal event ends the answer; what comes after it is not read.
+ * Decodes a responses stream, tolerant of what servers do differently: missing `added` and `delta`
+ * events, gaps in the sequence numbers, which are not looked at, an end marker, errors flat and
+ * nested. The terminal event ends the answer; what comes after it is not read.
  */
 class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;

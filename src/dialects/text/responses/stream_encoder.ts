@@ -15,8 +15,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes a streamed answer (responses.md §5, translation.md §13 "→R writer"): the life of the
- * response around the life of its items, numbered without gaps, under one response id.
+ * Writes a streamed answer: the life of the response around the life of its items, numbered without
+ * gaps, under one response id.
  */
 class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;

@@ -5,8 +5,8 @@ import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**
- * Reads the usage of a response object (responses.md §4) into the neutral form of
- * translation.md §9; undefined when it holds no numbers.
+ * Reads the usage of a response object into the neutral form of translation.md §9; undefined when
+ * it holds no numbers.
  */
 export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | undefined {
   const raw = response.usage;

@@ -27,9 +27,8 @@ interface OpenCall {
 }
 
 /**
- * Reads the elements of one candidate into canonical events (generate-content.md §4, §5). Its
- * ending is held back to the end: some servers repeat `finishReason` on each element, and function
- * calls decide what STOP means.
+ * Reads the elements of one candidate into canonical events. Its ending is held back to the end:
+ * some servers repeat `finishReason` on each element, and function calls decide what STOP means.
  */
 export class CandidateReader {
   readonly #choice: number;

@@ -5,7 +5,7 @@ import { sseComment } from "../../../kernel/sse_comment.ts";
 import { canonicalStatus } from "../../../../../contracts/kernel/error_bodies.ts";
 import { errors } from "../../../../../contracts/kernel/errors.ts";
 
-/** How the elements of a stream are put into text (generate-content.md §5). */
+/** How the elements of a stream are put into text. */
 export interface Framing {
   /** One element, given as JSON text. */
   element(json: string): string;
@@ -71,9 +71,9 @@ export function failedStream(framing: Framing, fault: Fault): string {
 }
 
 /**
- * The `error` object inside a stream of this dialect (generate-content.md §7): the official client
- * raises only when `code` is a status of 400–599, so there it is that, as a string of digits, and
- * our own code is the `reason`.
+ * The `error` object inside a stream of this dialect: the official client raises only when `code`
+ * is a status of 400–599, so there it is that, as a string of digits, and our own code is the
+ * `reason`.
  */
 export function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];

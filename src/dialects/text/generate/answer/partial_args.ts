@@ -12,9 +12,9 @@ const maxDepth = 100;
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * Gathers the arguments of one streamed function call out of its `partialArgs` entries
- * (generate-content.md §2.1): each names a place as `$.a.b[0]` and gives a value for it; a string
- * with `willContinue` goes on in the next entry of the same place.
+ * Gathers the arguments of one streamed function call out of its `partialArgs` entries: each names
+ * a place as `$.a.b[0]` and gives a value for it; a string with `willContinue` goes on in the next
+ * entry of the same place.
  */
 export class PartialArgs {
   readonly #args: Record<string, unknown>;

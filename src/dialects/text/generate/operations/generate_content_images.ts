@@ -14,7 +14,7 @@ const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9",
 const decided = ["contents", "generationConfig.candidateCount", "generationConfig.imageConfig"]
   .concat(["generationConfig.responseModalities"]);
 
-/** `:generateContent` of models that answer in pictures too (images-and-speech.md §1.2 b). */
+/** `:generateContent` of models that answer in pictures too. */
 export function encodeContent(
   ask: ImageAsk,
   lossesOf: (carried: readonly "seed"[]) => EncodedImages["losses"],

@@ -18,7 +18,7 @@ import { isBlocked, readFinishReason } from "../finish_reason.ts";
 import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Models of the native vendor that answer in sound (images-and-speech.md §3.2). */
+/** Models of the native vendor that answer in sound. */
 export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
   encode,

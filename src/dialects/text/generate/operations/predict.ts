@@ -16,7 +16,7 @@ import {
 } from "../../../kernel/operation_request.ts";
 import type { PriceRow } from "../../../../pricing/pricing.ts";
 
-/** `:predict` of the generate vendor's models that only draw (images-and-speech.md §1.2 a). */
+/** `:predict` of the generate vendor's models that only draw. */
 export const predict: Operation = {
   kind: "predict",
   name: "images",

@@ -13,7 +13,7 @@ const most = 4;
 
 const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];
 
-/** `:predict` of the models that only draw (images-and-speech.md §1.2 a). */
+/** `:predict` of the models that only draw. */
 export function encodePredict(
   ask: ImageAsk,
   lossesOf: (carried: readonly Carried[]) => EncodedImages["losses"],

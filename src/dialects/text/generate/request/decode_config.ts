@@ -16,7 +16,7 @@ export interface ReadConfig {
   paths: CanonicalRequest["paths"];
 }
 
-/** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
+/** `generationConfig` as settings, with the caller's path of each. */
 export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
   const settings: { -readonly [K in keyof RequestSettings]: RequestSettings[K] } = {};
   const paths: Record<string, string> = {};
@@ -52,7 +52,7 @@ function formatField(config: Fields): string {
     "responseMimeType";
 }
 
-/** A list of words (`text/x.enum`) travels as an object with one member (translation.md §6). */
+/** A list of words (`text/x.enum`) travels as an object with one member. */
 function readFormat(config: Fields): OutputFormat | undefined {
   const mimeType = config.string("responseMimeType");
   const jsonSchema = config.object("responseJsonSchema")?.record;

@@ -183,7 +183,7 @@ class ContentReader {
   }
 }
 
-/** The words of a result (translation.md §5.4): the one string under its usual key, else JSON. */
+/** The words of a result: the one string under its usual key, else JSON. */
 function resultText(
   response: JsonRecord,
   hasMedia: boolean,

@@ -20,7 +20,7 @@ export interface PartContext {
   detail: string | undefined;
 }
 
-/** The members of a part of which it has exactly one (generate-content.md §2.1). */
+/** The members of a part of which it has exactly one. */
 export const dataMembers = [
   "text",
   "inlineData",

@@ -64,7 +64,7 @@ function readFunction(declaration: Fields): Tool {
   };
 }
 
-/** `toolConfig.functionCallingConfig` (translation.md §5.2). */
+/** `toolConfig.functionCallingConfig`. */
 export function readToolChoice(
   request: Fields,
 ): { choice: ToolChoice | undefined; path: string } {

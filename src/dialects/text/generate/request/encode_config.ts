@@ -18,7 +18,7 @@ export interface EncodedConfig {
   instruction: string | undefined;
 }
 
-/** Settings as `generationConfig` (generate-content.md §3; translation.md §12). */
+/** Settings as `generationConfig`. */
 export function writeConfig(
   request: CanonicalRequest,
   target: Target,
@@ -93,7 +93,7 @@ function writePenalties(
   return written;
 }
 
-/** A format the model has no field for, or not beside functions, is asked for in words (§6). */
+/** A format the model has no field for, or not beside functions, is asked for in words. */
 function writeFormat(
   request: CanonicalRequest,
   traits: ModelTraits,

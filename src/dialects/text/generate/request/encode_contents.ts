@@ -180,7 +180,7 @@ function writeResponse(
   };
 }
 
-/** A result as an object (translation.md §5.4). */
+/** A result as an object. */
 function responseObject(result: ToolResultPart): Readonly<Record<string, unknown>> {
   if (result.object) return result.object;
   const texts = result.parts.filter((part) => part.type === "text").map(({ text }) => text);

@@ -2,8 +2,8 @@ import type { Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
 
 /**
- * `thinkingConfig` for a model (translation.md §8.1): a budget or a level, never both. What a model
- * can't be told is a loss at `path`.
+ * `thinkingConfig` for a model: a budget or a level, never both. What a model can't be told is a
+ * loss at `path`.
  */
 export function writeThinking(
   reasoning: Reasoning | undefined,

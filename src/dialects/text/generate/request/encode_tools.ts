@@ -9,7 +9,7 @@ import type { ModelTraits } from "../models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 
-/** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
+/** Names of functions: dots and colons too, but no digit or dash in front. */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
 
 export interface ToolNames {
@@ -60,7 +60,7 @@ export function planSearch(
   return search;
 }
 
-/** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
+/** `tools` and `toolConfig`; nothing for a request without tools. */
 export function* writeTools(
   request: CanonicalRequest,
   { traits, search, aliasOf, losses, room }: {
@@ -142,7 +142,7 @@ const customInput = {
   required: ["input"],
 };
 
-/** A function that takes nothing has no parameters: an empty object is refused (pitfalls 40). */
+/** A function that takes nothing has no parameters: an empty object is refused. */
 function writeParameters(
   parameters: Readonly<Record<string, unknown>>,
   tool: Tool,

@@ -3,8 +3,8 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
  * One object of a caller's request and where it stands. The wire takes every field in two
- * spellings, `systemInstruction` and `system_instruction` (generate-content.md §1); fields are
- * asked for in the first, and paths show the one that the caller wrote.
+ * spellings, `systemInstruction` and `system_instruction`; fields are asked for in the first, and
+ * paths show the one that the caller wrote.
  */
 export class Fields {
   readonly record: JsonRecord;

@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset (generate-content.md §6) as JSON Schema: types in lower case, `nullable`
- * as a type or alternative of its own, counts as numbers. Below a depth of 100 anything goes.
+ * The wire's schema subset as JSON Schema: types in lower case, `nullable` as a type or alternative
+ * of its own, counts as numbers. Below a depth of 100 anything goes.
  */
 export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
   if (depth > maxDepth) return {};

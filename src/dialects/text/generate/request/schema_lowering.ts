@@ -14,9 +14,9 @@ export interface LoweredSchema {
 }
 
 /**
- * Lowers a JSON Schema to what a model takes (generate-content.md §6). References are replaced;
- * recursive schemas keep theirs, where the model takes any. `path` is where the schema's owner
- * stands in the caller's body; each keyword that is left out is a loss at `path#/json/pointer`.
+ * Lowers a JSON Schema to what a model takes. References are replaced; recursive schemas keep
+ * theirs, where the model takes any. `path` is where the schema's owner stands in the caller's
+ * body; each keyword that is left out is a loss at `path#/json/pointer`.
  */
 export function lowerSchema(
   schema: JsonRecord,

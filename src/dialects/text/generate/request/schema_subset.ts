@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset (generate-content.md §6) of a JSON Schema without references that has
- * been lowered already. `lose` is told the JSON pointer of what is left out.
+ * The wire's schema subset of a JSON Schema without references that has been lowered already.
+ * `lose` is told the JSON pointer of what is left out.
  */
 export function schemaSubset(
   schema: JsonRecord,

@@ -9,7 +9,7 @@ import { VendorItemReader } from "./read_vendor_item.ts";
 /**
  * Reads one output item into canonical events. Everything but `finish` may be missing, or `finish`
  * may be: an item's text comes in deltas, or in a `done` event of a part, or with the whole item,
- * and is given once, whichever come (pitfalls 97, 98).
+ * and is given once, whichever come.
  */
 export interface ItemReader {
   /** The item as its `added` event shows it. */

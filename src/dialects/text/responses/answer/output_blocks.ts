@@ -75,7 +75,7 @@ export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock
     case "tool-call":
       return content.custom
         ? callBlock(item, tell, { name: "custom_tool_call_input", field: "input", empty: "" })
-        // A call without arguments is an empty object, never empty text (pitfalls 55).
+        // A call without arguments is an empty object, never empty text.
         : callBlock(item, tell, {
           name: "function_call_arguments",
           field: "arguments",

@@ -64,7 +64,7 @@ export class OutputWriter {
     this.#closeItem(status);
   }
 
-  /** An answer that says and calls nothing is one empty message (translation.md §7). */
+  /** An answer that says and calls nothing is one empty message. */
   requireContent(status: "completed" | "incomplete"): void {
     if (this.items.some((item) => item.type !== "reasoning")) return;
     this.#begin(-1, { kind: "text" });
@@ -170,7 +170,7 @@ export class OutputWriter {
   }
 }
 
-/** Another vendor's web search as an item, as its `added` event shows it (responses.md §2). */
+/** Another vendor's web search as an item, as its `added` event shows it. */
 export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
   return {
     id: mint("ws_"),

@@ -21,8 +21,8 @@ export interface ResponseState {
 }
 
 /**
- * The response object with all its keys (responses.md §4): the request's settings as they were
- * sent, with the defaults that hold where they were not.
+ * The response object with all its keys: the request's settings as they were sent, with the
+ * defaults that hold where they were not.
  */
 export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
   const request = isRecord(body) ? body : {};

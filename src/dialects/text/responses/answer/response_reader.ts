@@ -38,7 +38,7 @@ export function isFailed(response: JsonRecord): boolean {
   return response.status === "failed" || response.status === "cancelled";
 }
 
-/** The whole response that the terminal event of a good answer holds (responses.md §5). */
+/** The whole response that the terminal event of a good answer holds. */
 export function wholeOf(event: SseEvent): JsonRecord | undefined {
   const { data } = event;
   // Two kinds of all events are worth parsing once more.

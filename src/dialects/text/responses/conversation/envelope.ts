@@ -3,9 +3,9 @@ import { isRecord } from "../../../kernel/json.ts";
 
 /**
  * The gateway's envelope: how the sealed reasoning of a vendor of another dialect travels in
- * `encrypted_content`, so that it comes back with the conversation (translation.md §8.3). Version,
- * dialect, kind and value as base64url JSON behind a mark that no vendor's own content begins with.
- * The only two functions to change when the gateway seals it.
+ * `encrypted_content`, so that it comes back with the conversation. Version, dialect, kind and
+ * value as base64url JSON behind a mark that no vendor's own content begins with. The only two
+ * functions to change when the gateway seals it.
  */
 export function writeEnvelope(opaque: Opaque): string {
   const { dialect, kind, value } = opaque;

@@ -23,10 +23,10 @@ export function inputItems(body: unknown): Item[] {
 }
 
 /**
- * The request with the conversation in front of it (responses.md §7): the turns oldest first, then
- * its own input, and no `previous_response_id`. Instructions, tools and settings of earlier turns
- * are not carried over. References to items of these turns are resolved; others stay for the
- * gateway's store, or are refused when the request is read.
+ * The request with the conversation in front of it: the turns oldest first, then its own input, and
+ * no `previous_response_id`. Instructions, tools and settings of earlier turns are not carried
+ * over. References to items of these turns are resolved; others stay for the gateway's store, or
+ * are refused when the request is read.
  */
 export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
   const earlier = withoutUnsealedReasoning(
@@ -71,7 +71,7 @@ export function referenceOf(item: Item): string | undefined {
 
 /**
  * The items as a vendor of this dialect takes them from a caller without state there: reasoning
- * that it did not seal itself is left out (pitfalls 101).
+ * that it did not seal itself is left out.
  */
 export function withoutUnusableReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));

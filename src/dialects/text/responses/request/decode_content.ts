@@ -12,8 +12,8 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
 /**
- * Reads the content of a message or of a tool's output: a string or parts (responses.md §2). Parts
- * of types that aren't known here go to `unsupported`.
+ * Reads the content of a message or of a tool's output: a string or parts. Parts of types that
+ * aren't known here go to `unsupported`.
  */
 export function readContent(
   content: unknown,

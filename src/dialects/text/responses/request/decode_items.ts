@@ -23,8 +23,8 @@ export interface Conversation {
 }
 
 /**
- * Reads the input items (responses.md §2) into turns (translation.md §7): what an assistant said,
- * thought and called in a row is one turn, and so are tool outputs in a row.
+ * Reads the input items into turns: what an assistant said, thought and called in a row is one
+ * turn, and so are tool outputs in a row.
  */
 export function* readItems(
   input: unknown,

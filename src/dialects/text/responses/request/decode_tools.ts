@@ -18,7 +18,7 @@ export interface Tools {
   unsupported: UnsupportedField[];
 }
 
-/** Reads `tools` and `tool_choice` (responses.md §3): flat definitions. */
+/** Reads `tools` and `tool_choice`: flat definitions. */
 export function readTools(request: JsonRecord): Tools {
   const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;

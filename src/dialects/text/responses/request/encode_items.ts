@@ -29,8 +29,8 @@ interface Writing {
 }
 
 /**
- * Writes the conversation as input items (translation.md §7). System texts become developer
- * messages rather than `instructions`, which keeps their order and number.
+ * Writes the conversation as input items. System texts become developer messages rather than
+ * `instructions`, which keeps their order and number.
  */
 export function* writeItems(
   request: CanonicalRequest,
@@ -176,7 +176,7 @@ function writeOutput(result: ToolResultPart, writing: Writing): Item {
 }
 
 function outputOf(result: ToolResultPart, writing: Writing): unknown {
-  // The dialect has no flag for a failed tool (translation.md §4.8).
+  // The dialect has no flag for a failed tool.
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
   const marked = writing.marks.ofResult(result.parts, result);
@@ -189,7 +189,7 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 
-/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+/** An object with nothing but an `output` or `result` text is that text. */
 function objectText(object: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];

@@ -3,7 +3,7 @@ import { defined } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
 
-/** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
+/** Writes `tools`, `tool_choice` and `parallel_tool_calls`; none without tools. */
 export function writeTools(
   request: CanonicalRequest,
   search: WebSearch | undefined,
@@ -44,7 +44,7 @@ function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string
     type: "function",
     ...named,
     parameters: tool.parameters ?? null,
-    // Left out, this dialect means true where others mean false (responses.md §3).
+    // Left out, this dialect means true where others mean false.
     strict: tool.strict ?? false,
   };
 }

@@ -2,7 +2,7 @@ import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_req
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { knownFields } from "../known_fields.ts";
 
-/** Fields without which the answer is another one (translation.md §7, §12). */
+/** Fields without which the answer is another one. */
 const meanings: ReadonlySet<string> = new Set([
   "background",
   "conversation",
@@ -14,8 +14,8 @@ const meanings: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a request says that other dialects have no word for (translation.md §12). `limitsSearches`:
- * `max_tool_calls` is the web search's limit.
+ * What a request says that other dialects have no word for. `limitsSearches`: `max_tool_calls` is
+ * the web search's limit.
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
