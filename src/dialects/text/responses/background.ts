@@ -49,7 +49,7 @@ export const background: BackgroundForm = {
   },
   hasEffects(body) {
     const tools = isRecord(body) && Array.isArray(body.tools) ? body.tools : [];
-    // A remote server's tools may book, send or delete.
+    // Tools of a remote server may book, send or delete things.
     return tools.some((tool) => isRecord(tool) && tool.type === "mcp");
   },
 };

@@ -6,24 +6,24 @@ import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
 
-/** An output item, or a part of one, while it is being written. */
+/** An output item, or a part of one, under construction. */
 export type Item = Record<string, unknown>;
 
-/** Tells an event of the open item; the item's id and index are added. */
+/** Emits an event of the open item, adding the item's id and index. */
 type Tell = (type: string, fields: Record<string, unknown>) => void;
 
 /** Writes one open block into its item. */
 export interface OpenBlock {
-  /** The content part that the block is, where it is one that has sources, and its text. */
+  /** The content part of a text block, and its text: sources are added to them. */
   readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
   cite(citation: Citation): void;
   end(opaque: Opaque | undefined): void;
-  /** The answer failed: what has come so far is put into the item, and nothing told. */
+  /** The answer failed: puts the content so far into the item without an event. */
   abandon(): void;
 }
 
-/** A new item for a block, as its `added` event shows it; undefined where there is none for it. */
+/** The new item of a block, for its `added` event; undefined if this dialect has none for it. */
 export function newItem(content: BlockKind, mint: (prefix: string) => string): Item | undefined {
   switch (content.kind) {
     case "text":
@@ -65,7 +65,7 @@ export function newItem(content: BlockKind, mint: (prefix: string) => string): I
   }
 }
 
-/** Begins a block within its item, which has been told. */
+/** Opens a block within its item, whose `added` event was emitted. */
 export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock {
   switch (content.kind) {
     case "refusal":
@@ -75,7 +75,7 @@ export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock
     case "tool-call":
       return content.custom
         ? callBlock(item, tell, { name: "custom_tool_call_input", field: "input", empty: "" })
-        // A call without arguments is an empty object, never empty text.
+        // A call without arguments gets an empty object; clients fail to parse an empty text.
         : callBlock(item, tell, {
           name: "function_call_arguments",
           field: "arguments",
@@ -155,7 +155,7 @@ function addPart(item: Item, part: Item, tell: Tell): { content_index: number } 
   return at;
 }
 
-/** The summary's one part begins with its first words: sealed reasoning may have none. */
+/** The summary's only part starts with its first text: sealed reasoning may have none. */
 function reasoningBlock(item: Item, tell: Tell): OpenBlock {
   const at = { summary_index: 0 };
   const part: Item = { type: "summary_text", text: "" };
@@ -185,7 +185,7 @@ function reasoningBlock(item: Item, tell: Tell): OpenBlock {
   };
 }
 
-/** A vendor of this dialect's own sealed content goes as it is, any other in our envelope. */
+/** Sealed content of this dialect's vendors stays as it is; any other goes into our envelope. */
 function sealed(opaque: Opaque): string {
   return opaque.dialect === "responses" && opaque.kind === "encrypted_content"
     ? opaque.value
@@ -218,7 +218,7 @@ function callBlock(
   };
 }
 
-/** A picture leaves whole, with its item. */
+/** An image is sent whole, with its item. */
 function imageBlock(item: Item): OpenBlock {
   let data = "";
   return {
