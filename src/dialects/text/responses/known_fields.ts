@@ -66,7 +66,7 @@ const ofTool: Readonly<Record<string, KnownFieldSet>> = {
 
 const search: KnownFieldSet = {
   type: true,
-  // `readTools` reports it: false changes the meaning.
+  // `readTools` reports the value false.
   external_web_access: true,
   filters: { allowed_domains: true, blocked_domains: true },
   user_location: { type: true, city: true, country: true, region: true, timezone: true },
