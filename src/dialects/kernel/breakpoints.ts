@@ -10,7 +10,7 @@ import type {
 import { markLast, markPath } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 
-/** The vendor ignores further marks (openai 7.57, `prompt_cache_options`). */
+/** Most marks of one request (openai 7.57, `prompt_cache_options`). */
 const maxMarks = 4;
 
 /**
@@ -35,7 +35,7 @@ export class Breakpoints {
   }
 
   /** Whether this vendor accepts marks on parts. */
-  get takes(): boolean {
+  get acceptsMarks(): boolean {
     return this.#target.cacheMarks !== undefined;
   }
 

@@ -109,10 +109,7 @@ export interface OptionalForms {
   readonly counting?: Counting;
   /** For a dialect whose callers may continue a stored answer. */
   readonly conversation?: Conversation;
-  /**
-   * For a dialect whose streams repeat the whole answer: the answer as a JSON value, if this event
-   * holds it.
-   */
+  /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
   fitToModel?(

@@ -47,7 +47,7 @@ export function* otherFields(
       const inside = knownIn(fields, spell(name));
       if (inside === true) continue;
       if (inside) enter(name, held, inside);
-      else if (!saysNothing(held)) {
+      else if (!isEmptyValue(held)) {
         const path = `${formatPath(trail)}.${name}`;
         if (found.length === maxFound) {
           throw invalidValue(
@@ -94,7 +94,7 @@ function knownIn(
   return Object.hasOwn(fields, name) ? fields[name] : fields["*"];
 }
 
-export function saysNothing(value: unknown): boolean {
+export function isEmptyValue(value: unknown): boolean {
   return value === null || value === undefined || value === false || value === "" ||
     (Array.isArray(value) && value.length === 0);
 }

@@ -44,7 +44,7 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
       "search_context_size",
       sizeAt(tool.search_context_size, `${path}.search_context_size`),
     ),
-    location: note("location", "user_location", placeAt(tool.user_location)),
+    location: note("location", "user_location", locationAt(tool.user_location)),
   };
   return {
     ...defined(found),
@@ -56,7 +56,7 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
 }
 
 /** The location, which chat nests one level deeper. */
-function placeAt(value: unknown): SearchLocation | undefined {
+function locationAt(value: unknown): SearchLocation | undefined {
   if (!isRecord(value)) return undefined;
   const location = isRecord(value.approximate) ? value.approximate : value;
   const found = defined({

@@ -5,7 +5,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { saysNothing } from "../../kernel/other_fields.ts";
+import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, recordText } from "../../kernel/operation_request.ts";
@@ -99,7 +99,7 @@ const carried: readonly string[] = ["model", "input", "encoding_format", "dimens
 /** Fields that a vendor of another dialect can't receive. */
 export function embeddingLosses(fields: JsonRecord): Loss[] {
   return Object.entries(fields)
-    .filter(([name, value]) => !carried.includes(name) && !saysNothing(value))
+    .filter(([name, value]) => !carried.includes(name) && !isEmptyValue(value))
     .map(([path]) => ({ path, weight: "hint" }));
 }
 

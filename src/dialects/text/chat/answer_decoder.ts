@@ -4,7 +4,7 @@ import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
-import { readFailure, saysError } from "./finish_reason.ts";
+import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
 /** Events of a whole chat answer. */
@@ -19,7 +19,7 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
   }
-  const failed = choices.find((one) => saysError(one.finish_reason));
+  const failed = choices.find((one) => isErrorReason(one.finish_reason));
   if (failed) return [{ type: "error", error: readFailure(failed, json) }];
   const events: CanonicalEvent[] = [{
     type: "start",

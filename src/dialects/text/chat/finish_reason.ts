@@ -24,7 +24,7 @@ export function readFinishReason(raw: string, sawToolCall: boolean): FinishReaso
 }
 
 /** Whether a `finish_reason` means that the answer failed. */
-export function saysError(raw: unknown): boolean {
+export function isErrorReason(raw: unknown): boolean {
   return typeof raw === "string" && readFinishReason(raw, false) === "error";
 }
 

@@ -4,7 +4,7 @@ import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/di
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
-import { readFailure, saysError } from "./finish_reason.ts";
+import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
 export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamDecoder {
@@ -84,7 +84,7 @@ class ChatStreamDecoder implements StreamDecoder {
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (const [position, choice] of choices.entries()) {
       if (!isRecord(choice)) continue;
-      if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      if (isErrorReason(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
       this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
     const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);

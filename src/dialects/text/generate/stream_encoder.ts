@@ -138,7 +138,9 @@ class GenerateStreamEncoder implements StreamEncoder {
   }
 
   fail(fault: Fault): string {
-    const left = [...this.#choices].map(([index, choice]) => this.#say(index, choice.last.take()));
+    const left = [...this.#choices].map(([index, choice]) =>
+      this.#partsElement(index, choice.last.take())
+    );
     return left.join("") + failedStream(this.#framing, fault);
   }
 
@@ -153,9 +155,9 @@ class GenerateStreamEncoder implements StreamEncoder {
     if (!this.#goesOutAtOnce(open.content)) return "";
     const part = answerPart({ ...open.content, text: event.text });
     const choice = this.#choice(open.choice);
-    if (!event.logprobs) return part ? this.#say(open.choice, choice.last.add(part)) : "";
+    if (!event.logprobs) return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
     // Log-probabilities go into the element of their tokens.
-    const before = part ? this.#say(open.choice, choice.last.addWhole(part)) : "";
+    const before = part ? this.#partsElement(open.choice, choice.last.addWhole(part)) : "";
     pushAll(choice.logprobs, event.logprobs);
     return before;
   }
@@ -170,12 +172,12 @@ class GenerateStreamEncoder implements StreamEncoder {
       if (open.content.kind === "text") this.#keepSources(open, whole.text);
       // The text has been sent; only its signature remains.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
-      return rest ? this.#say(open.choice, choice.last.add(rest)) : "";
+      return rest ? this.#partsElement(open.choice, choice.last.add(rest)) : "";
     }
     if (isInvalidCall(whole)) choice.sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
-    return part ? this.#say(open.choice, choice.last.add(part)) : "";
+    return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
   }
 
   /** Sources are written at the end, since their offsets refer to all texts. */
@@ -194,7 +196,7 @@ class GenerateStreamEncoder implements StreamEncoder {
   }
 
   /** An element with these parts of a candidate; nothing without parts. */
-  #say(index: number, parts: readonly Record<string, unknown>[]): string {
+  #partsElement(index: number, parts: readonly Record<string, unknown>[]): string {
     if (parts.length === 0) return "";
     return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });
   }

@@ -14,7 +14,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { otherFields, saysNothing } from "../../kernel/other_fields.ts";
+import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
@@ -64,7 +64,7 @@ function unsupportedFields(request: JsonRecord): UnsupportedField[] {
 function isNoOp(path: string, value: unknown): boolean {
   if (path === "speed") return value === "standard";
   if (path === "inference_geo") return value === "global" || value === "not_available";
-  return path === "mcp_servers" && saysNothing(value);
+  return path === "mcp_servers" && isEmptyValue(value);
 }
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */

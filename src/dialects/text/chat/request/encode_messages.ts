@@ -47,7 +47,7 @@ function writeTexts(
   separator = "\n\n",
 ): unknown {
   const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
-  const isMarked = marks.takes && texts.some(({ cache }) => cache);
+  const isMarked = marks.acceptsMarks && texts.some(({ cache }) => cache);
   return isMarked ? parts : texts.map(({ text }) => text).join(separator);
 }
 

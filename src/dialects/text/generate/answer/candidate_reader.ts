@@ -81,7 +81,7 @@ export class CandidateReader {
     this.#closeCall(events, raw === undefined || readFinishReason(raw, true) === "length");
     this.#cite(events);
     this.#closeText(events);
-    this.#tellSearch(events);
+    this.#emitSearch(events);
     if (raw === undefined || this.#isInvalid()) return;
     const ending = readFinishReason(raw, this.#sawToolCall);
     events.push({
@@ -93,7 +93,7 @@ export class CandidateReader {
   }
 
   /** Searches are reported at the end, beside the text. */
-  #tellSearch(events: CanonicalEvent[]): void {
+  #emitSearch(events: CanonicalEvent[]): void {
     if (!this.#search) return;
     const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
     this.#end(this.#start({ ...content, search: this.#search }, events), events);
@@ -162,7 +162,7 @@ export class CandidateReader {
 
   #functionCall(call: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
     const name = asString(call.name);
-    if (name === undefined) return this.#goOn(call, events);
+    if (name === undefined) return this.#continueCall(call, events);
     this.#closeCall(events);
     this.#closeText(events);
     this.#sawToolCall = true;
@@ -172,14 +172,14 @@ export class CandidateReader {
     const args = isRecord(call.args) ? call.args : {};
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
       this.#call = { block, args: new PartialArgs(args), opaque };
-      return this.#goOn(call, events);
+      return this.#continueCall(call, events);
     }
     this.#delta(block, JSON.stringify(args), events);
     this.#end(block, events, opaque);
   }
 
   /** A piece of the open call; the last one ends it. */
-  #goOn(call: JsonRecord, events: CanonicalEvent[]): void {
+  #continueCall(call: JsonRecord, events: CanonicalEvent[]): void {
     this.#call?.args.add(call.partialArgs);
     if (call.willContinue !== true) this.#closeCall(events);
   }

@@ -74,13 +74,13 @@ export function decodeContent(json: unknown): ImageAnswer {
   const usage = readUsage(json.usageMetadata);
   return {
     images,
-    ...(images.length > 0 ? {} : whyNone(json, candidate)),
+    ...(images.length > 0 ? {} : missingReason(json, candidate)),
     ...optionalField("usage", usage),
   };
 }
 
 /** Why there is no image: withheld by a rule, or not generated. */
-function whyNone(
+function missingReason(
   json: JsonRecord,
   candidate: JsonRecord | undefined,
 ): { refusal: string } | { failure: string } {

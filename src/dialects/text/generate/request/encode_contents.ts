@@ -81,7 +81,7 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
   for (const turn of turns) {
     yield;
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
-    const parts = turn.parts.filter(saysSomething);
+    const parts = turn.parts.filter(isWritable);
     if (parts.length === 0) {
       if (turn.role === "assistant") continue;
       throw invalidValue(turn.path, "the message has no content");
@@ -95,7 +95,7 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
 }
 
 /** Whether a part is written. Reasoning is only if this vendor signed it. */
-function saysSomething(part: Part): boolean {
+function isWritable(part: Part): boolean {
   if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
   if (part.type === "reasoning") {
     return signatureOf(part.opaque) !== undefined || blockOf(part.opaque) !== undefined;

@@ -211,7 +211,7 @@ function withoutAllOf(node: JsonRecord): JsonRecord {
     }
     for (const name of asList(one.required)) required.add(name);
   }
-  // Keywords of any branch apply to all, in order.
+  // Properties and required names of all branches, in their order.
   if (all.some((one) => isRecord(one.properties))) {
     merged.set("properties", Object.fromEntries(properties));
   }

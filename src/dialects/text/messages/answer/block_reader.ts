@@ -56,14 +56,14 @@ export class BlockReader {
     switch (value.type) {
       case "text": {
         this.#open.set(index, emptyBlock("text"));
-        this.#say(index, "text", asString(value.text), events);
+        this.#addText(index, "text", asString(value.text), events);
         const citations = Array.isArray(value.citations) ? value.citations : [];
         for (const one of citations) this.#cite(index, one, events);
         break;
       }
       case "thinking":
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("signature", value.signature)));
-        this.#say(index, "reasoning", asString(value.thinking), events);
+        this.#addText(index, "reasoning", asString(value.thinking), events);
         break;
       case "redacted_thinking": {
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("redacted", value.data)));
@@ -82,10 +82,10 @@ export class BlockReader {
     const open = this.#open.get(index);
     switch (delta.type) {
       case "text_delta":
-        this.#say(index, "text", asString(delta.text), events);
+        this.#addText(index, "text", asString(delta.text), events);
         break;
       case "thinking_delta":
-        this.#say(index, "reasoning", asString(delta.thinking), events);
+        this.#addText(index, "reasoning", asString(delta.thinking), events);
         break;
       case "signature_delta":
         if (open?.kind === "reasoning") {
@@ -144,7 +144,7 @@ export class BlockReader {
   }
 
   /** Adds text to a block, which starts here if it never did or was of another kind. */
-  #say(
+  #addText(
     index: number,
     kind: "text" | "reasoning",
     text: string | undefined,
@@ -183,7 +183,7 @@ export class BlockReader {
   }
 
   /** A source covers the whole text of its block. */
-  #tellSources(
+  #emitSources(
     { block, citations, length }: WordsBlock,
     events: CanonicalEvent[],
   ): void {
@@ -222,7 +222,7 @@ export class BlockReader {
       }
     } else {
       opaque = open.opaque;
-      this.#tellSources(open, events);
+      this.#emitSources(open, events);
       block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;

@@ -41,7 +41,7 @@ export function* arrangeTurns(
 }
 
 function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn): void {
-  const parts = turn.parts.filter(isSayable);
+  const parts = turn.parts.filter(isWritable);
   if (parts.every((part) => part.type === "reasoning")) {
     if (role === "assistant") return;
     throw invalidValue(turn.path, "expected a message that is not empty");
@@ -59,7 +59,7 @@ function opening(path: string): ArrangedTurn {
 }
 
 /** Only reasoning signed by a vendor of this dialect can be sent back. */
-function isSayable(part: Part): boolean {
+function isWritable(part: Part): boolean {
   if (part.type === "text" || part.type === "refusal") return !isBlank(part.text);
   return part.type !== "reasoning" || part.opaque?.dialect === "messages";
 }

@@ -37,7 +37,7 @@ export function planThinking(
 ): ThinkingPlan {
   const maxTokens = maxTokensOf(request, at.limit);
   const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
-  const wish = wishOf(request.reasoning);
+  const wish = requestedReasoning(request.reasoning);
   if (wish === undefined) return { maxTokens, isOn: false };
   if (wish === "off") return { ...switchedOff(facts, lose), maxTokens, isOn: false };
   if (!facts.adaptive && !facts.budget) {
@@ -89,7 +89,7 @@ function maxTokensOf(request: CanonicalRequest, limit: number | undefined): numb
 }
 
 /** A negative budget leaves the amount to the model, as does no setting at all. */
-function wishOf(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
+function requestedReasoning(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
   if (!reasoning) return undefined;
   const { budgetTokens, effort, show } = reasoning;
   if (effort === "none" || (budgetTokens === 0 && effort === undefined)) return "off";
