@@ -127,7 +127,7 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "a field of our own request for speech",
   },
   {
-    file: /^src\/dialects\/kernel\/(cache_losses|read_cache_mark|breakpoints)\.ts$/,
+    file: /^src\/dialects\/kernel\/(read_cache_mark|breakpoints)\.ts$/,
     words: /^cache_control$/,
     why: "what callers call a cache mark, whichever dialect they speak",
   },

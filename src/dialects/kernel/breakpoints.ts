@@ -10,14 +10,13 @@ import type {
 import { markLast, markPath } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 
-/** More of them are not written (openai 7.57, `prompt_cache_options`). */
+/** Most marks of one request (openai 7.57, `prompt_cache_options`). */
 const maxMarks = 4;
 
 /**
- * Writes cache marks as a chat or responses vendor takes them: `prompt_cache_breakpoint` on parts,
- * or `cache_control` where it takes the messages dialect's own. Marks on what can't have one there
- * (tools, calls, an assistant's words) are losses, named at once; so are all of them where the
- * vendor takes none.
+ * Writes cache marks for chat and responses vendors: `prompt_cache_breakpoint` on parts, or
+ * `cache_control` if the vendor accepts that. Marks on what can't have one (tools, calls, the
+ * assistant's text) are losses, reported at once; all are if the vendor accepts none.
  */
 export class Breakpoints {
   readonly #target: Target;
@@ -30,13 +29,13 @@ export class Breakpoints {
     this.#target = target;
     this.#losses = losses;
     const { carried, others } = marksOf(request);
-    // Of too many the last stay: the longest prefix is the one worth keeping.
+    // Of too many marks the last are kept, since the longest prefix saves most.
     this.#room = carried - maxMarks;
     for (const path of others) this.#lose(path);
   }
 
-  /** Whether this vendor takes marks on parts. */
-  get takes(): boolean {
+  /** Whether this vendor accepts marks on parts. */
+  get acceptsMarks(): boolean {
     return this.#target.cacheMarks !== undefined;
   }
 
@@ -60,13 +59,15 @@ export class Breakpoints {
       };
     }
     const isOurs = path.endsWith("prompt_cache_breakpoint");
-    // The long lifetime of the one is an hour, of the other half a day, and dearer.
+    // `1h` is the long lifetime of `cache_control`; that of breakpoints is 12 hours and costs more.
     if (ttl === "1h" && !isOurs) this.#lose(`${path}.ttl`);
     const long = ttl === "1h" && isOurs ? { ttl: "12h" } : {};
     return { ...part, prompt_cache_breakpoint: { mode: "explicit", ...long } };
   }
 
-  /** The parts of a tool's result, the last with the result's mark; named where it has its own. */
+  /**
+   * The parts of a tool result, the last with the result's mark; a loss if that part has its own.
+   */
   ofResult<P extends TextPart | MediaPart>(parts: readonly P[], result: ToolResultPart): P[] {
     const { cache, path } = result;
     if (!cache) return [...parts];
@@ -77,14 +78,14 @@ export class Breakpoints {
     return [...parts];
   }
 
-  /** Names the mark of what has no part of its own to stand on. */
+  /** Reports the mark of something that has no part to put it on. */
   lose(of: { cache?: CacheMark; path: string }): void {
     if (of.cache) this.#lose(markPath(of.cache, of.path));
   }
 
   /**
-   * The key by which the vendor finds what it has cached: the caller's, or, where there are marks,
-   * one that calls with the same beginning share.
+   * The vendor's cache key: the caller's, or, if there are marks, one that calls with the same
+   * tools and system texts share.
    */
   key(): string | undefined {
     const { promptCacheKey, paths, tools, system } = this.#request;
@@ -104,7 +105,7 @@ export class Breakpoints {
   }
 }
 
-/** How many marks stand on parts that can have one, and the paths of the others. */
+/** The number of marks on parts that can have one, and the paths of the others. */
 function marksOf(request: CanonicalRequest): { carried: number; others: string[] } {
   let carried = 0;
   const others: string[] = [];

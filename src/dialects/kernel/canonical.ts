@@ -5,9 +5,9 @@ import type { Usage } from "../../shared/usage.ts";
 import type { VendorError } from "./vendor_error.ts";
 
 /**
- * The neutral form in the middle (protocols/translation.md §1): an answer is a sequence of events,
- * and a whole answer is the fold of its events (`fold.ts`). A dialect is one decoder into this form
- * and one encoder out of it; no dialect knows another.
+ * The canonical form of an answer: a sequence of events. A whole answer is the fold of its events
+ * (`fold.ts`). A dialect is a decoder into this form and an encoder out of it; no dialect knows
+ * another.
  */
 export type CanonicalEvent =
   | StartEvent
@@ -19,7 +19,7 @@ export type CanonicalEvent =
   | FinishEvent
   | ErrorEvent;
 
-/** First event of an answer: what the vendor calls it. */
+/** The first event of an answer. */
 export interface StartEvent {
   type: "start";
   id: string | undefined;
@@ -29,7 +29,7 @@ export interface StartEvent {
   created: number | undefined;
 }
 
-/** What a block holds. Several blocks may be open at once only as parallel tool calls. */
+/** The content of a block. Only tool calls may be open at the same time. */
 export type BlockKind =
   | { kind: "text" }
   | { kind: "reasoning" }
@@ -39,20 +39,20 @@ export type BlockKind =
   /** Deltas are pieces of base64. */
   | { kind: "media"; media: "image" | "audio"; mimeType: string; id: string | undefined }
   /**
-   * A block of vendor-side work that only its dialect can say. Of a web search `search` tells the
-   * others what was done: asking and finding are one block or two, by dialect.
+   * Vendor-side work, which only its dialect can express. For a web search, `search` describes it
+   * to the others; query and results are one block or two, depending on the dialect.
    */
   | { kind: "vendor"; dialect: DialectName; value: unknown; search?: SearchWork };
 
-/** A web search that the vendor made: what it asked for, what it found, or both. */
+/** A web search by the vendor: its queries, its results, or both. */
 export interface SearchWork {
-  /** The same for the two halves of one search. */
+  /** The same in both halves of a search. */
   id: string;
   queries?: readonly string[];
   results?: readonly { url: string; title: string | undefined }[];
 }
 
-/** A block opens. `block` counts the blocks of the whole answer and joins its events. */
+/** A block opens. `block` numbers the blocks of the whole answer and identifies its events. */
 export interface BlockStartEvent {
   type: "block-start";
   /** Which of several answers (`n`, candidates), from 0. */
@@ -61,7 +61,7 @@ export interface BlockStartEvent {
   content: BlockKind;
 }
 
-/** A piece of the block's text: words, reasoning, or JSON text of a tool call's arguments. */
+/** A piece of the block: text, reasoning, or JSON text of a tool call's arguments. */
 export interface BlockDeltaEvent {
   type: "block-delta";
   choice: number;
@@ -74,11 +74,11 @@ export interface BlockEndEvent {
   type: "block-end";
   choice: number;
   block: number;
-  /** What the vendor needs back unmodified with this block: a signature, sealed reasoning. */
+  /** What the vendor needs back unchanged with this block: a signature, sealed reasoning. */
   opaque?: Opaque;
 }
 
-/** The text of an open block refers to a source. */
+/** A source of an open block's text. */
 export interface CitationEvent {
   type: "citation";
   choice: number;
@@ -89,18 +89,18 @@ export interface CitationEvent {
 export interface Citation {
   url: string;
   title: string | undefined;
-  /** Range of the block's text in UTF-16 units, end excluded, where the vendor says it. */
+  /** The cited range of the block's text in UTF-16 units, end excluded, if the vendor gives one. */
   start: number | undefined;
   end: number | undefined;
 }
 
-/** Usage so far; a later one replaces an earlier one, they are never added. */
+/** Usage so far; each event replaces the one before. */
 export interface UsageEvent {
   type: "usage";
   usage: Usage;
 }
 
-/** One answer ended by itself. The unified reason and the vendor's own word travel together. */
+/** A choice ended by itself. `reason` is the unified reason, `raw` the vendor's own. */
 export interface FinishEvent {
   type: "finish";
   choice: number;

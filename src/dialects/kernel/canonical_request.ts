@@ -1,9 +1,9 @@
 /**
- * The neutral form of a request (protocols/translation.md §1): turns with typed parts, tools,
- * settings. Every dialect decodes into it and encodes out of it. An absent field was not set.
+ * The canonical form of a request: turns with typed parts, tools, settings. Every dialect decodes
+ * into it and encodes out of it. An absent field was not set.
  *
- * `path` of a part or tool is where it stood in the caller's body, such as
- * `messages[2].content[0]`: losses are reported in the caller's own words.
+ * `path` of a part or tool is its path in the caller's body, such as `messages[2].content[0]`:
+ * losses are reported by it.
  */
 export interface CanonicalRequest {
   /** The vendor's own name of the model. */
@@ -14,7 +14,7 @@ export interface CanonicalRequest {
   turns: Turn[];
   tools: Tool[];
   toolChoice?: ToolChoice;
-  /** The vendor's own web search, where the caller offers it to the model. */
+  /** The vendor's own web search, if the caller offers it to the model. */
   webSearch?: WebSearch;
   parallelToolCalls?: boolean;
   /** Upper bound of the output in tokens, reasoning included, for one answer. */
@@ -38,15 +38,15 @@ export interface CanonicalRequest {
   user?: string;
   serviceTier?: string;
   metadata?: Readonly<Record<string, string>>;
-  /** Calls with the same key are likely to share the beginning of their prompts. */
+  /** Calls with the same key are likely to share a prompt prefix. */
   promptCacheKey?: string;
-  /** The caller's fields that have no neutral form, by their path, with their value. */
+  /** The caller's fields without a canonical form, with path and value. */
   unsupported: UnsupportedField[];
-  /** Path in the caller's body of each setting that was set, such as `topP` → `top_p`. */
+  /** Path in the caller's body of each setting, such as `topP` → `top_p`. */
   paths: Readonly<Partial<Record<SettingName, string>>>;
 }
 
-/** What a request sets beside its conversation and its tools. */
+/** A request's settings, without its conversation and its tools. */
 export type RequestSettings = Omit<
   CanonicalRequest,
   "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
@@ -75,18 +75,21 @@ export type SettingName =
   | "metadata"
   | "promptCacheKey";
 
-/** A field of the caller's dialect that other dialects have no word for. */
+/** A field of the caller's dialect that other dialects can't express. */
 export interface UnsupportedField {
   path: string;
   value: unknown;
-  /** What leaving it out does: a `hint` changes nothing that was asked for. */
+  /** The effect of leaving it out. */
   weight: LossWeight;
 }
 
-/** `hint`: dropped and reported. `meaning`: 400 unless the caller is lenient (translation.md §12). */
+/**
+ * `hint`: dropped and reported, since the answer keeps its meaning. `meaning`: refused with a 400
+ * unless the caller is lenient.
+ */
 export type LossWeight = "hint" | "meaning";
 
-/** Something that the target could not carry, in the caller's own words. */
+/** Something that the target can't express, by the caller's path. */
 export interface Loss {
   path: string;
   weight: LossWeight;
@@ -94,26 +97,28 @@ export interface Loss {
 
 export interface SystemText {
   text: string;
-  /** Marks the end of a prefix worth caching (messages dialect); `1h` or `5m`. */
+  /** Marks the end of a prefix worth caching. */
   cache?: CacheMark;
   path: string;
 }
 
-/** The end of a prefix that the vendor shall keep: for its short lifetime, or (`1h`) its long one. */
+/**
+ * The end of a prefix that the vendor should cache, for its short lifetime or (`1h`) its long one.
+ */
 export interface CacheMark {
   ttl: "5m" | "1h" | undefined;
-  /** Where it stood in the caller's body, if not as `cache_control` below what it marks. */
+  /** Its path in the caller's body, unless it is `cache_control` of the marked object. */
   path?: string;
 }
 
 /**
- * One turn. Results of tools are parts of a user turn. A `system` turn stands where a system text
- * came after the first turn; targets that can't say that hoist it.
+ * One turn. Tool results are parts of a user turn. A `system` turn is a system text after the first
+ * turn; targets without such turns move it to the front.
  */
 export interface Turn {
   role: "system" | "user" | "assistant";
   parts: Part[];
-  /** Name of the speaker, where the dialect has one. */
+  /** Name of the speaker, in dialects that have one. */
   name?: string;
   path: string;
 }
@@ -130,26 +135,26 @@ export interface TextPart {
   type: "text";
   text: string;
   cache?: CacheMark;
-  /** What its vendor signed this text with; optional to give back. */
+  /** The vendor's signature of this text; sending it back is optional. */
   opaque?: Opaque;
   path: string;
 }
 
-/** An image, sound, document or video: its data, or where it is. */
+/** An image, audio, document or video: its data or its address. */
 export interface MediaPart {
   type: "media";
   kind: "image" | "audio" | "file" | "video";
   source:
     | { type: "base64"; mimeType: string; data: string }
     | { type: "url"; url: string; mimeType: string | undefined }
-    /** A file that the vendor keeps; means nothing to another vendor. */
+    /** A file stored at the vendor; meaningless to any other. */
     | { type: "vendor-file"; id: string; mimeType: string | undefined };
   name?: string;
   /** How closely to look at an image. */
   detail?: string;
   cache?: CacheMark;
   path: string;
-  /** Where name and detail stood, if not right below `path` under these words. */
+  /** Paths of name and detail, unless they are members of `path` with these names. */
   fieldPaths?: { name?: string; detail?: string };
 }
 
@@ -157,10 +162,10 @@ export interface ToolCallPart {
   type: "tool-call";
   id: string;
   name: string;
-  /** JSON text of the arguments as it was written; free text of a custom tool. */
+  /** The arguments as JSON text, as the caller wrote them; for a custom tool free text. */
   arguments: string;
   custom: boolean;
-  /** What its vendor needs back unmodified (thought signature). */
+  /** What the vendor needs back unchanged (a thought signature). */
   opaque?: Opaque;
   cache?: CacheMark;
   path: string;
@@ -170,21 +175,21 @@ export interface ToolResultPart {
   type: "tool-result";
   /** The call that this answers. */
   callId: string;
-  /** Name of the tool where the dialect says it; else it is looked up by the call. */
+  /** Name of the tool, in dialects that repeat it; otherwise that of the call. */
   name?: string;
   parts: (TextPart | MediaPart)[];
-  /** The result as a JSON object where the dialect has objects there. */
+  /** The result as a JSON object, in dialects whose results are objects. */
   object?: Readonly<Record<string, unknown>>;
   isError: boolean;
   cache?: CacheMark;
   path: string;
 }
 
-/** Reasoning of an earlier answer, given back. */
+/** Reasoning of an earlier answer, sent back. */
 export interface ReasoningPart {
   type: "reasoning";
   text: string;
-  /** Signature, sealed or redacted content; without it no vendor takes reasoning back. */
+  /** Signature, sealed or redacted content; without it no vendor accepts reasoning. */
   opaque?: Opaque;
   path: string;
 }
@@ -195,16 +200,20 @@ export interface RefusalPart {
   path: string;
 }
 
-/** What only the vendor that made it understands; given back to it unmodified, to no other. */
+/**
+ * Data that only the vendor that produced it understands; sent back to it unchanged, to no other.
+ */
 export interface Opaque {
   /** Dialect of the vendor's wire format. */
   dialect: "chat" | "responses" | "messages" | "generate";
-  /** The vendor's own value: a signature, or a block as it was. */
+  /** The vendor's value: a signature, or a whole block. */
   value: string;
-  /** What the value is, in the vendor's words, such as `signature` or `redacted`; `block`: a whole
-   * block, item or part of the vendor's own work, as JSON text. */
+  /**
+   * What the value is in the vendor's terms, such as `signature` or `redacted`; `block`: a whole
+   * block, item or part of vendor-side work, as JSON text.
+   */
   kind: string;
-  /** Id of the item that held it, where the vendor checks the one against the other. */
+  /** Id of its item, if the vendor checks one against the other. */
   itemId?: string;
 }
 
@@ -223,22 +232,22 @@ export interface Tool {
   path: string;
 }
 
-/** Web search that the vendor does itself while it answers. */
+/** Web search by the vendor while it answers. */
 export interface WebSearch {
-  /** Only results of these domains, or none of those. */
+  /** Only results from these domains, or none from those. */
   allowedDomains?: readonly string[];
   blockedDomains?: readonly string[];
-  /** At most so many searches. */
+  /** Most searches per answer. */
   maxUses?: number;
-  /** About where the end user is. */
+  /** Approximate location of the end user. */
   location?: SearchLocation;
-  /** How much of what is found goes into the prompt. */
+  /** How much of the results goes into the prompt. */
   contextSize?: "low" | "medium" | "high";
   cache?: CacheMark;
-  /** True: the caller's tool choice names it. */
+  /** Whether the caller's tool choice names it. */
   demanded: boolean;
   path: string;
-  /** Where the fields stood in the caller's body. */
+  /** Paths of the fields in the caller's body. */
   paths: Readonly<Partial<Record<SearchField | "demanded", string>>>;
 }
 
@@ -258,7 +267,7 @@ export interface SearchLocation {
   timezone?: string;
 }
 
-/** `names`: only these tools may be called; with `required` and one name it is forced. */
+/** `names`: only these tools may be called; with `required`, a single name is forced. */
 export interface ToolChoice {
   mode: "auto" | "none" | "required";
   names?: string[];
@@ -275,11 +284,11 @@ export type OutputFormat =
     strict?: boolean;
   };
 
-/** What was asked of reasoning, in efforts or in tokens (translation.md §8.1). */
+/** The requested reasoning, as an effort or in tokens. */
 export interface Reasoning {
   effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
-  /** Of the output, where the dialect counts; 0 is off. */
+  /** Tokens, in dialects that count them; 0 is off. */
   budgetTokens?: number;
-  /** Whether the caller can show the reasoning and wants it. */
+  /** Whether the caller wants to see the reasoning. */
   show?: boolean;
 }

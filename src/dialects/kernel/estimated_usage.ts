@@ -2,9 +2,9 @@ import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
- * Usage to show a caller whose vendor reports none: the prompt as it was counted beforehand, and a
- * quarter token for each UTF-16 unit of text that was written (translation.md §9). Media is not
- * text. Whole and streamed answers come to the same numbers.
+ * Usage for a caller whose vendor reports none: the prompt as counted beforehand, and a quarter
+ * token per UTF-16 unit of output text. Media doesn't count. Whole and streamed answers get the
+ * same numbers.
  */
 export class EstimatedUsage {
   readonly #inputTokens: number;

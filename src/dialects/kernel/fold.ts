@@ -15,8 +15,8 @@ interface OpenPart {
 
 /**
  * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
- * blocks together) is left out and the answer marked truncated, so that an endless stream can't
- * fill the memory. Media, which records keep apart from the text, has a bound of its own.
+ * blocks together) is dropped and the answer marked truncated, so that an endless stream can't fill
+ * the memory. Media, which records store separately, has a limit of its own.
  */
 export class Fold {
   #start: { id: string | undefined; model: string | undefined; created: number | undefined } = {
@@ -79,7 +79,7 @@ export class Fold {
     }
   }
 
-  /** The answer so far; choices in the order of their indexes. */
+  /** The answer so far; choices are ordered by index. */
   answer(): CanonicalAnswer {
     for (const { part, pieces } of this.#parts.values()) part.text = pieces.join("");
     return {
@@ -90,7 +90,7 @@ export class Fold {
     };
   }
 
-  /** What the answer has too many of; the others are left out, and it is truncated. */
+  /** Which elements exceeded their limit; the excess was dropped and the answer is truncated. */
   get excess(): keyof typeof maxOf | undefined {
     return this.#excess;
   }
@@ -129,16 +129,18 @@ export class Fold {
   }
 }
 
-/** No answer has more; one that had would be work and memory without end. */
+/** No real answer has more; the limits bound work and memory. */
 const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
 
-/** The first units of a text; half a character at the end, which no store takes, is left out. */
+/** The first units of a text, without a lone surrogate at the end, which no store accepts. */
 function cut(text: string, units: number): string {
   const isHalved = /[\ud800-\udbff]/.test(text[units - 1] ?? "");
   return text.slice(0, isHalved ? units - 1 : units);
 }
 
-/** Folds a finished list of events without a cap on its text. Throws where there is too much else. */
+/**
+ * Folds a complete list of events without a limit on its text. Throws if another limit is exceeded.
+ */
 export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
   const fold = new Fold(Number.MAX_SAFE_INTEGER);
   for (const event of events) fold.add(event);

@@ -1,49 +1,52 @@
 import type { HostedDimension } from "../../pricing/usage_parts.ts";
 
 /**
- * What of a request runs at its vendor beside the model, or lives in the vendor's account. It
- * matters where many accounts share the service's own vendor key: work must have a price, and
- * state would be open to all of them (interface.md §4).
+ * The work that a request has its vendor do beside the model, and the state in the vendor's account
+ * that it uses. Where many accounts share the service's own vendor key, such work must have a
+ * price, and such state would be open to all of them.
  */
 export interface HostedWork {
   readonly tools: readonly HostedTool[];
-  /** State in the vendor's account that the request names or makes. */
+  /** State in the vendor's account that the request names or creates. */
   readonly state: readonly VendorState[];
-  /** The caller's limit of uses of all tools together. */
+  /** The caller's limit on uses of all tools together. */
   readonly maxUses?: number;
-  /** Where the model is to run, in the price row's words; absent: anywhere. */
+  /** Where the model must run, as price rows name it; absent: anywhere. */
   readonly region?: { path: string; name: string };
-  /** The dearer or cheaper service that is asked for, in the price row's words. */
+  /** The requested service tier, as price rows name it. */
   readonly tier?: { path: string; name: string };
 }
 
 export interface HostedTool {
   /** Path in the request. */
   readonly path: string;
-  /** As the vendor calls it. */
+  /** The vendor's name of it. */
   readonly name: string;
   readonly cost: ToolCost;
   /** The caller's own limit. */
   readonly maxUses?: number;
-  /** Web searches that it makes whatever the answer says, since usage doesn't count them. */
+  /** Web searches that it makes in any case and usage doesn't report. */
   readonly unreportedSearches?: number;
-  /** Prompt tokens that the results of one use add at most; the usual bound when absent. */
+  /** Most prompt tokens that the results of one use add; absent: the general limit. */
   readonly tokensPerUse?: number;
 }
 
-/** What a tool costs beside the tokens of the asked model. */
+/** The cost of a tool beyond the tokens of the requested model. */
 export type ToolCost =
-  /** Nothing: the caller runs it, or it is paid for by its tokens. */
+  /** Nothing: the caller runs it, or it is billed by its tokens. */
   | { readonly type: "none" }
-  /** By the piece, at this price of the row. */
+  /** Per use, at this price of the row. */
   | { readonly type: "per-use"; readonly dimension: HostedDimension }
-  /** The tokens of another model, at that one's row. */
+  /** The tokens of another model, at the price of that model's row. */
   | {
     readonly type: "model";
     readonly model: string;
-    /** `instead`: one of several answers; `besides`: it works for the asked one, or after it. */
+    /**
+     * `instead`: it may answer in place of the requested model; `besides`: it works for it or after
+     * it.
+     */
     readonly role: "instead" | "besides";
-    /** Output tokens of one use; absent: as many as are asked for of the whole. */
+    /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;
   }
   /** Known to the vendor alone. */
@@ -51,7 +54,7 @@ export type ToolCost =
 
 export interface VendorState {
   readonly path: string;
-  /** What clients of the dialect recover by; the dialect's `error.details`. */
+  /** The dialect's `error.details`, which its clients recover by. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -62,7 +65,7 @@ export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };
 }
 
-/** Where a field names something. */
+/** The path and the name, if the field names something. */
 export function namedAt(
   path: string,
   value: unknown,
@@ -70,7 +73,7 @@ export function namedAt(
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }
 
-/** The caller's limit where it is one: a whole number from 1. */
+/** The caller's limit, if it is a whole number from 1. */
 export function limitOf(value: unknown): { maxUses?: number } {
   return typeof value === "number" && Number.isFinite(value) && value >= 1
     ? { maxUses: Math.floor(value) }

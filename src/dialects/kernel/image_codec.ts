@@ -5,14 +5,14 @@ import type { PixelSize, Resolution } from "./picture_shape.ts";
 
 export type PictureFormat = "png" | "jpeg" | "webp";
 
-/** A picture that the caller gives to be changed. */
+/** A reference image, to be edited. */
 export type Reference =
   | { readonly type: "base64"; readonly mimeType: string; readonly data: string }
   | { readonly type: "url"; readonly url: string };
 
 /**
- * A request for pictures as every vendor's writer reads it (images-and-speech.md §2). Undefined:
- * the caller didn't say, and the vendor's own default holds.
+ * A request for images, from which each vendor's request is encoded. Undefined: the caller didn't
+ * set it, and the vendor's default applies.
  */
 export interface ImageAsk {
   /** The vendor's own name. */
@@ -36,9 +36,9 @@ export interface ImageAsk {
   readonly personGeneration: string | undefined;
   readonly references: readonly Reference[];
   readonly stream: boolean;
-  /** The caller wants addresses in place of base64. */
+  /** Whether the caller wants addresses instead of base64. */
   readonly asAddress: boolean;
-  /** Unfinished pictures that a stream shows, 0 to 3. */
+  /** Partial images that a stream shows, 0 to 3. */
   readonly partialImages: number | undefined;
   readonly user: string | undefined;
   /** `provider_options` of this vendor. */
@@ -50,7 +50,7 @@ export interface ImageCall {
   /** Appended to the vendor's base address. */
   readonly path: string;
   readonly body: VendorBody;
-  /** Pictures that this call asks for. */
+  /** Images requested in this call. */
   readonly count: number;
 }
 
@@ -64,48 +64,48 @@ export type FormPart =
   | { readonly name: string; readonly mimeType: string; readonly fileName: string; data: string };
 
 export interface EncodedImages {
-  /** Made side by side; each is an attempt of its own. */
+  /** Made in parallel; each is a vendor request of its own. */
   readonly calls: readonly ImageCall[];
   readonly losses: readonly Loss[];
-  /** No picture takes more output tokens, where the vendor counts in them. */
+  /** Most output tokens of one image, for vendors that count tokens. */
   readonly tokensPerImage: number;
-  /** What the price of each picture depends on. */
+  /** What the price of an image depends on. */
   readonly priced: { readonly quality?: string; readonly size?: string };
 }
 
-/** A picture in a vendor's answer. */
+/** An image in a vendor's answer. */
 export interface GeneratedImage {
-  /** Base64, as standard alphabets have it. */
+  /** Base64 with the standard alphabet. */
   readonly data?: string;
   readonly url?: string;
   readonly revisedPrompt?: string;
 }
 
-/** What one call brought. */
+/** The answer to one call. */
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
-  /** The vendor says why it gave fewer pictures than were asked for. */
+  /** The vendor's reason for returning fewer images than requested. */
   readonly refusal?: string;
-  /** The answer is a failure: neither pictures nor a refusal. */
+  /** The answer failed: it has neither images nor a refusal. */
   readonly failure?: string;
   readonly usage?: Usage;
 }
 
-/** One vendor's way of drawing. Pure: no I/O, no clock. */
+/** One vendor's format for image generation. Pure: no I/O, no clock. */
 export interface ImageCodec {
-  /** Reference pictures may be addresses; else they have to be fetched and put in. */
+  /** Whether reference images may be addresses; otherwise they are fetched and inlined. */
   readonly takesAddresses: boolean;
-  /** Whether a name is one of the vendor's picture models. */
+  /** Whether this is one of the vendor's image models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;
-  /** Reads the JSON of an answer with a good status. Throws `upstream_invalid_response`. */
+  /** Reads the JSON of a successful answer. Throws `upstream_invalid_response`. */
   decode(json: unknown): ImageAnswer;
-  /** Reads streams, where the vendor has them. */
+  /** For vendors with streams. */
   readonly stream?: ImageStreamReader;
 }
 
-/** What one event of a stream of pictures says; its bytes go on as they are. */
+/** Reads one event of an image stream, whose bytes are passed on unchanged. */
 export interface ImageStreamReader {
   read(event: unknown): {
     /** A finished picture. */

@@ -3,7 +3,7 @@ import type { Loss, LossWeight } from "./canonical_request.ts";
 import { invalidValue } from "./fields.ts";
 import type { ImageAsk } from "./image_codec.ts";
 
-/** Fields of a request in the caller's words that a vendor may not have. */
+/** Request fields that a vendor may not have, by their public names. */
 const fields = {
   quality: ["quality", "hint"],
   compression: ["output_compression", "meaning"],
@@ -16,7 +16,7 @@ const fields = {
   user: ["user", "hint"],
 } as const satisfies Partial<Record<keyof ImageAsk, readonly [string, LossWeight]>>;
 
-/** What of the request this vendor can't carry, given what it can. */
+/** The fields of the request that this vendor can't carry. */
 export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
   return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
     if (ask[field] === undefined || carried.includes(field)) return [];

@@ -1,7 +1,7 @@
 /**
- * Output tokens of one picture of a token-priced model, no fewer than the vendor counts: 4,160 for
- * 1024 × 1024 at high quality and in proportion to the pixels, a quarter of that at medium and a
- * fifteenth at low. Nobody says what lies above high: twice as much is thought of.
+ * Output tokens of one image of a model priced by the token, never fewer than the vendor counts:
+ * 4,160 for 1024 × 1024 at high quality, in proportion to the pixels; a quarter of that at medium,
+ * a fifteenth at low. Above high nothing is documented: twice as much is assumed.
  */
 export function imageTokens(quality: string | undefined, size: string | undefined): number {
   const [width = 1536, height = 1024] = /^(\d+)x(\d+)$/.exec(size ?? "")?.slice(1).map(Number) ??
@@ -17,5 +17,5 @@ const tokensPerPixel: Readonly<Record<string, number>> = {
   max: 0.008,
 };
 
-/** Of each partial picture that a stream shows. */
+/** Output tokens of each partial image in a stream. */
 export const partialImageTokens = 100;

@@ -1,20 +1,20 @@
 import { JsonCount } from "../../base/json_count.ts";
 
-/** Reading JSON whose shape nobody vouches for: vendors' answers and callers' loose fields. */
+/** JSON of unknown shape: vendors' answers and callers' open objects. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A whole count ≥ 0; anything else is absent. */
+/** The value if it is a whole number ≥ 0. */
 export function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
 /**
- * Whether a member holds something that is no count (negative, a fraction, text, more than numbers
- * hold): who counts so has not counted, and the whole is estimated, as where nothing was reported.
+ * Whether a member is set but isn't a count (negative, a fraction, text, too large). Such usage is
+ * treated as unreported, and the whole is estimated.
  */
 export function miscounts(usage: JsonRecord, ...names: readonly string[]): boolean {
   return names.some((name) => {
@@ -23,36 +23,36 @@ export function miscounts(usage: JsonRecord, ...names: readonly string[]): boole
   });
 }
 
-/** Unix time in whole seconds; what no calendar has is absent. */
+/** Unix time in whole seconds; undefined if it is no date. */
 export function unixTime(value: unknown): number | undefined {
   const seconds = typeof value === "number" ? count(Math.trunc(value)) : undefined;
   return seconds === undefined || seconds > lastSecond ? undefined : seconds;
 }
 
-/** Of year 9999. */
+/** The end of year 9999. */
 const lastSecond = 253_402_300_799;
 
-/** Which of several answers something is about: its index, else its position in the list. */
+/** The index of a choice, or its position in the list if it has none. */
 export function choiceIndex(value: unknown, position: number): number {
   const isIndex = Number.isInteger(value) && (value as number) >= 0 &&
     (value as number) < maxChoices;
   return isIndex ? value as number : position;
 }
 
-/** Nobody can ask for more answers than this. */
+/** Most choices that a request may ask for. */
 const maxChoices = 128;
 
-/** A string with something in it. */
+/** A non-empty string. */
 export function asString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** What JSON text within a field may hold; each text for itself. */
+/** Limits for each JSON text inside a field. */
 const limits = { values: 100_000, depth: 128, members: 10_000, names: 10_000 } as const;
 
 /**
- * Parses JSON that stands as text in a field, such as a call's arguments: what is within a string
- * wasn't counted with the body around it. Undefined when it is none, or holds too much.
+ * Parses JSON text inside a field, such as a call's arguments, which the limits on the body don't
+ * cover. Undefined if it isn't JSON, or exceeds the limits.
  */
 export function innerJson(text: string): unknown {
   if (new JsonCount(limits).add(text) !== undefined) return undefined;

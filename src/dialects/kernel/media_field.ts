@@ -1,25 +1,25 @@
 /**
- * A place of a wire format where media stands in the text itself, as base64 or as a `data:`
- * address. In its object, so that records can keep large media apart from the text.
+ * A field of a wire format that holds inline media, as base64 or a `data:` address, so that records
+ * can store large media separately.
  */
 export interface MediaField {
   /** Member that holds the media. */
   readonly key: string;
-  /** Member whose value (or whose array's element) the object is; any when absent. */
+  /** Member that holds the object, directly or in an array; absent: any. */
   readonly parent?: string;
-  /** It is a `data:` address by rule, though bare base64 is seen there too. */
+  /** A `data:` address by rule, though bare base64 occurs too. */
   readonly address?: true;
-  /** It is kept apart however small it is: others reach it by its address. */
+  /** Stored separately whatever its size: others refer to it by its address. */
   readonly always?: true;
-  /** Member beside it that holds the mime type. */
+  /** Sibling member with the mime type. */
   readonly mimeType?: string;
-  /** Member beside it that holds a format such as `wav`; `audio/` is put in front. */
+  /** Sibling member with a format such as `wav`, which `audio/` is prepended to. */
   readonly audioFormat?: string;
-  /** A member beside it, and the value it must have. */
+  /** A sibling member, and the value that it must have. */
   readonly where?: readonly [key: string, value: string];
 }
 
-/** Whether a string with this key, in an object with this parent, is at the field's place. */
+/** Whether the field matches a string with this key, in an object with this parent. */
 export function isMediaField(
   field: MediaField,
   location: { readonly key: string; readonly parent: string },

@@ -2,10 +2,10 @@ import type { Steps } from "../../base/steps.ts";
 import type { MediaPart } from "./canonical_request.ts";
 
 /**
- * Where a part's media comes from: a `data:` address is taken apart, any other stays an address
- * (translation.md §11). Mime types are lower case without parameters, `image/jpg` is `image/jpeg`;
- * what is missing or `application/octet-stream` is told from the first bytes. Undefined when a
- * `data:` address can't be read.
+ * The source of a part's media: a `data:` address is split into its parts, any other address stays.
+ * Mime types are lower case without parameters, and `image/jpg` becomes `image/jpeg`; if the type
+ * is missing or `application/octet-stream`, the first bytes decide. Undefined for a `data:` address
+ * that can't be read.
  */
 export function mediaSource(
   address: string,
@@ -35,7 +35,7 @@ export function base64Source(
   const declared = mimeType === undefined || mimeType === "" ? undefined : plainMime(mimeType);
   const sniffed = sniffMime(data);
   const vague = declared === undefined || declared === "application/octet-stream";
-  // Vendors refuse an image whose bytes contradict its type: the bytes are right.
+  // Vendors refuse an image whose bytes contradict its type: the bytes win.
   const bothImages = sniffed?.startsWith("image/") === true &&
     declared?.startsWith("image/") === true;
   return {
@@ -45,12 +45,12 @@ export function base64Source(
   };
 }
 
-/** Where a part's name or detail stood in the caller's body, for losses. */
+/** Path of a part's name or detail in the caller's body, for losses. */
 export function mediaFieldPath(part: MediaPart, field: "name" | "detail"): string {
   return part.fieldPaths?.[field] ?? `${part.path}.${field}`;
 }
 
-/** Stands in the place of media that can't be sent, so that a lenient call still makes sense. */
+/** A note in place of media that can't be sent, so that a lenient call still makes sense. */
 export function leftOutNote(part: MediaPart): string {
   return `[${part.kind} left out]`;
 }
@@ -60,13 +60,16 @@ export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;
 }
 
-/** Lower case, without parameters, with the common misspelling mended. */
+/** Lower case, without parameters, with the common misspelling corrected. */
 export function plainMime(mimeType: string): string {
   const plain = mimeType.split(";")[0]!.trim().toLowerCase();
   return plain === "image/jpg" ? "image/jpeg" : plain;
 }
 
-/** Base64 as vendors take it: no white space, no URL alphabet, padded. Undefined when it is none. */
+/**
+ * Base64 as vendors accept it: no white space, standard alphabet, padded. Undefined if it isn't
+ * base64.
+ */
 export function standardBase64(text: string): string | undefined {
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text;
   const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
@@ -77,14 +80,14 @@ export function standardBase64(text: string): string | undefined {
   return bare + "=".repeat((4 - bare.length % 4) % 4);
 }
 
-/** More than two `=` pad nothing: they stay, and what holds them is no base64. */
+/** More than two `=` aren't padding: they stay, and the text isn't base64. */
 function withoutPadding(text: string): string {
   return text.slice(0, text.endsWith("==") ? -2 : text.endsWith("=") ? -1 : text.length);
 }
 
-/** What base64 as `standardBase64` takes it decodes to; undefined when it is none. */
+/** Decodes base64 that `standardBase64` accepts; undefined if it isn't. */
 export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
-  // Megabytes are decoded in less time than a pattern needs to look at them.
+  // Decoding megabytes takes less time than matching them against a pattern.
   try {
     return Uint8Array.fromBase64(text);
   } catch {
@@ -93,7 +96,7 @@ export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The same in steps, as far as it is written as most do: whole quadruples and nothing else. */
+/** The same in steps, if the text has whole quadruples and nothing else, as most have. */
 export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
   if (text.length <= decodedUnits || text.length % 4 !== 0) return base64Bytes(text);
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
@@ -105,7 +108,7 @@ export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> |
     const isLast = from + decodedUnits >= text.length;
     try {
       const done = bytes.subarray(written).setFromBase64(piece);
-      // Padding or white space within: pieces of it are not pieces of what it says.
+      // With padding or white space inside, its pieces can't be decoded separately.
       if (done.read !== piece.length) return base64Bytes(text);
       if (!isLast && done.written !== decodedUnits / 4 * 3) return base64Bytes(text);
       written += done.written;
@@ -116,7 +119,7 @@ export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> |
   return written === bytes.length ? bytes : base64Bytes(text);
 }
 
-/** Decoded in one step; a multiple of four. */
+/** Units decoded in one step; a multiple of four. */
 const decodedUnits = 1024 * 1024;
 
 function decodePercent(text: string): string | undefined {
@@ -145,7 +148,7 @@ const magic: readonly (readonly [RegExp, string])[] = [
   [/^fLaC/, "audio/flac"],
 ];
 
-/** The mime type that the first bytes of base64 data tell; undefined when they tell none. */
+/** The mime type that the first bytes of base64 data indicate, if any. */
 export function sniffMime(data: string): string | undefined {
   let head: string;
   try {

@@ -8,53 +8,55 @@ import type { VendorError } from "./vendor_error.ts";
 import type { OperationRequest } from "./operation_request.ts";
 
 /**
- * One kind of call that is none of the chat dialects: pictures, speech, transcripts, embeddings, as
- * chat-style vendors take them on paths of their own (images-and-speech.md §1.1, §3.1) and the
- * generate dialect's models as methods. Requests and answers go on as they are; this tells what
- * they cost and how they are recorded. Pure.
+ * A kind of call other than text generation: images, speech, transcripts, embeddings, as chat-style
+ * vendors offer them on paths of their own and Google's models as methods. Requests and answers are
+ * passed on; this determines what they cost and how they are recorded. Pure.
  */
 export interface Operation {
   readonly kind: OperationKind;
   /** The record's `dialect`. */
   readonly name: "images" | "speech" | "transcriptions" | "embeddings";
-  /** Where its requests and answers, as they are recorded, hold media. */
+  /** Fields of its requests and answers, as recorded, that hold media. */
   readonly mediaFields: readonly MediaField[];
-  /** Where the text is that may begin with tag lines (translation.md §15). */
+  /** Path of the text that may start with tag lines. */
   readonly promptPath?: JsonPath;
-  /** What a JSON text is changed by to name the vendor's model; absent: its member `model`. */
+  /** Edits that name the vendor's model; absent: its member `model` is replaced. */
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
-  /** What a request can come to at most. */
+  /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
-  /** Listens to the answer to one request. */
+  /** A reader for the answer to one request. */
   reader(request: OperationRequest): AnswerReader;
 }
 
 /** Keys of objects and indexes of arrays, from the outermost on. */
 export type JsonPath = readonly [string, ...(string | number)[]];
 
-/** A request's JSON text, and where its members stand. */
+/** A request's JSON text, and the ranges of its members. */
 export interface JsonObjectText {
   readonly text: string;
   readonly top: Members;
 }
 
-/** Hears one answer, in whichever of the three forms it comes. */
+/** Reads one answer, in one of its three forms. */
 export interface AnswerReader {
-  /** A whole answer of text: JSON, or a transcript in another form. Throws `Fault` on no answer. */
+  /**
+   * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an
+   * answer.
+   */
   whole(text: string, contentType: string): void;
   /** An event of a stream. */
   event(event: SseEvent): OperationEvent;
-  /** A piece of a binary answer, which may be kept. */
+  /** A piece of a binary answer; the reader may retain it. */
   bytes(piece: Uint8Array, contentType: string): void;
-  /** What the answer came to so far; undefined while nothing was made. */
+  /** The outcome so far; undefined if nothing was produced. */
   outcome(ending: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined;
 }
 
-/** What an event of a stream tells beside its content. */
+/** What an event of a stream means, beside its content. */
 export interface OperationEvent {
-  /** Nothing that matters comes after it. */
+  /** Nothing relevant follows. */
   readonly isLast?: boolean;
-  /** More may come, but the answer is whole if the vendor ends it here. */
+  /** More may follow, but the answer is complete if the vendor ends it here. */
   readonly isEnough?: boolean;
   readonly error?: VendorError;
 }
@@ -63,8 +65,8 @@ export interface Outcome {
   readonly usage: BillableUsage;
   readonly basis: BillingBasis;
   readonly finish?: FinishReason;
-  /** JSON text for the record; absent where the answer's own text is JSON. */
+  /** JSON text for the record; absent if the answer is JSON itself. */
   readonly recordText?: string;
-  /** Too much was said to be kept whole. */
+  /** The answer was too large to be stored whole. */
   readonly isTruncated?: boolean;
 }

@@ -30,10 +30,10 @@ export interface SentForm {
   readonly parts: readonly FormPart[];
 }
 
-/** A request of an operation, whichever way its body was written. */
+/** A request of an operation, from JSON or a form. */
 export interface OperationRequest {
   readonly sent: SentRequest;
-  /** Members of the object, or the form's text fields; several of one name as an array. */
+  /** The object's members, or the form's text fields; repeated names become arrays. */
   readonly fields: JsonRecord;
   /** A form's files. */
   readonly files: readonly FormPart[];
@@ -42,13 +42,15 @@ export interface OperationRequest {
   readonly stream: boolean;
   readonly endUser: string | undefined;
   readonly tags: PromptTags;
-  /** How much of the prompt's text is tag lines, in UTF-16 units. */
+  /** Length of the prompt's tag lines in UTF-16 units. */
   readonly tagUnits: number;
 }
 
 type Prompted = Pick<Operation, "promptPath">;
 
-/** Reads a request that has passed its contract. `promptPath` is where tags may stand. */
+/**
+ * Reads a request that has passed its contract. `promptPath`: the text that may start with tags.
+ */
 export function readOperation(sent: SentRequest, { promptPath }: Prompted): OperationRequest {
   const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
   const prompt = promptPath && valueAt(fields, promptPath);
@@ -59,7 +61,7 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
   if (length > 0 && length === (prompt as string).length) {
     throw invalidValue(named!, "the prompt contains only tag lines");
   }
-  // What is further in nobody reads again.
+  // Nested prompts aren't read again.
   const isField = promptPath?.length === 1 && length > 0;
   return {
     sent,
@@ -79,12 +81,12 @@ export function modelOf(sent: SentRequest): string {
   return sent.model ?? String((sent.body as JsonRecord).model);
 }
 
-/** A form's text fields as an object; several of one name become an array. */
+/** A form's text fields as an object; repeated names become arrays. */
 export function textFields(parts: readonly FormPart[]): Record<string, unknown> {
   return gather(parts.filter((part) => !isFile(part)), textOf);
 }
 
-/** A form as an object for its contract: text fields as text, files as what is known of them. */
+/** A form as an object for its contract: text fields as text, files as their metadata. */
 export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
   return gather(
     parts,
@@ -99,7 +101,7 @@ export function formFields(parts: readonly FormPart[]): Record<string, unknown> 
   );
 }
 
-/** The request as its vendor gets it: the model's name exchanged, tag lines cut, all else as it is. */
+/** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
 export function forVendor(
   request: OperationRequest,
   model: string,
@@ -111,7 +113,7 @@ export function forVendor(
   const top = topLevelMembers(text);
   // It passed its contract, so it is an object.
   if (top === undefined) return text;
-  // Of two members of one name we and the vendor might each believe another.
+  // The vendor might read the other one of two members with the same name.
   const twice = top.duplicates[0];
   if (twice !== undefined) throw invalidValue(twice, "duplicate field");
   const edits = modelEdits({ text, top }, request, model);
@@ -126,8 +128,8 @@ function memberModel(json: JsonObjectText, request: OperationRequest, model: str
 }
 
 /**
- * The request's JSON text for the record; a form's files stand in it as base64, or as what
- * `written` gives for them.
+ * The request's JSON text for the record; a form's files are base64, or what `written` returns for
+ * them.
  */
 export function recordText(
   { sent }: OperationRequest,
@@ -144,7 +146,7 @@ export function recordText(
       : textOf(part)));
 }
 
-/** What two sendings of the same request have in common, though a form's boundary differs. */
+/** A text that is equal for repeated requests, though the boundaries of their forms differ. */
 export function repeatText(sent: SentRequest): string {
   if (!("form" in sent)) return sent.text;
   return JSON.stringify(sent.form.parts.map((part) => [
@@ -188,7 +190,7 @@ function gather(
   );
 }
 
-/** Lists are written by repetition; what decides route and price may stand there once. */
+/** Repetition writes a list; fields that decide routing and price may occur only once. */
 function repeatable(name: string): boolean {
   return name.endsWith("]") || !(once.includes(name) || /_format$/.test(name));
 }
@@ -213,7 +215,7 @@ function textOf({ content }: FormPart): string {
   return new TextDecoder().decode(content);
 }
 
-/** Pictures and masks by the id of a file that the vendor keeps (images-and-speech.md §1.1). */
+/** Images and masks named by the id of a file at the vendor. */
 export function filesNamed(fields: JsonRecord): VendorState[] {
   const found: VendorState[] = [];
   const look = (value: unknown, path: string) => {
@@ -229,7 +231,7 @@ export function filesNamed(fields: JsonRecord): VendorState[] {
   return found;
 }
 
-/** An object out of JSON text; undefined when it is none. */
+/** Parses a JSON object; undefined if the text isn't one. */
 export function parsedRecord(text: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);

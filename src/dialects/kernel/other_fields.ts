@@ -4,9 +4,9 @@ import { formatPath, invalidValue } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * What a decoder knows of a value within a caller's request. `true`: all of it, or it is looked
- * at elsewhere. An object: its fields, where `*` stands for all others; of a list, each element's.
- * A function chooses by the object's kind; undefined is one that is refused or named whole.
+ * What a decoder reads of a value in a caller's request. `true`: all of it, or it is checked
+ * elsewhere. An object: its fields, where `*` is any other field; for a list it applies to each
+ * element. A function chooses by the object's type; undefined: it is refused, or reported whole.
  */
 export type KnownFieldSet =
   | true
@@ -14,11 +14,11 @@ export type KnownFieldSet =
   | ((record: JsonRecord) => KnownFieldSet | undefined);
 
 /**
- * Fields within these members of a request that the dialect's decoder doesn't know, however deep
- * they stand. They can't be carried to another dialect; since nobody can say what leaving them out
- * does, they are hints (translation.md §12). Values that say nothing are no loss.
+ * The fields in these members of a request, at any depth, that the decoder doesn't read. They can't
+ * be carried to another dialect; since their effect is unknown, they are hints. Empty values are no
+ * loss.
  *
- * `spell` turns a caller's spelling of a field into the table's, for a wire that takes several.
+ * `spell` converts a caller's spelling of a field to the table's.
  */
 export function* otherFields(
   request: JsonRecord,
@@ -26,7 +26,7 @@ export function* otherFields(
   spell: (field: string) => string = (field) => field,
 ): Steps<UnsupportedField[]> {
   const found: UnsupportedField[] = [];
-  // Hundreds of thousands of values may be looked at, and few of them named.
+  // Hundreds of thousands of values are visited, and few reported: only those get a path.
   const trail: (string | number)[] = [];
   const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {
     trail.push(step);
@@ -47,7 +47,7 @@ export function* otherFields(
       const inside = knownIn(fields, spell(name));
       if (inside === true) continue;
       if (inside) enter(name, held, inside);
-      else if (!saysNothing(held)) {
+      else if (!isEmptyValue(held)) {
         const path = `${formatPath(trail)}.${name}`;
         if (found.length === maxFound) {
           throw invalidValue(
@@ -84,7 +84,7 @@ export function fieldsOf(
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** A request with more of them is refused: each is named in the answer and in the record. */
+/** A request with more is refused: each is named in the answer and in the record. */
 const maxFound = 10_000;
 
 function knownIn(
@@ -94,7 +94,7 @@ function knownIn(
   return Object.hasOwn(fields, name) ? fields[name] : fields["*"];
 }
 
-export function saysNothing(value: unknown): boolean {
+export function isEmptyValue(value: unknown): boolean {
   return value === null || value === undefined || value === false || value === "" ||
     (Array.isArray(value) && value.length === 0);
 }

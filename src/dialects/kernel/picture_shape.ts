@@ -10,30 +10,30 @@ export interface PixelSize {
 /** Whole numbers, as written, such as 16 and 9. */
 export type Ratio = PixelSize;
 
-/** How large a picture is, in words: about one, four or sixteen million pixels. */
+/** About one, four or sixteen million pixels. */
 export type Resolution = "1K" | "2K" | "4K";
 
-/** Stands for a text that is no size, until the model is known whose sizes the refusal lists. */
+/** An invalid size, until the model is known whose sizes the error lists. */
 export const noSize: PixelSize = { width: 0, height: 0 };
 
-/** A caller's text. */
+/** Reads a caller's size; `noSize` if it isn't one. */
 export function readAskedSize(text: string): PixelSize {
   return /^[1-9]\d{0,4}x[1-9]\d{0,4}$/.test(text) ? readSize(text) : noSize;
 }
 
-/** For vendors that take any size. Throws `invalid_value` for a text that was none. */
+/** For vendors that accept any size. Throws `invalid_value` for `noSize`. */
 export function checkAnySize(size: PixelSize | undefined): void {
   if (size !== noSize) return;
   throw notAllowed("size", "expected auto or pixels such as", ["1024x1024", "1536x1024"]);
 }
 
-/** `1024x1024`; the text has been checked. */
+/** Reads `1024x1024`, which has been validated. */
 export function readSize(text: string): PixelSize {
   const [width, height] = text.split("x").map(Number);
   return { width: width!, height: height! };
 }
 
-/** `16:9`; the text has been checked. */
+/** Reads `16:9`, which has been validated. */
 export function readRatio(text: string): Ratio {
   const [width, height] = text.split(":").map(Number);
   return { width: width!, height: height! };
@@ -43,12 +43,12 @@ export function sizeText({ width, height }: PixelSize): string {
   return `${width}x${height}`;
 }
 
-/** A picture of this size has this ratio to within 2 % (images-and-speech.md §2). */
+/** Whether the size has this ratio to within 2 %. */
 export function isOfRatio(size: PixelSize, ratio: Ratio): boolean {
   return Math.abs(quotient(size) / quotient(ratio) - 1) <= 0.02;
 }
 
-/** Of those listed, the one whose shape is the least different. */
+/** The listed shape that differs least. */
 export function nearest<Shape extends PixelSize>(
   wanted: PixelSize,
   shapes: readonly [Shape, ...Shape[]],
@@ -57,22 +57,22 @@ export function nearest<Shape extends PixelSize>(
   return shapes.reduce((best, shape) => distance(shape) < distance(best) ? shape : best);
 }
 
-/** The resolution whose number of pixels is the least different. */
+/** The resolution whose number of pixels differs least. */
 export function resolutionOf({ width, height }: PixelSize): Resolution {
   const megapixels = Math.log2(width * height / 2 ** 20);
   return megapixels < 1 ? "1K" : megapixels < 3 ? "2K" : "4K";
 }
 
-/** Shape and size of a picture for a vendor that has ratios and resolutions in place of pixels. */
+/** An image's shape and size, for vendors with ratios and resolutions instead of pixels. */
 export interface RatioAndResolution {
-  /** As the vendor writes it; undefined: not asked for. */
+  /** The vendor's spelling; undefined: not requested. */
   ratio: string | undefined;
   resolution: Resolution | undefined;
 }
 
 /**
- * What is asked for in ratios and resolutions. Throws `invalid_value` with the allowed values
- * when no ratio is within 2 % of the size, or the resolution is none of the model's.
+ * The requested ratio and resolution. Throws `invalid_value` with the allowed values if no ratio is
+ * within 2 % of the size, or the model doesn't have the resolution.
  */
 export function asRatio(
   ask: {
@@ -95,11 +95,11 @@ export function asRatio(
     const field = ask.resolution === undefined ? "size" : "resolution";
     throw notAllowed(field, "this model has the resolutions", model.resolutions);
   }
-  // A vendor that has one resolution knows no field for it.
+  // With a single resolution the vendor has no field for it.
   return { ratio, resolution: model.resolutions.length > 1 ? resolution : undefined };
 }
 
-/** `invalid_value` that lists what is allowed. */
+/** The fault `invalid_value` with the allowed values. */
 export function notAllowed(field: string, what: string, allowed: readonly string[]): Fault {
   return invalidValue(field, `${what} ${allowed.join(", ")}`);
 }

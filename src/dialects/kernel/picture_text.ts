@@ -1,10 +1,10 @@
 import { longStrings } from "../../base/json_strings.ts";
 import { splice } from "../../base/json_text.ts";
 
-/** Longer strings of an answer are pictures, which are megabytes that nobody reads here. */
+/** Longer strings in an answer are images: megabytes that needn't be parsed. */
 const longestWords = 16 * 1024;
 
-/** An answer's JSON text with its pictures emptied, so that what stands beside them can be read. */
+/** An answer's JSON text with its images emptied, so that the rest can be parsed cheaply. */
 export function withoutPictures(text: string): string {
   const edits = [...longStrings(text, longestWords)]
     .map(({ start, end }) => ({ start, end, text: '""' }));

@@ -6,14 +6,14 @@ import type { Dialect } from "./dialect.ts";
 import { foldEvents } from "./fold.ts";
 
 /**
- * The words of a request in any dialect, to count them where the vendor doesn't: every string of
- * the body that isn't media. Iterative, since callers may nest as deep as they like.
+ * The text of a request in any dialect, to count its tokens if the vendor doesn't: every string in
+ * the body that isn't media. Iterative, since callers may nest arbitrarily deep.
  */
 export function promptText(body: unknown): string {
   return finish(promptTexts(body)).join("\n");
 }
 
-/** The same one by one, found in steps. */
+/** The same as a list, collected in steps. */
 export function* promptTexts(body: unknown): Steps<string[]> {
   const texts: string[] = [];
   const stack: unknown[] = [body];
@@ -31,20 +31,20 @@ export function* promptTexts(body: unknown): Steps<string[]> {
   return texts;
 }
 
-/** How many tokens they are, roughly, in steps. */
+/** Their estimated number of tokens, in steps. */
 export function* promptTokens(body: unknown): Steps<number> {
   return yield* estimateAll(yield* promptTexts(body));
 }
 
-/** Addresses and base64 data are billed as media, not as words. */
+/** Addresses and base64 data are billed as media, not as text. */
 function isMedia(value: string): boolean {
-  // With words behind it, an address is where a prompt begins.
+  // An address with text after it starts a prompt.
   return /^(data:|https?:\/\/)\S*$/.test(value) ||
     (value.length > 1000 && !/\s/.test(value.slice(0, 1000)) &&
       /^[A-Za-z0-9+/_=-]+$/.test(value.slice(0, 1000)));
 }
 
-/** The words of a whole answer, of the first one where there are several; reasoning left out. */
+/** The text of a whole answer, of its first choice if there are several, without reasoning. */
 export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown): string {
   const [first] = foldEvents(dialect.decodeAnswer(json, {})).choices;
   return (first?.parts ?? []).filter(({ kind }) => kind === "text").map(({ text }) => text).join(
@@ -52,7 +52,7 @@ export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown
   );
 }
 
-/** A request as people read it: who says what, in order. */
+/** A request as a readable transcript. */
 export function requestWords({ system, turns }: CanonicalRequest): string {
   return [
     ...system.map(({ text }) => `system: ${text}`),

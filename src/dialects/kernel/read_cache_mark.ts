@@ -2,14 +2,14 @@ import type { CacheMark } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * The cache mark on a part, message, call or tool, by either of its names: `cache_control`, which
- * chat clients send as well, and `prompt_cache_breakpoint` (openai 7.57), whose lifetimes are
- * 30 minutes and 12 hours where the other's are five minutes and one hour.
+ * The cache mark of a part, message, call or tool, under either name: `cache_control`, which chat
+ * clients send too, with lifetimes of five minutes and one hour, or `prompt_cache_breakpoint`
+ * (openai 7.57), with 30 minutes and 12 hours.
  */
 export function readCacheMark(
   record: JsonRecord,
   path: string,
-  /** False: what is marked stands elsewhere than the mark. */
+  /** False: the mark applies to another object than the one it is in. */
   isOwn = true,
 ): { cache?: CacheMark } {
   const { cache_control: control, prompt_cache_breakpoint: breakpoint } = record;
@@ -24,12 +24,12 @@ export function readCacheMark(
   return {};
 }
 
-/** Where a mark stood, given the path of what it marks. */
+/** The path of a mark, given the path of the marked object. */
 export function markPath(cache: CacheMark, path: string): string {
   return cache.path ?? `${path}.cache_control`;
 }
 
-/** The mark of a whole message, put on the last of its parts that can have one. */
+/** Puts the mark of a whole message on the last of its parts that can have one. */
 export function markLast<P extends { type: string }>(
   parts: readonly P[],
   mark: { cache?: CacheMark },
@@ -39,7 +39,7 @@ export function markLast<P extends { type: string }>(
   return parts.map((part, index) => index === last ? { ...mark, ...part } : part);
 }
 
-/** What a decoder knows of a holder's mark (`other_fields.ts`). */
+/** What a decoder reads of a mark (`other_fields.ts`). */
 export const knownMark = {
   cache_control: { type: true, ttl: true },
   prompt_cache_breakpoint: { mode: true, ttl: true },

@@ -2,7 +2,7 @@ import type { Reasoning } from "./canonical_request.ts";
 
 export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
-/** The effort, or the one that stands for the budget (translation.md §8.1). */
+/** The effort, or the one that corresponds to the budget. */
 export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | undefined {
   if (effort !== undefined) return effort;
   if (budget === undefined || budget < 0) return undefined;
@@ -10,10 +10,13 @@ export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | 
   return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
 }
 
-/** Stands for a signature that nobody has (generate-content.md §9): the vendor's documented way. */
+/** The documented placeholder for a missing signature. */
 export const signatureSentinel = "skip_thought_signature_validator";
 
-/** Both documented sentinels, as text and as clients write them that hold signatures as bytes. */
+/**
+ * Both documented placeholders, as text and base64-encoded, as clients send them that hold
+ * signatures as bytes.
+ */
 const sentinels: ReadonlySet<string> = new Set(
   [signatureSentinel, "context_engineering_is_the_way_to_go"].flatMap((text) => {
     const bytes = new TextEncoder().encode(text);
@@ -28,8 +31,8 @@ const sentinels: ReadonlySet<string> = new Set(
 );
 
 /**
- * A thought signature that a client carried; undefined where it carried none. A sentinel says that
- * the client has none, so that ours is put back (`reasoning_vault.ts`).
+ * The thought signature that a client sent; undefined if it sent none or a placeholder, so that the
+ * gateway's stored one is restored.
  */
 export function carriedSignature(value: string | undefined): string | undefined {
   return value === undefined || value === "" || sentinels.has(value) ? undefined : value;

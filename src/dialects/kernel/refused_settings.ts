@@ -1,22 +1,22 @@
 import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
 
-/** Settings that some models of a vendor refuse with a 400; a field of the vendor's row. */
+/** Settings that some models of a vendor refuse with a 400; part of the vendor's row. */
 export interface RefusedSettings {
-  /** Of the vendor's own model name. The first rule that fits a name holds. */
+  /** Matches the vendor's name of the model. The first matching rule applies. */
   readonly models: RegExp;
-  /** Models that `models` names too, and that take everything. */
+  /** Models that match `models` but accept everything. */
   readonly except?: RegExp;
-  /** Refused whatever the request says. */
+  /** Always refused. */
   readonly always: readonly SettingName[];
   /** Refused unless the request switches reasoning off. */
   readonly whileReasoning?: readonly SettingName[];
 }
 
 /**
- * The request without the settings that its model is known to refuse, for translated calls: who
- * asked in another dialect doesn't know the rules of this vendor. They are reported as losses,
- * unless their value changes nothing.
+ * The request without the settings that its model is known to refuse, for translated calls: a
+ * caller of another dialect doesn't know this vendor's rules. They are reported as losses, unless
+ * their value changes nothing.
  */
 export function withoutRefused(
   request: CanonicalRequest,
@@ -40,7 +40,7 @@ export function withoutRefused(
   return { request: stripped, losses };
 }
 
-/** How an answer is drawn is a hint; to leave out what the answer was to hold is not. */
+/** Sampling settings are hints; log-probabilities are part of the requested answer. */
 function weightOf(setting: SettingName): LossWeight {
   return setting === "logprobs" ? "meaning" : "hint";
 }
@@ -50,7 +50,7 @@ function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
   return reasoning?.budgetTokens === 0;
 }
 
-/** The value is what the vendor goes by without it. */
+/** Whether the value is the vendor's default. */
 function changesNothing(request: CanonicalRequest, setting: SettingName): boolean {
   switch (setting) {
     case "temperature":

@@ -9,26 +9,27 @@ import type {
 import { innerJson, isRecord } from "./json.ts";
 import type { Reversal } from "./dialect.ts";
 
-/** What becomes of the pieces of one block. */
+/** How the pieces of one block are handled. */
 type Treatment =
-  /** As they come. */
+  /** Passed on as they arrive. */
   | { kind: "plain" }
-  /** Gathered, and given as one piece when the block ends. */
+  /** Buffered, and emitted as one piece when the block ends. */
   | { kind: "gathered"; pieces: string[]; mend: (whole: string) => string };
 
 /**
- * Undoes on an answer's events what was emulated in its request, for every dialect alike: aliases
- * of tool names, custom tools sent as functions, JSON answers sent as a forced tool. Also gives an
- * id to tool calls whose vendor gives none, so that record, caller and vault know the same one.
+ * Reverses on an answer's events what was emulated in its request, for every dialect: aliases of
+ * tool names, custom tools sent as functions, JSON answers sent as a forced tool. It also gives an
+ * id to tool calls without one, so that the record, the caller and the stored reasoning use the
+ * same id.
  */
 export class ResponseRewriter {
   readonly #reversal: Reversal;
   readonly #mintCallId: () => string;
   readonly #treatments = new Map<number, Treatment>();
-  /** Text said while an answer through the JSON tool may come, by choice: it would spoil that. */
+  /** Text per choice, held back while an answer through the JSON tool may follow. */
   readonly #held = new Map<number, CanonicalEvent[]>();
   readonly #heldBlocks = new Set<number>();
-  /** Choices that answered through the JSON tool, and those that called another tool. */
+  /** Choices that answered through the JSON tool, and choices that called another tool. */
   readonly #jsonChoices = new Set<number>();
   readonly #toolChoices = new Set<number>();
   readonly #customTools: ReadonlySet<string>;
@@ -39,14 +40,16 @@ export class ResponseRewriter {
     this.#mintCallId = mintCallId;
   }
 
-  /** The events in place of this one. Throws upstream_invalid_tool_call for one that has no name. */
+  /**
+   * The events that replace this one. Throws upstream_invalid_tool_call for a call without a name.
+   */
   apply(event: CanonicalEvent): CanonicalEvent[] {
     return this.#reversal.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
 
   /**
-   * Holds text back until it is known what it is: the answer, where the JSON tool is not called,
-   * else words around it, which leave the JSON alone to be the answer.
+   * Holds text back until its role is known: without a call of the JSON tool it is the answer,
+   * otherwise it is dropped, so that the JSON alone is the answer.
    */
   #applyHolding(event: CanonicalEvent): CanonicalEvent[] {
     const isBlocks = event.type === "block-delta" || event.type === "block-end" ||
@@ -71,7 +74,7 @@ export class ResponseRewriter {
     return [];
   }
 
-  /** What was held of a choice, unless the JSON tool was its answer. */
+  /** Releases the text held back, unless the JSON tool was the answer. */
   #release(choice: number): CanonicalEvent[] {
     const held = this.#jsonChoices.has(choice) ? [] : this.#held.get(choice) ?? [];
     this.#held.delete(choice);
@@ -142,7 +145,7 @@ export class ResponseRewriter {
     return text === "" ? [event] : [delta, event];
   }
 
-  /** An answer given through the JSON tool ended by itself (pitfalls 23). */
+  /** An answer through the JSON tool ended as an ordinary stop. */
   #finish(event: FinishEvent): FinishEvent {
     const onlyJson = this.#jsonChoices.has(event.choice) && !this.#toolChoices.has(event.choice);
     return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;
@@ -153,16 +156,19 @@ export class ResponseRewriter {
   }
 }
 
-/** The value of a member as text: of a string the string, of anything else its JSON. */
+/** The value of a member: a string as it is, anything else as JSON. */
 function unwrap(whole: string, member: string): string {
   const json = innerJson(whole);
-  // Cut short by the output limit: what there is, is given as it is.
+  // The output limit cut the JSON: the text so far stays as it is.
   if (!isRecord(json) || !(member in json)) return whole;
   const value = json[member];
   return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
 }
 
-/** The text inside a surrounding code fence, else the text. By index: a pattern tries each line. */
+/**
+ * The text inside a code fence around it, else the text. Without a pattern, which would try every
+ * line.
+ */
 function stripFence(whole: string): string {
   const text = whole.trim();
   const opening = /^```\w*/.exec(text)?.[0].length;

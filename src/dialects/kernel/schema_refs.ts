@@ -17,14 +17,16 @@ const maxDepth = 100;
 const maxNodes = 20_000;
 
 /**
- * Room for the schemas that references put in place, in characters of JSON, shared by all schemas
- * of a request: small ones that swell to the most that each may hold would fill the memory together.
+ * The budget for inlined schemas, in characters of JSON, shared by all schemas of a request: many
+ * small ones that each grow to their limit would fill the memory together.
  */
 export class SchemaBudget {
   #left = 4 * 1024 * 1024;
   readonly #lengths = new Map<JsonRecord, number>();
 
-  /** Whether there was room for one more copy of this schema; those within are taken on their own. */
+  /**
+   * Reserves room for one more copy of this schema, without nested ones; false if there is none.
+   */
   take(schema: JsonRecord): boolean {
     let length = this.#lengths.get(schema);
     if (length === undefined) this.#lengths.set(schema, length = lengthOf(schema));
@@ -33,7 +35,7 @@ export class SchemaBudget {
   }
 }
 
-/** About as long as its JSON text, without the schemas that it holds. */
+/** Approximate length of its JSON text, without nested schemas. */
 function lengthOf(schema: JsonRecord): number {
   let length = 32;
   for (const [key, value] of Object.entries(schema)) {
@@ -56,7 +58,7 @@ export function inlineRefs(root: JsonRecord, room: SchemaBudget = new SchemaBudg
   }
 }
 
-/** Finds what references of one document name; all its anchors and ids are looked up once. */
+/** Resolves the references of one document; anchors and ids are indexed once. */
 export class SchemaRefs {
   readonly #root: JsonRecord;
   readonly #id: string;
@@ -82,7 +84,7 @@ export class SchemaRefs {
     return local.startsWith("#") ? this.#byAnchor!.get(local.slice(1)) : this.#byId!.get(local);
   }
 
-  /** Iterative, since callers nest as deep as they like. */
+  /** Iterative, since callers may nest arbitrarily deep. */
   #index(): void {
     const anchors = new Map<unknown, JsonRecord>();
     const ids = new Map<unknown, JsonRecord>();
@@ -143,7 +145,7 @@ class Inliner {
   readonly #root: JsonRecord;
   readonly #refs: SchemaRefs;
   readonly #room: SchemaBudget;
-  /** Targets that are being replaced right now, outermost first. */
+  /** Targets that are being inlined, outermost first. */
   readonly #open = new Set<JsonRecord>();
   #nodes = 0;
 

@@ -4,13 +4,13 @@ import { invalidValue } from "./fields.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
-/** Throws `invalid_value` for a text of more code points than the model takes. */
+/** Throws `invalid_value` for a text with more code points than the model accepts. */
 export function checkLength({ text, model }: SpeechAsk, most: number): void {
   if (text.length <= most || [...text].length <= most) return;
   throw invalidValue("input", `at most ${most} characters for ${model}; nothing is split silently`);
 }
 
-/** The format that was asked for, else the first. Throws `invalid_value` that lists them. */
+/** The requested format, by default the first. Throws `invalid_value` with the allowed ones. */
 export function chooseFormat(
   asked: SoundFormat | undefined,
   formats: readonly [SoundFormat, ...SoundFormat[]],
@@ -20,7 +20,9 @@ export function chooseFormat(
   throw notAllowed("response_format", "this model has", formats);
 }
 
-/** The voice as the vendor writes it, whatever its case. Throws `invalid_value` that lists them. */
+/**
+ * The voice in the vendor's spelling, ignoring case. Throws `invalid_value` with the allowed ones.
+ */
 export function chooseVoice(asked: string, voices: readonly string[], field = "voice"): string {
   const voice = voices.find((one) => one.toLowerCase() === asked.toLowerCase());
   if (voice !== undefined) return voice;
@@ -35,7 +37,7 @@ const fields = {
   user: ["user", "hint"],
 } as const satisfies Partial<Record<keyof SpeechAsk, readonly [string, LossWeight]>>;
 
-/** What of the request this vendor can't carry, given what it can. */
+/** The fields of the request that this vendor can't carry. */
 export function speechLosses(ask: SpeechAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
   return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
     if (ask[field] === undefined || carried.includes(field)) return [];
@@ -44,7 +46,7 @@ export function speechLosses(ask: SpeechAsk, carried: readonly (keyof typeof fie
   });
 }
 
-/** Speakers for a vendor that has one voice at a time. */
+/** Refuses several speakers, for a vendor with one voice per call. */
 export function refuseSpeakers({ speakers, model }: SpeechAsk): void {
   if (speakers.length === 0) return;
   throw new Fault("unsupported_parameter", {

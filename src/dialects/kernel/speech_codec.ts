@@ -5,18 +5,18 @@ import type { JsonRecord } from "./json.ts";
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
 /**
- * A request for speech as every vendor's writer reads it (images-and-speech.md §4). Undefined: the
- * caller didn't say.
+ * A request for speech, from which each vendor's request is encoded. Undefined: the caller didn't
+ * set it.
  */
 export interface SpeechAsk {
   /** The vendor's own name. */
   readonly model: string;
   readonly text: string;
-  /** Name of a voice, or the id of one of the caller's own. */
+  /** Name of a voice, or the id of a custom one. */
   readonly voice: string | { readonly id: string } | undefined;
   readonly instructions: string | undefined;
   readonly format: SoundFormat | undefined;
-  /** Undefined for 1, which changes nothing. */
+  /** Undefined for 1, the default. */
   readonly speed: number | undefined;
   readonly language: string | undefined;
   readonly sampleRate: number | undefined;
@@ -32,38 +32,35 @@ export interface EncodedSpeech {
   readonly path: string;
   readonly body: JsonRecord;
   readonly losses: readonly Loss[];
-  /** What the caller gets, whatever the vendor gives. */
+  /** The format that the caller gets, whichever the vendor returns. */
   readonly format: SoundFormat;
-  /** Samples per second of what the vendor gives, where that is known. */
+  /** Samples per second of the vendor's audio, if known. */
   readonly sampleRate: number | undefined;
 }
 
-/** A piece of an answer that isn't the sound itself. */
+/** A piece of an answer that isn't raw audio. */
 export interface SpeechPiece {
   /** Base64. */
   readonly data?: string;
-  /** What the vendor says the data is. */
+  /** The mime type that the vendor names. */
   readonly mimeType?: string;
   readonly usage?: Usage;
-  /** The vendor's rules withheld it. */
+  /** The vendor's reason for withholding it. */
   readonly refusal?: string;
   /** The vendor's error, in the middle of a stream. */
   readonly error?: unknown;
-  /** Nothing that matters comes after it. */
+  /** Nothing relevant follows. */
   readonly isLast?: boolean;
 }
 
-/** One vendor's way of speaking. Pure: no I/O, no clock. */
+/** One vendor's format for speech generation. Pure: no I/O, no clock. */
 export interface SpeechCodec {
-  /** Whether a name is one of the vendor's models that speak. */
+  /** Whether this is one of the vendor's speech models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;
-  /**
-   * What an answer in JSON says: the whole of it, or one event. An answer of any other type is the
-   * sound itself.
-   */
+  /** Reads a JSON answer: the whole, or one event. An answer of any other type is raw audio. */
   read(json: unknown): SpeechPiece;
-  /** What comes is raw samples, whatever was asked for: 16 bits, little-endian. */
+  /** Whether the vendor always returns raw samples: 16 bits, little-endian. */
   readonly givesSamples: boolean;
 }

@@ -11,8 +11,8 @@ import type { RequestChanges, RequestFacts } from "./dialect.ts";
 import { invalidValue } from "./fields.ts";
 
 /**
- * The members of a request's text; undefined where it is no object. A member that is there twice,
- * in whichever of the dialect's spellings, is refused: the vendor might read the other one.
+ * The members of a request's text; undefined if it isn't an object. A member that occurs twice, in
+ * any of the dialect's spellings, is refused: the vendor might read the other one.
  */
 export function* requestMembers(
   bodyText: string,
@@ -29,7 +29,7 @@ export function* requestMembers(
   return members;
 }
 
-/** The edits that every dialect makes: the vendor's name of the model, and no tag lines. */
+/** The edits that every dialect makes: name the vendor's model, cut tag lines. */
 export function* modelAndTagEdits(
   bodyText: string,
   members: Members,
@@ -48,7 +48,7 @@ export function* modelAndTagEdits(
   return edits;
 }
 
-/** Makes `store: true` false where the vendor is to store nothing. */
+/** Changes `store: true` to false if the vendor must store nothing. */
 export function storeEdits(bodyText: string, members: Members, changes: RequestChanges): Edit[] {
   const store = changes.keepNothing && locateIn(bodyText, members, ["store"]);
   if (!store || bodyText.slice(store.start, store.end) !== "true") return [];

@@ -1,5 +1,5 @@
 /**
- * An event that holds nothing but a comment: readers of server-sent events pass it over. The blank
- * line keeps it apart from the next event, whose first line some clients look at.
+ * An event with a comment only, which readers of server-sent events ignore. The blank line
+ * separates it from the next event, whose first line some clients look at.
  */
 export const sseComment = ": keep-alive\n\n";

@@ -8,7 +8,7 @@ export interface LocatedText {
   readonly path: readonly (string | number)[];
 }
 
-/** The tag lines at the start of these texts (translation.md §15); a tag's first value wins. */
+/** Reads the tag lines at the start of these texts; the first value of a tag wins. */
 export function readTagBlocks(
   texts: readonly (LocatedText | undefined)[],
 ): Pick<RequestFacts, "tags" | "tagBlocks"> {
@@ -27,7 +27,7 @@ export function readTagBlocks(
   return { tags, tagBlocks };
 }
 
-/** A request's body without its tag lines (translation.md §15); the body itself stays as it is. */
+/** A copy of a request's body without its tag lines. */
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {
   return blocks.reduce((cut, { path, units }) => cutAt(cut, path, units), body);
 }

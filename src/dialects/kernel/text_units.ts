@@ -1,9 +1,9 @@
 /**
- * Places in a text as dialects count them: chat and responses in characters (code points), the
- * neutral form in UTF-16 units. The text comes in pieces.
+ * Converts offsets in a text that arrives in pieces: chat and responses count characters (code
+ * points), the canonical form UTF-16 units.
  */
 export class TextUnits {
-  /** Places of characters that are two units long. */
+  /** Offsets of the characters that take two units. */
   readonly #pairs: number[] = [];
   #length = 0;
 
@@ -21,17 +21,17 @@ export class TextUnits {
     this.#length += piece.length;
   }
 
-  /** The place in characters of a place in units. */
+  /** Converts an offset in units to characters. */
   pointsAt(units: number): number {
     return units - this.#count((position) => position < units);
   }
 
-  /** The place in units of a place in characters. */
+  /** Converts an offset in characters to units. */
   unitsAt(points: number): number {
     return points + this.#count((position, index) => position - index < points);
   }
 
-  /** How many of the pairs, in their order, are in front of a place. */
+  /** The number of surrogate pairs before an offset. */
   #count(isBefore: (position: number, index: number) => boolean): number {
     let low = 0;
     let high = this.#pairs.length;
@@ -45,5 +45,5 @@ export class TextUnits {
 }
 
 const highSurrogate = /[\ud800-\udbff]/;
-/** No answer has more of them; behind them places are not exact. */
+/** No real answer has more; after them offsets are approximate. */
 const mostPairs = 1_000_000;

@@ -1,13 +1,13 @@
 import type { CanonicalRequest } from "./canonical_request.ts";
 
 /**
- * What a call asks of a chat endpoint, by what such endpoints refuse of some models, the least
- * first: no tools; tools with reasoning turned off; tools; tools with reasoning.
+ * How a call uses tools, in the order in which chat endpoints refuse it for some models: no tools;
+ * tools with reasoning turned off; tools; tools with reasoning.
  */
 export const toolDemands = ["none", "tools_alone", "tools", "tools_with_reasoning"] as const;
 export type ToolDemand = typeof toolDemands[number];
 
-/** What a translated call asks for. */
+/** The tool demand of a translated call. */
 export function demandOf({ tools, reasoning }: CanonicalRequest): ToolDemand {
   if (tools.length === 0) return "none";
   const { effort, budgetTokens } = reasoning ?? {};

@@ -2,7 +2,7 @@ import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/** The names of a request's tools and of those that its history calls, each once. */
+/** The distinct names of a request's tools and of the tools that its history calls. */
 export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
   const names = new Set(request.tools.map(({ name }) => name));
   for (const { parts } of request.turns) {
@@ -13,14 +13,14 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 }
 
 /**
- * Aliases for tool names that a target does not accept (translation.md §5.1): other characters
- * become `_`, the name is cut to 64, and a hash is put behind it where two names would collide.
- * Names that fit stay. The map is from alias to the caller's name and holds changed names only.
+ * Aliases for tool names that a target refuses: other characters become `_`, the name is cut to 64,
+ * and a hash is appended if two names would collide. Accepted names stay. `toolNames` maps the
+ * alias of each changed name to the caller's name.
  */
 export function aliasToolNames(
   names: readonly string[],
   accepts: RegExp,
-  /** A name that the target has for a tool of its own. */
+  /** The name of a tool of the target's own. */
   reserved?: string,
 ): { aliasOf: (name: string) => string; toolNames: Readonly<Record<string, string>> } {
   const aliases = new Map<string, string>();

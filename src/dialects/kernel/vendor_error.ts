@@ -1,23 +1,22 @@
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 
-/** What a vendor said when it failed, read out of whatever shape it used. */
+/** A vendor's error, in whatever shape it came. */
 export interface VendorError {
-  /** HTTP status, or the status that an error inside a 200 claims; undefined when it says none. */
+  /** The HTTP status, or the one that an error inside a 200 names; undefined without either. */
   status: number | undefined;
   /** The vendor's own code or canonical status name, such as `context_length_exceeded`. */
   code: string | undefined;
   type: string | undefined;
   message: string | undefined;
   param: string | undefined;
-  /** Seconds that the body asks to wait (google.rpc.RetryInfo). */
+  /** Seconds to wait that the body names (google.rpc.RetryInfo). */
   retryAfterSeconds: number | undefined;
-  /** What clients of the messages dialect act on (`details.error_code`). */
+  /** The details that clients of the messages dialect act on (`details.error_code`). */
   details?: JsonRecord;
 }
 
 /**
- * Reads an error body of any of the vendors (chat-completions.md §5, messages.md §6,
- * generate-content.md §7): nested or plain, `detail`, array-wrapped, numeric codes, HTML.
+ * Reads an error body of any vendor: nested or plain, `detail`, array-wrapped, numeric codes, HTML.
  */
 export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
   const outer = Array.isArray(body) ? body[0] : body;
@@ -35,9 +34,9 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
   };
 }
 
-/** Whether a parsed answer or stream event carries an error in place of content. */
+/** Whether a parsed answer or stream event is an error. */
 export function carriesError(json: JsonRecord): boolean {
-  // `{"object":"error", …}` is how open-model servers say it.
+  // Open-model servers send `{"object":"error", …}`.
   return isRecord(json.error) || asString(json.error) !== undefined || json.object === "error";
 }
 
@@ -54,7 +53,7 @@ function detailOf(detail: unknown): string | undefined {
   return isRecord(first) ? asString(first.msg) : undefined;
 }
 
-/** google.rpc.ErrorInfo names the reason, such as API_KEY_INVALID, apart from the status. */
+/** The reason in google.rpc.ErrorInfo, such as API_KEY_INVALID, which the status doesn't tell. */
 function reasonOf(error: JsonRecord): string | undefined {
   if (!Array.isArray(error.details)) return undefined;
   for (const detail of error.details) {

@@ -2,9 +2,9 @@ import { invalidValue } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * A vendor's request with the caller's `provider_options` in it; objects are put together, all
- * else is exchanged. Fields that the service itself decides by, given as paths, are refused: they
- * have names of their own in the request.
+ * A vendor's request with the caller's `provider_options` merged in; only objects are merged, other
+ * values are replaced. Fields that the service itself decides, given as paths, are refused: the
+ * request has fields of its own for them.
  */
 export function withOptions(
   body: JsonRecord,

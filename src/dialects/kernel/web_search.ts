@@ -11,22 +11,17 @@ import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 
-/**
- * Web search that the vendor does itself (chat `web_search_options`, responses `web_search`,
- * messages `web_search_20250305`, generate `googleSearch`): what the dialects' codecs share.
- */
-
-/** Types of the tool in the responses dialect, and of the aggregator's in chat. */
+/** Types of the search tool in the responses dialect, and of OpenRouter's in chat. */
 const openTypes = /^(openrouter:)?web_search(_preview)?(_\d{4}_\d{2}_\d{2})?$/;
 
-/** Whether a tool of a chat or responses request, or the choice of one, is the web search. */
+/** Whether a tool of a chat or responses request, or a tool choice, is the web search. */
 export function isSearchType(type: unknown): boolean {
   return typeof type === "string" && type.length <= 64 && openTypes.test(type);
 }
 
 /**
- * Reads the tool's fields by the names that chat, responses and messages have for them. Null is
- * "not set". Throws `invalid_value`, naming the field.
+ * Reads the search tool's fields, whose names chat, responses and messages share. Null is "not
+ * set". Throws `invalid_value`, naming the field.
  */
 export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
   const paths: Partial<Record<SearchField, string>> = {};
@@ -49,7 +44,7 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
       "search_context_size",
       sizeAt(tool.search_context_size, `${path}.search_context_size`),
     ),
-    location: note("location", "user_location", placeAt(tool.user_location)),
+    location: note("location", "user_location", locationAt(tool.user_location)),
   };
   return {
     ...defined(found),
@@ -60,8 +55,8 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
   };
 }
 
-/** Fields of the location, which stand one deeper in chat. */
-function placeAt(value: unknown): SearchLocation | undefined {
+/** The location, which chat nests one level deeper. */
+function locationAt(value: unknown): SearchLocation | undefined {
   if (!isRecord(value)) return undefined;
   const location = isRecord(value.approximate) ? value.approximate : value;
   const found = defined({
@@ -73,7 +68,7 @@ function placeAt(value: unknown): SearchLocation | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The location as responses and messages have it. */
+/** The location as responses and messages write it. */
 export function writeSearchLocation(
   location: SearchLocation | undefined,
 ): Record<string, unknown> | undefined {
@@ -81,9 +76,9 @@ export function writeSearchLocation(
 }
 
 /**
- * The web search to be written for this target; undefined where there is none or none can be had,
- * which is then named. Beside other tools it is offered as one of several means, and leaving it
- * out is a hint; alone or demanded it is what was asked for.
+ * The web search to write for this target; undefined if the request has none, or the target can't
+ * search, which is a loss. Beside other tools the loss is a hint; if search is the only tool or
+ * demanded, it changes the meaning.
  */
 export function searchFor(
   request: CanonicalRequest,
@@ -92,7 +87,7 @@ export function searchFor(
   isAble = true,
 ): WebSearch | undefined {
   const search = request.webSearch;
-  // Where no tool may be used, nothing is lost with it.
+  // If no tool may be used, nothing is lost.
   if (!search || request.toolChoice?.mode === "none") return undefined;
   if (target.webSearch !== undefined && isAble) return search;
   const isOne = request.tools.length > 0 && !search.demanded;
@@ -100,7 +95,7 @@ export function searchFor(
   return undefined;
 }
 
-/** Names those of the search's fields that a target has no place for. */
+/** Reports the search's fields that a target has no field for. */
 export function loseSearchFields(
   search: WebSearch,
   names: readonly SearchField[],
@@ -112,7 +107,7 @@ export function loseSearchFields(
   }
 }
 
-/** Where results may come from is a condition; the rest says how well to search. */
+/** Allowed sources are a condition; the rest is about quality. */
 const weightOf: Readonly<Record<SearchField, LossWeight>> = {
   allowedDomains: "meaning",
   blockedDomains: "meaning",

@@ -6,7 +6,7 @@ import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
-/** `/images` of an aggregator: one body for the models of many vendors (§1.4). */
+/** `/images` of OpenRouter: one format for the models of many vendors. */
 export const aggregated: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,
@@ -29,7 +29,7 @@ function encode(ask: ImageAsk): EncodedImages {
       prompt: ask.prompt,
       n: ask.count,
       ...optionalField("size", ask.size && sizeText(ask.size)),
-      // A size says its ratio.
+      // A size implies the ratio.
       ...(ask.size ? {} : optionalField("aspect_ratio", ask.ratio)),
       ...optionalField("resolution", ask.resolution),
       ...optionalField("quality", ask.quality),
@@ -51,7 +51,7 @@ function encode(ask: ImageAsk): EncodedImages {
   return {
     calls: [{ path: "/images", body: { type: "json", value: body }, count: ask.count }],
     losses: lossesOf(ask, ["quality", "background", "compression", "seed", "user"]),
-    // The largest that any of its models lists.
+    // The largest limit of any of its models.
     tokensPerImage: 32_768,
     priced: {
       ...optionalField("quality", ask.quality),

@@ -7,7 +7,7 @@ import { standardBase64 } from "../../kernel/media_source.ts";
 
 /**
  * Reads `{data: [{b64_json | url, revised_prompt?}], usage?}`, which most vendors answer with.
- * `isBlocked` tells entries that stand for a picture that was withheld.
+ * `isBlocked`: whether an entry stands for a withheld image.
  */
 export function readImageList(
   json: unknown,
@@ -27,7 +27,7 @@ export function readImageList(
   };
 }
 
-/** A picture in whichever of the places vendors put it; nothing for an entry without one. */
+/** The image of an entry, in any of the vendors' forms; empty if there is none. */
 export function readImage(entry: JsonRecord): GeneratedImage[] {
   const revisedPrompt = asString(entry.revised_prompt);
   const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
@@ -41,7 +41,7 @@ export function readImage(entry: JsonRecord): GeneratedImage[] {
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
 }
 
-/** What is counted in tokens, and what the vendor says it charged. */
+/** Usage in tokens, and the cost that the vendor reports. */
 export function readImageUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {
@@ -57,7 +57,7 @@ export function readImageUsage(raw: unknown): Usage | undefined {
     output: output ?? 0,
     ...optionalField("imageInput", count(taken.image_tokens)),
     ...optionalField("cacheRead", count(taken.cached_tokens)),
-    // Who doesn't say what the output was gave pictures.
+    // Without details all output is images.
     ...optionalField("imageOutput", count(made.image_tokens) ?? output),
     ...(typeof cost === "number" || typeof cost === "string"
       ? { vendorCostUsd: String(cost) }

@@ -16,7 +16,7 @@ import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
-/** `/images/generations` and `/images/edits` of the vendor that made them (§1.1). */
+/** `/images/generations` and `/images/edits` of OpenAI, whose format it is. */
 export const generations: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),
@@ -25,14 +25,14 @@ export const generations: ImageCodec = {
   stream: { read: readEvent },
 };
 
-/** What a family of models can do. */
+/** What a family of models accepts. */
 interface Family {
   readonly begins: string;
   readonly sizes: Sizes;
   readonly promptChars: number;
-  /** Pictures of one call. */
+  /** Most images of one call. */
   readonly most: number;
-  /** Takes output format, background, moderation and streaming; gives base64 always. */
+  /** Accepts output format, background, moderation and streaming; always returns base64. */
   readonly isModern: boolean;
   readonly hasEdits: boolean;
 }
@@ -41,7 +41,7 @@ const squares = ["1024x1024", "1536x1024", "1024x1536"] as const;
 const modern = { promptChars: 32_000, most: 10, isModern: true, hasEdits: true } as const;
 const older = { isModern: false } as const;
 
-/** The first whose name the model begins with. */
+/** The first entry that the model's name starts with applies. */
 const families: readonly Family[] = [
   {
     ...older,
@@ -95,7 +95,7 @@ function encode(ask: ImageAsk): EncodedImages {
   };
 }
 
-/** No more than so many at once, all together. */
+/** Splits a number of images into calls of at most `most`. */
 export function sizeShares(count: number, most: number): number[] {
   const calls = Math.ceil(count / most);
   return Array.from({ length: calls }, (_, index) => Math.min(most, count - index * most));
@@ -136,7 +136,7 @@ function modernFields(ask: ImageAsk): JsonRecord {
   };
 }
 
-/** What only this service may decide, since the price depends on it. */
+/** Fields that only this service may set, since the price depends on them. */
 const decided = ["model", "prompt", "n", "size", "quality", "stream", "response_format", "image"];
 
 function callOf(ask: ImageAsk, fields: JsonRecord & { n: number }): ImageCall {
@@ -148,7 +148,7 @@ function callOf(ask: ImageAsk, fields: JsonRecord & { n: number }): ImageCall {
   return { path: "/images/edits", body: formOf(body, ask), count: fields.n };
 }
 
-/** Edits are forms; the pictures are files of them. */
+/** Edits are forms with the images as files. */
 function formOf(body: JsonRecord, ask: ImageAsk): VendorBody {
   const parts = Object.entries(body).map(([name, value]): FormPart => ({
     name,
@@ -167,9 +167,9 @@ function formOf(body: JsonRecord, ask: ImageAsk): VendorBody {
   return { type: "form", parts: [...parts, ...files] };
 }
 
-/** Output tokens of one picture at most, with what a stream shows before it. */
+/** Most output tokens of one image, including its partial images. */
 function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, ask: ImageAsk) {
-  // The vendor may choose a larger one than the usual where it has all sizes.
+  // A model without fixed sizes may choose a larger one than usual.
   const larger = size === undefined && ask.model.startsWith("gpt-image-2") ? 2 : 1;
   const named = quality === "auto" ? undefined : quality;
   const picture = imageTokens(named, size && sizeText(size));

@@ -11,7 +11,7 @@ import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
-/** `/images/generations` of a host of open models: width, height, seed and the like (§1.5). */
+/** `/images/generations` of a host of open models: width, height, seed and the like. */
 export const hosted: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,
@@ -55,10 +55,10 @@ function encode(ask: ImageAsk): EncodedImages {
 }
 
 const side = { "1K": 1024, "2K": 2048, "4K": 4096 } as const;
-/** Open models draw in steps of so many pixels. */
+/** Sides are multiples of so many pixels. */
 const step = 16;
 
-/** A ratio as pixels: as many as a square of the resolution has, in whole steps. */
+/** The ratio in pixels, with as many as a square of the resolution has, in whole steps. */
 function sizeOf({ size, ratio, resolution }: ImageAsk): PixelSize | undefined {
   if (size || (ratio === undefined && resolution === undefined)) return size;
   const shape = readRatio(ratio ?? "1:1");

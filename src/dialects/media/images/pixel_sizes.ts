@@ -11,12 +11,12 @@ import {
   sizeText,
 } from "../../kernel/picture_shape.ts";
 
-/** Sizes of a model: a list, or any that keeps to some rules. */
+/** The sizes of a model: a list, or any that follows some rules. */
 export type Sizes = readonly [string, ...string[]] | "any";
 
 /**
- * The size in pixels that a request comes to; undefined: the model decides. Throws `invalid_value`
- * with the allowed values.
+ * The requested size in pixels; undefined: the model decides. Throws `invalid_value` with the
+ * allowed values.
  */
 export function pixelSize(
   { size, ratio, resolution }: Pick<ImageAsk, "size" | "ratio" | "resolution">,
@@ -37,7 +37,7 @@ export function pixelSize(
   return size ?? (shape && nearest(shape, [readSize(first), ...others.map(readSize)]));
 }
 
-/** Both sides are multiples of this (images-and-speech.md §1.1). */
+/** Both sides are multiples of this. */
 const step = 16;
 const longest = { width: 3840, height: 2160 };
 const rules =
@@ -55,7 +55,7 @@ function isPossible({ width, height }: PixelSize): boolean {
     long <= longest.width && width * height <= longest.width * longest.height;
 }
 
-/** Sizes that the table of the fields names for the usual shapes. */
+/** Standard sizes of the common shapes. */
 const standardSizes: readonly PixelSize[] = [
   { width: 1024, height: 1024 },
   { width: 1536, height: 1024 },
@@ -67,7 +67,7 @@ const pixelsOf: Readonly<Record<Resolution, number>> = {
   "4K": longest.width * longest.height,
 };
 
-/** The size of exactly this shape that comes nearest to the resolution. */
+/** The size of exactly this shape that is closest to the resolution. */
 function computed(shape: Ratio, resolution: Resolution | undefined): PixelSize {
   const standard = standardSizes.find(({ width, height }) =>
     width * shape.height === height * shape.width

@@ -6,7 +6,7 @@ import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
-/** `/images/generations` with ratios in place of sizes, and edits as JSON (§1.3). */
+/** `/images/generations` with ratios instead of sizes, and edits as JSON. */
 export const ratioGenerations: ImageCodec = {
   takesAddresses: true,
   hasModel: (model) => /\bimag/.test(model),

@@ -9,8 +9,8 @@ import { isOfRatio, noSize, readAskedSize, readRatio } from "../../kernel/pictur
 export type ImageBody = z.output<typeof imageRequest>;
 
 /**
- * A request that has passed the contract, for this model of the vendor whose own options these
- * are. Throws `invalid_value` for fields that contradict each other and addresses that are none.
+ * Reads a request that has passed the contract, for this model, whose vendor the options are for.
+ * Throws `invalid_value` for contradicting fields and invalid addresses.
  */
 export function readImageRequest(
   body: ImageBody,
@@ -48,7 +48,7 @@ export function readImageRequest(
   };
 }
 
-/** The value unless it is the one that says nothing. */
+/** The value, or undefined if it is null or the default. */
 function unlessDefault<Value extends string, Nothing extends Value>(
   value: Value | null | undefined,
   defaultValue: Nothing,

@@ -8,23 +8,23 @@ import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-/** Everything that one answer of pictures is written from. */
+/** What an image answer is written from. */
 export interface ImageAnswerFacts {
   created: number;
   provider: string;
   model: string;
   images: readonly GeneratedImage[];
-  /** Asked for and not made. */
+  /** Images requested and not generated. */
   missing: number;
   usage: BillableUsage;
   costNanos: bigint | null;
-  /** Undefined: as base64. Else the address at which a file of this hash can be read. */
+  /** The address of a file with this hash; undefined: images are returned as base64. */
   addressOf: ((sha256: string) => string) | undefined;
 }
 
 /**
- * The answer as the caller gets it and as it is recorded, both JSON text. In the record the
- * pictures stand as data where the caller got addresses, so that they are stored.
+ * The answer for the caller and for the record, both JSON text. The record has data where the
+ * caller got addresses, so that the images are stored.
  */
 export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
   const { addressOf } = facts;
@@ -72,7 +72,7 @@ function hashOf(data: string): string {
   throw new Fault("upstream_invalid_response", { note: "a picture that is no base64" });
 }
 
-/** A header is at the start, though a JPEG may have a preview of itself in front of it. */
+/** Headers are at the start, though a JPEG may have a preview before its own. */
 const headChars = 256 * 1024;
 
 function describe(
@@ -83,7 +83,7 @@ function describe(
     pictureFacts(Buffer.from(data, "base64")) ?? {};
 }
 
-/** A superset of what image clients read. */
+/** A superset of the usage that image clients read. */
 function usageOf({ usage, images }: ImageAnswerFacts) {
   const { input, output, imageInput, imageOutput } = usage;
   return {

@@ -5,12 +5,12 @@ import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { saysNothing } from "../../kernel/other_fields.ts";
+import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, recordText } from "../../kernel/operation_request.ts";
 
-/** Vectors out of words. */
+/** Text to vectors. */
 export const embeddings: Operation = {
   kind: "embeddings",
   name: "embeddings",
@@ -28,7 +28,7 @@ class EmbeddingReader implements AnswerReader {
     this.#request = request;
   }
 
-  /** An answer may be megabytes of numbers: only the usage is read. */
+  /** Reads only the usage: an answer may be megabytes of numbers. */
   whole(text: string): void {
     const data = isJson(text) ? locate(text, ["data"]) : undefined;
     if (!data || text[data.start] !== "[") {
@@ -66,17 +66,17 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Of text counted, of token numbers their number. */
+/** The estimated tokens of text, or the number of token ids. */
 export function inputTokens(input: unknown): number {
   if (typeof input === "string") return estimateTokens(input);
   if (typeof input === "number") return 1;
   return Array.isArray(input) ? input.reduce((sum: number, one) => sum + inputTokens(one), 0) : 0;
 }
 
-/** As many as the dialect's own vendor takes at once. */
+/** Most texts of one request, as at OpenAI. */
 const maxTexts = 2048;
 
-/** The texts of `input`, for vendors that take no token numbers and are asked in batches. */
+/** The texts of `input`, for vendors that accept no token ids and are called in batches. */
 export function textInputs(input: unknown): string[] {
   const texts: unknown[] = Array.isArray(input) ? input : [input];
   if (!texts.every((one) => typeof one === "string")) {
@@ -92,18 +92,18 @@ export function textInputs(input: unknown): string[] {
   return texts;
 }
 
-/** What a vendor that is asked in batches gets or the record keeps. */
+/** Fields that a vendor called in batches receives, or the record stores. */
 const carried: readonly string[] = ["model", "input", "encoding_format", "dimensions", "user"]
   .concat("safety_identifier");
 
-/** Fields of a request that a vendor of another dialect can't be told. */
+/** Fields that a vendor of another dialect can't receive. */
 export function embeddingLosses(fields: JsonRecord): Loss[] {
   return Object.entries(fields)
-    .filter(([name, value]) => !carried.includes(name) && !saysNothing(value))
+    .filter(([name, value]) => !carried.includes(name) && !isEmptyValue(value))
     .map(([path]) => ({ path, weight: "hint" }));
 }
 
-/** Vectors as the embeddings dialect lists them: numbers, or their 32-bit floats as base64. */
+/** Vectors as the embeddings dialect lists them: numbers, or 32-bit floats as base64. */
 export function embeddingList(
   vectors: readonly (readonly number[])[],
   { model, tokens, asBase64 }: { model: string; tokens: number; asBase64: boolean },

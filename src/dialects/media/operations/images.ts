@@ -13,9 +13,9 @@ import { type OperationRequest, parsedRecord, recordText } from "../../kernel/op
 
 const mediaFields: readonly MediaField[] = [
   { key: "b64_json", mimeType: "mime_type" },
-  // Of answers that gave addresses of ours.
+  // In answers with addresses of ours.
   { parent: "data", key: "url", address: true, always: true },
-  // Files of a form, as they are recorded.
+  // Files of a form, as recorded.
   { key: "data", mimeType: "content_type" },
   // Reference images in JSON.
   { key: "image_url", address: true },
@@ -35,10 +35,10 @@ const shared = {
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;
 
-/** Pictures out of words (images-and-speech.md §1.1). */
+/** Text to images. */
 export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
 
-/** Pictures out of pictures; the same answers. */
+/** Images to images, with the same answers. */
 export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
 
 function imageBound(request: OperationRequest) {
@@ -57,13 +57,13 @@ function imageBound(request: OperationRequest) {
   };
 }
 
-/** A form's numbers are text. */
+/** Numbers in a form are text. */
 function numberOf(value: unknown): number | undefined {
   const number = typeof value === "string" && value !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
 }
 
-/** What the price of a picture depends on, said by the answer or else by the request. */
+/** What the price of an image depends on, from the answer or else from the request. */
 function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const stated = (name: string) =>
     sources.map((one) => asString(one[name])).find((value) =>
@@ -76,7 +76,7 @@ function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
 
 class ImageReader implements AnswerReader {
   readonly #request: OperationRequest;
-  /** Of a stream: each picture as it was completed. */
+  /** The completed images of a stream. */
   readonly #completed: JsonRecord[] = [];
   #partials = 0;
   #answer: JsonRecord | undefined;
@@ -92,7 +92,7 @@ class ImageReader implements AnswerReader {
       throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
     }
     const data = answer.data.filter(isRecord);
-    // The words of a refusal in a good status (images-and-speech.md §1.3).
+    // A refusal with a success status.
     if (data.length > 0 && data.every((one) => one.respect_moderation === false)) {
       throw new Fault("content_policy_violation");
     }
@@ -110,7 +110,7 @@ class ImageReader implements AnswerReader {
     if (type.endsWith(".partial_image")) this.#partials++;
     if (!type.endsWith(".completed")) return {};
     this.#completed.push(event);
-    // Of several pictures vendors may withhold some.
+    // Vendors may withhold some of several images.
     const isLast = this.#completed.length >= (numberOf(this.#request.fields.n) ?? 1);
     return { isLast, isEnough: true };
   }
@@ -147,7 +147,7 @@ class ImageReader implements AnswerReader {
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
     if (reported) return { usage: { ...reported, images }, basis: "reported" };
-    // Where pictures have a price the answer itself says how many there are.
+    // If the price is per image, the answer itself shows how many there are.
     const vendorCost = costField(answer.usage);
     if (vendorCost || price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, ...vendorCost, images }, basis: "reported" };
@@ -163,7 +163,7 @@ class ImageReader implements AnswerReader {
   }
 }
 
-/** Of a reference picture, where nobody counted. */
+/** Assumed tokens of a reference image, if unreported. */
 const typicalImageTokens = 1024;
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
@@ -181,7 +181,7 @@ export function readImageUsage(raw: unknown): BillableUsage | undefined {
     ...(imageInput === undefined ? {} : { imageInput }),
     ...(cacheRead === undefined ? {} : { cacheRead }),
     output: output ?? 0,
-    // Without details all of it is pictures.
+    // Without details all output is images.
     imageOutput: count(out.image_tokens) ?? output ?? 0,
     ...costField(raw),
     raw,

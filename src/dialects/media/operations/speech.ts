@@ -16,7 +16,7 @@ const mediaFields: readonly MediaField[] = [
   { key: "data", mimeType: "content_type" },
 ];
 
-/** Sound out of words (images-and-speech.md §3.1). */
+/** Text to speech. */
 export const speech: Operation = {
   kind: "speech",
   name: "speech",
@@ -32,17 +32,17 @@ export const speech: Operation = {
   reader: (request) => new SpeechReader(request),
 };
 
-/** As price lists count them: Unicode code points. */
+/** Characters as price lists count them: Unicode code points. */
 export function characters(text: string): number {
   return [...text].length;
 }
 
-/** Output tokens of so much spoken sound: 1,250 a minute, after the vendor's price per minute. */
+/** Output tokens of speech: 1,250 a minute, derived from the vendor's price per minute. */
 export function speechTokens(seconds: number): number {
   return Math.ceil(seconds * 1250 / 60);
 }
 
-/** The record's form of sound. */
+/** Audio as the record stores it. */
 export function soundRecord(sound: Uint8Array, contentType: string): string {
   return JSON.stringify({
     content_type: contentType,
@@ -51,23 +51,23 @@ export function soundRecord(sound: Uint8Array, contentType: string): string {
   });
 }
 
-/** What is known of sound that was too much to keep. */
+/** Metadata of audio that was too large to store. */
 function unkeptRecord(bytes: number, contentType: string): string {
   return JSON.stringify({ content_type: contentType, bytes, data: null });
 }
 
-/** Slow speech of a dense script: six tokens a character, more where it is slowed down. */
+/** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
 function longestSpeechTokens(text: string, speed: unknown): number {
   const slower = typeof speed === "number" && speed > 0 ? Math.max(1, 1 / speed) : 1;
   return Math.ceil(characters(text) * 6 * slower) + 600;
 }
 
-/** Latin text is read at about 14 characters a second. */
+/** Assumes Latin text, read at about 14 characters a second. */
 function likelySeconds(text: string, speed: unknown): number {
   return characters(text) / 14 / (typeof speed === "number" && speed > 0 ? speed : 1);
 }
 
-/** Of one answer, kept for its record. */
+/** Most bytes of one answer that are stored in its record. */
 const maxStoredBytes = 32 * 1024 * 1024;
 
 class SpeechReader implements AnswerReader {
@@ -125,7 +125,7 @@ class SpeechReader implements AnswerReader {
         basis: "reported",
       };
     }
-    // Per character the text costs, however much of it was heard.
+    // A price per character is for the text, whatever part of it was received.
     if (price?.rates.perCharacter !== undefined) {
       return {
         ...recorded,

@@ -9,7 +9,7 @@ import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 
-/** Words out of sound, as a form with a file. */
+/** Speech to text: a form with a file. */
 export const transcriptions: Operation = {
   kind: "transcriptions",
   name: "transcriptions",
@@ -26,10 +26,10 @@ export const transcriptions: Operation = {
 };
 
 const mostTokensPerSecond = 25;
-/** What vendors count: ten tokens of sound a second. */
+/** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
 
-/** Seconds of the files: as they say, else at most at 1 kB a second and likely at 4 kB. */
+/** Seconds of the files: measured, else estimated from at least 1 kB and probably 4 kB a second. */
 function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
   let [likely, longest] = [0, 0];
   for (const { content } of files) {

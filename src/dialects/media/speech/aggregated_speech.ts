@@ -4,7 +4,7 @@ import { chooseFormat, refuseSpeakers, speechLosses } from "../../kernel/speech_
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
-/** `/audio/speech` of an aggregator: voices are those of whichever model it is (§3.4). */
+/** `/audio/speech` of OpenRouter: the voices depend on the model. */
 export const aggregatedSpeech: SpeechCodec = {
   hasModel: () => true,
   encode,

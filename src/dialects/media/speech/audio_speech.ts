@@ -15,7 +15,7 @@ import type {
 } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
-/** `/audio/speech` of the vendor that made it (images-and-speech.md §3.1). */
+/** `/audio/speech` of OpenAI, whose format it is. */
 export const audioSpeech: SpeechCodec = {
   hasModel: (model) => /^tts-1|tts\b/.test(model),
   encode,
@@ -47,7 +47,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
       response_format: format,
       ...(isOlder ? {} : optionalField("instructions", ask.instructions)),
       ...optionalField("speed", ask.speed),
-      // Only events say how many tokens it took; models that are paid by the character have none.
+      // Only events report tokens; models priced by the character don't stream events.
       ...(isOlder ? {} : { stream_format: "sse" }),
     },
     ask.options,
@@ -67,7 +67,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
   };
 }
 
-/** `speech.audio.delta` with sound, `speech.audio.done` with what it took. */
+/** `speech.audio.delta` has audio, `speech.audio.done` the usage. */
 function readSpeechEvent(event: unknown): SpeechPiece {
   if (!isRecord(event)) return {};
   if (isRecord(event.error)) return { error: event };
@@ -79,7 +79,7 @@ function readSpeechEvent(event: unknown): SpeechPiece {
     ...optionalField("data", asString(event.audio)),
     ...(event.type === "speech.audio.done" ? { isLast: true } : {}),
     ...(hasUsage
-      // All output is sound.
+      // All output is audio.
       ? { usage: { input: input ?? 0, output: output ?? 0, audioOutput: output ?? 0, raw } }
       : {}),
   };

@@ -9,7 +9,7 @@ import {
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
-/** `/tts` with a codec in place of a format, and no models to choose from (§3.3). */
+/** `/tts` with a codec instead of a format, and no models to choose from. */
 export const codedSpeech: SpeechCodec = {
   hasModel: (model) => model === "tts",
   encode,

@@ -8,8 +8,8 @@ import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 export type SpeechBody = z.output<typeof speechRequest>;
 
 /**
- * A request that has passed the contract, for this model of the vendor whose own options these
- * are. Throws a Fault for fields that are missing or contradict each other.
+ * Reads a request that has passed the contract, for this model, whose vendor the options are for.
+ * Throws a Fault for missing or contradicting fields.
  */
 export function readSpeechRequest(
   body: SpeechBody,

@@ -4,12 +4,12 @@ import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
-import { readFailure, saysError } from "./finish_reason.ts";
+import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
-/** Events of a whole chat answer (chat-completions.md §4.1). */
+/** Events of a whole chat answer. */
 export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
-  // Some vendors wrap their errors in an array (pitfalls 119).
+  // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
@@ -19,7 +19,7 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
   }
-  const failed = choices.find((one) => saysError(one.finish_reason));
+  const failed = choices.find((one) => isErrorReason(one.finish_reason));
   if (failed) return [{ type: "error", error: readFailure(failed, json) }];
   const events: CanonicalEvent[] = [{
     type: "start",
@@ -31,7 +31,7 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   for (const [position, choice] of choices.entries()) {
     const reader = new ChoiceReader(choiceIndex(choice.index, position), nextBlock);
     reader.read(choice, events);
-    // A whole answer is over, even where the server forgot to say why.
+    // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
   }
   const usage = readUsage(json.usage, quirks);
@@ -42,7 +42,7 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   return events;
 }
 
-/** Whether a choice says anything, if only how it ended. */
+/** Whether the choice has content or a finish reason. */
 function isAnswer(choice: unknown): choice is JsonRecord {
   return isRecord(choice) &&
     (isRecord(choice.message) || isRecord(choice.delta) ||

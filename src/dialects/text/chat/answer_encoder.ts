@@ -14,8 +14,9 @@ import { asksOldShape, inOldShape } from "./answer/old_shape.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * A whole answer as `chat.completion`, with the keys that the schema requires: with a context, for
- * a caller whose vendor speaks another dialect, under an id of our own; without, as the vendor gave it.
+ * A whole answer as `chat.completion` with every required key. With a context: for a caller whose
+ * vendor speaks another dialect, under an id of our own. Without: as the vendor answered, for the
+ * record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return writeCompletion(answer);
@@ -84,7 +85,7 @@ function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
   };
 }
 
-/** Undefined for none: a block may be there only for its signature, without words. */
+/** The texts of this kind. A block that carries nothing but a signature has no text: undefined. */
 function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | undefined {
   const parts = choice.parts.filter((part) => part.kind === kind);
   return parts.map((part) => part.text).join("") || undefined;
@@ -97,12 +98,12 @@ function encodeToolCall(part: AnswerPart): Record<string, unknown> {
     : {
       id: part.id,
       type: "function",
-      // A call without arguments is an empty object, never empty text (pitfalls 55).
+      // A call without arguments gets an empty object; clients fail to parse an empty text.
       function: { name: part.name, arguments: part.text || "{}" },
     };
 }
 
-/** A token's log-probability in this dialect's words. */
+/** A token's log-probability as chat writes it. */
 export function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
   return {
     token: entry.token,

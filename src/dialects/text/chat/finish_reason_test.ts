@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { readFinishReason, saysError } from "./finish_reason.ts";
+import { isErrorReason, readFinishReason } from "./finish_reason.ts";
 
 /** Raw reason → without and with tool calls seen. */
 const reasons: [
@@ -28,10 +28,10 @@ for (const [raw, plain, withTools] of reasons) {
   Deno.test(`'${raw}' ends an answer as ${plain}, after tool calls as ${withTools}`, () => {
     assert.equal(readFinishReason(raw, false), plain);
     assert.equal(readFinishReason(raw, true), withTools);
-    assert.equal(saysError(raw), plain === "error");
+    assert.equal(isErrorReason(raw), plain === "error");
   });
 }
 
 Deno.test("no reason is no error", () => {
-  for (const raw of [null, undefined, "", 7]) assert.equal(saysError(raw), false);
+  for (const raw of [null, undefined, "", 7]) assert.equal(isErrorReason(raw), false);
 });

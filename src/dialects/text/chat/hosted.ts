@@ -12,8 +12,8 @@ import {
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
- * Tools of this dialect: the callers' own, and those that an aggregator runs (npm @openrouter/sdk
- * 1.3.19, `ChatFunctionTool`). What isn't listed has a price that nobody here knows.
+ * What tools cost: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
+ * `ChatFunctionTool`). The price of a tool that isn't listed is unknown.
  */
 const toolCosts: Readonly<Record<string, ToolCost>> = {
   function: noCost,
@@ -26,7 +26,7 @@ const toolCosts: Readonly<Record<string, ToolCost>> = {
   "openrouter:apply_patch": noCost,
 };
 
-/** The same aggregator's plugins (`ChatRequest.plugins`); its routers choose among models. */
+/** OpenRouter's plugins (`ChatRequest.plugins`). */
 const pluginCosts: Readonly<Record<string, ToolCost>> = {
   web: perUse("perWebSearch"),
   "web-fetch": perUse("perWebSearch"),
@@ -77,8 +77,8 @@ function isEnabled(plugins: unknown, path: string): boolean {
 }
 
 /**
- * Searches that fields ask for. The search models of this dialect make one for each call, which
- * usage doesn't count. Of a live search only the vendor knows how many sources it took.
+ * Searches that request fields ask for. Search models make one per call, which usage doesn't
+ * report. How many sources a live search reads is known to the vendor alone.
  */
 function searches(request: JsonRecord): HostedTool[] {
   const found: HostedTool[] = [];
@@ -98,7 +98,7 @@ function searches(request: JsonRecord): HostedTool[] {
   return found;
 }
 
-/** Models of which the vendor chooses one. */
+/** Models among which the vendor chooses one. */
 function alternatives(models: unknown): HostedTool[] {
   if (!Array.isArray(models)) return [];
   return models.flatMap((model: unknown, index): HostedTool[] => {
@@ -109,7 +109,7 @@ function alternatives(models: unknown): HostedTool[] {
   });
 }
 
-/** Files of the account that messages name. */
+/** Files in the vendor's account that messages refer to. */
 function filesOf(messages: unknown): VendorState[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): VendorState[] => {

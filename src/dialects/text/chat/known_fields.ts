@@ -35,9 +35,9 @@ const call: KnownFieldSet = {
 };
 
 /**
- * What an answer carried and is given back with it (its sources, its vendor's reasoning) was never
- * the caller's to send. Sound that the vendor keeps: its words are lost with it, so that is told
- * apart.
+ * Clients send an answer back with fields that were never theirs (sources, the vendor's reasoning);
+ * dropping those is no loss. Audio stored at the vendor is one, and is reported separately
+ * (`storedAudio`).
  */
 const assistant: KnownFieldSet = {
   role: true,
@@ -93,7 +93,7 @@ const ofTool: KnownFieldSet = {
 
 const toolName: KnownFieldSet = { type: true, function: named, custom: named, name: true };
 
-/** What the decoder reads of a chat request (chat-completions.md §1 to §3). */
+/** What the decoder reads of a chat request. */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,
   stream: true,
@@ -137,7 +137,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   stream_options: { include_usage: true },
 };
 
-/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
+/** Whether the vendor, not the caller, runs this tool, or the tool that this choice names. */
 export function isVendorTool(tool: unknown): boolean {
   return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
 }

@@ -1,7 +1,7 @@
 import type { MediaPart } from "../../kernel/canonical_request.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 
-/** Inline media in requests, and in answers of models that draw or speak. */
+/** Where requests hold inline media, and answers of models that produce images or audio. */
 export const mediaFields: readonly MediaField[] = [
   { parent: "image_url", key: "url", address: true },
   { key: "image_url", address: true },
@@ -11,7 +11,7 @@ export const mediaFields: readonly MediaField[] = [
   { parent: "file", key: "file_data", address: true },
 ];
 
-/** Pictures and videos go by address; documents and sound only as data. */
+/** Images and videos may be addresses; documents and audio must be data. */
 export function mustInline({ kind }: MediaPart): boolean {
   return kind === "file" || kind === "audio";
 }

@@ -19,7 +19,7 @@ import { readSearch } from "./request/decode_search.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { isVendorTool, knownFields } from "./known_fields.ts";
 
-/** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
+/** Reads a chat request into the canonical form. Null is "not set". */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));
 }
@@ -77,7 +77,7 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** Field of the caller's body behind each setting. */
+/** The request field that each setting is read from. */
 const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   toolChoice: ["tool_choice", "function_call"],
   parallelToolCalls: ["parallel_tool_calls"],
@@ -233,7 +233,7 @@ function readReasoning(request: JsonRecord): Reasoning | undefined {
   );
   const budgetTokens = number(extended.max_tokens);
   if (effort === undefined && budgetTokens === undefined) return undefined;
-  // Reasoning text is an extension that chat clients ignore or show: it is always asked for.
+  // Chat clients ignore reasoning text or show it, so it is always requested.
   return { ...defined({ effort, budgetTokens }), show: extended.exclude !== true };
 }
 

@@ -16,12 +16,12 @@ import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
 
-/** Names that every chat server takes (translation.md §5.1). */
+/** Names that every chat server takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * Writes a request for a chat-style vendor. Only fields that every such vendor knows are sent;
- * what can't be carried is listed as a loss.
+ * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
+ * can't be carried is listed as a loss.
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));
@@ -40,7 +40,7 @@ export function* encodeRequestSteps(
       losses.push({ path: request.paths[setting] ?? setting, weight });
     }
   };
-  // Only the aggregator and some open-model servers know it: a hint at best.
+  // Only OpenRouter and some open-model servers accept it.
   lose("topK", "hint");
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
@@ -88,7 +88,7 @@ export function* encodeRequestSteps(
   };
 }
 
-/** The dialect's own form, of models that search before each answer. */
+/** The dialect's own form, for models that search before every answer. */
 function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, unknown> {
   loseSearchFields(search, ["allowedDomains", "blockedDomains", "maxUses"], losses);
   return defined({
@@ -97,7 +97,7 @@ function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, u
   });
 }
 
-/** The aggregator's tool (@openrouter/sdk 1.3.19, `ChatWebSearchShorthand`). */
+/** OpenRouter's search tool (@openrouter/sdk 1.3.19, `ChatWebSearchShorthand`). */
 function writeSearchTool(search: WebSearch): Record<string, unknown> {
   return {
     type: "web_search",
@@ -117,7 +117,7 @@ function writeTools(
   aliasOf: (name: string) => string,
   losses: Loss[],
 ): Record<string, unknown> {
-  // Without tools these fields are refused by several vendors.
+  // Several vendors refuse these fields without tools.
   if (request.tools.length === 0 && !search) return {};
   const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
   if (search?.demanded && request.tools.length > 0) {

@@ -56,13 +56,13 @@ export function* spliceRequestSteps(
   return splice(bodyText, edits);
 }
 
-/** Usage is always asked for: billing needs it (chat-completions.md §4.4). */
+/** Usage is always requested: billing needs it. */
 function askForUsage(bodyText: string, members: Members): Edit {
   const flag = locateIn(bodyText, members, ["stream_options", "include_usage"]);
   if (flag) return { ...flag, text: "true" };
   const options = locateIn(bodyText, members, ["stream_options"]);
   if (!options) {
-    // The request has a model at least.
+    // A request has at least a model.
     const at = greatest([...members.members.values()].map(({ valueEnd }) => valueEnd));
     return { start: at, end: at, text: ',"stream_options":{"include_usage":true}' };
   }
@@ -93,7 +93,7 @@ function firstText(content: unknown, message: number): LocatedText | undefined {
   return { text: part.text, path: ["messages", message, "content", index, "text"] };
 }
 
-/** What a request asks of a chat endpoint, read where it isn't translated. */
+/** The tool demand of a request that is passed through. */
 export function readToolDemand(body: unknown): ToolDemand {
   const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = isRecord(body)
     ? body

@@ -4,7 +4,7 @@ import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/di
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
-import { readFailure, saysError } from "./finish_reason.ts";
+import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
 export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamDecoder {
@@ -12,8 +12,8 @@ export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamD
 }
 
 /**
- * Decodes a chat stream (chat-completions.md §4.3), tolerant of the deviations listed there.
- * Each `data:` is parsed once; comments and the end marker give no events.
+ * Decodes a chat stream and tolerates the known deviations of compatible servers. Comments and the
+ * end marker produce no events.
  */
 class ChatStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
@@ -36,7 +36,7 @@ class ChatStreamDecoder implements StreamDecoder {
     if (data.trim() === "[DONE]") {
       if (this.#failed) return nothing;
       this.#done = true;
-      // Passed on, it would say to the caller that an answer without an ending is complete.
+      // Passed on, the marker would tell the caller that a cut answer is complete.
       return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
     }
     let json: unknown;
@@ -45,10 +45,10 @@ class ChatStreamDecoder implements StreamDecoder {
     } catch {
       return this.#done ? nothing : this.#fail(noJson);
     }
-    // Some vendors wrap their errors in an array (pitfalls 119).
+    // Some vendors wrap their errors in an array.
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
     if (!isRecord(json)) return nothing;
-    // Behind the end marker usage may come, and nothing else that belongs to the answer.
+    // After the end marker only usage may follow.
     if (this.#done) return isUsageAlone(json) ? this.#chunk(json) : nothing;
     if (carriesError(json)) return this.#fail(json);
     return this.#chunk(json);
@@ -61,8 +61,8 @@ class ChatStreamDecoder implements StreamDecoder {
   }
 
   /**
-   * Whether every choice ended, and none is missing: a vendor may give fewer than were asked for,
-   * but then only its end marker tells that from a cut.
+   * Whether every choice ended and none is missing. A vendor may return fewer choices than
+   * requested; only its end marker distinguishes that from a cut stream.
    */
   #isComplete(): boolean {
     const choices = [...this.#choices.values()];
@@ -84,7 +84,7 @@ class ChatStreamDecoder implements StreamDecoder {
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (const [position, choice] of choices.entries()) {
       if (!isRecord(choice)) continue;
-      if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      if (isErrorReason(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
       this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
     const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);

@@ -21,12 +21,12 @@ import { writeUsage } from "./usage.ts";
 
 interface OpenBlock {
   content: BlockKind;
-  /** Order of the tool call within its choice. */
+  /** Index of the tool call within its choice. */
   toolIndex: number;
   empty: boolean;
-  /** Pieces of media, which leave in one chunk. */
+  /** Pieces of media, sent in one chunk when the block ends. */
   pieces: string[];
-  /** Where its text begins in what its choice says, in UTF-16 units. */
+  /** Offset of its text within the choice, in UTF-16 units. */
   from: number;
 }
 
@@ -39,13 +39,13 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }
 
-/** Writes a streamed chat answer (chat-completions.md §4.3, translation.md §13 "→C writer"). */
+/** Writes a streamed chat answer. */
 class ChatStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
   #model: string;
   readonly #blocks = new Map<number, OpenBlock>();
-  /** Tool calls so far, by choice; a choice is there once its role chunk is out. */
+  /** The choices whose role chunk has been sent. */
   readonly #choices = new Map<number, Choice>();
   readonly #estimate: EstimatedUsage;
   #usage: Usage | undefined;
@@ -87,7 +87,7 @@ class ChatStreamEncoder implements StreamEncoder {
   }
 
   end(): string {
-    // A caller that asked for usage gets its chunk, even where the vendor counted nothing.
+    // A caller that asked for usage gets it, estimated if the vendor reported none.
     const usage = this.#usage ?? this.#estimate.usage;
     const last = this.#context.showUsage
       ? this.#frame({ choices: [], usage: writeUsage(usage) })
@@ -125,7 +125,7 @@ class ChatStreamEncoder implements StreamEncoder {
     return role + this.#call(choice, toolIndex, { id: content.id, type, ...opener });
   }
 
-  /** A piece of a call; of the old shape's one call without what it has no room for. */
+  /** A piece of a call; the old shape has no room for an index or an id. */
   #call(choice: number, index: number, call: Record<string, unknown>): string {
     if (!this.#isOldShape) return this.#chunk(choice, { tool_calls: [{ index, ...call }] });
     return index === 0 ? this.#chunk(choice, { function_call: call.function }) : "";
@@ -157,7 +157,7 @@ class ChatStreamEncoder implements StreamEncoder {
     const open = this.#blocks.get(block);
     this.#blocks.delete(block);
     if (open?.content.kind === "tool-call" && !open.content.custom && open.empty) {
-      // A call without arguments is an empty object, never empty text (pitfalls 55).
+      // A call without arguments gets an empty object; clients fail to parse an empty text.
       return this.#toolDelta(choice, open, "{}");
     }
     if (open?.content.kind === "media") return this.#media(choice, open.content, open.pieces);
@@ -214,7 +214,7 @@ class ChatStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Ends a stream with an error: no `[DONE]` follows, which would say success (§5.1). */
+/** Ends a stream with an error, without `[DONE]`, which would mean success. */
 export function errorFrame(fault: Fault): string {
   const error = {
     message: fault.message,

@@ -3,10 +3,7 @@ import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
-/**
- * Reads a chat `usage` object (chat-completions.md §4.2) into the neutral form of
- * translation.md §9; undefined when it holds no numbers.
- */
+/** Reads a chat `usage` object; undefined when it holds no numbers. */
 export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
   if (!isRecord(raw) || miscounts(raw, "prompt_tokens", "completion_tokens")) return undefined;
   const prompt = count(raw.prompt_tokens);
@@ -42,18 +39,22 @@ export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefine
   };
 }
 
-/** Searches that the aggregator's tool made; no other chat vendor counts them. */
+/** Searches that OpenRouter's tool made; no other chat vendor reports them. */
 function webSearches(raw: JsonRecord): number | undefined {
   const reported = raw.server_tool_use_details ?? raw.server_tool_use;
   return isRecord(reported) ? count(reported.web_search_requests) || undefined : undefined;
 }
 
-/** A vendor that reports more cached tokens than prompt counts them beside the prompt. */
+/**
+ * A vendor that reports more cached tokens than prompt tokens doesn't include them in the prompt.
+ */
 function wholeInput(prompt: number, cacheRead: number | undefined): number {
   return cacheRead !== undefined && cacheRead > prompt ? prompt + cacheRead : prompt;
 }
 
-/** Reasoning counts beside the completion only where the reported total says so. */
+/**
+ * Some vendors report reasoning beside the completion; it is added only if their total confirms it.
+ */
 function wholeOutput(
   reported: {
     prompt: number;

@@ -5,8 +5,8 @@ import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
 /**
- * Events of a whole answer (generate-content.md §4). An array is taken for the elements of a
- * stream in one body, which is what a server gives that doesn't know `alt=sse`.
+ * Events of a whole answer. A server that doesn't know `alt=sse` returns a stream's elements in one
+ * array.
  */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const elements: readonly unknown[] = Array.isArray(json) ? json : [json];

@@ -16,8 +16,8 @@ import { Fields } from "./request/fields.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * A whole answer as GenerateContentResponse: with a context, for a caller whose vendor speaks
- * another dialect, under an id of our own; without, as the vendor gave it.
+ * A whole answer as GenerateContentResponse. With a context: for a caller whose vendor speaks
+ * another dialect, under an id of our own. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return writeResponse(answer);
@@ -47,8 +47,8 @@ function writeResponse(answer: CanonicalAnswer): JsonRecord {
 }
 
 /**
- * Whether the caller asked for one bare word out of a list (`text/x.enum`), which other dialects
- * can only answer as `{"value": …}`.
+ * Whether the caller asked for one word of a list (`text/x.enum`), which other dialects can only
+ * answer as `{"value": …}`.
  */
 export function wantsBareEnum(body: unknown): boolean {
   if (!isRecord(body)) return false;
@@ -56,13 +56,13 @@ export function wantsBareEnum(body: unknown): boolean {
   return isRecord(config) && new Fields(config, "").value("responseMimeType") === "text/x.enum";
 }
 
-/** The word out of `{"value": …}`; any other text stays. */
+/** The word in `{"value": …}`; any other text stays. */
 export function bareEnumText(text: string): string {
   const json = innerJson(text);
   return isRecord(json) && typeof json.value === "string" ? json.value : text;
 }
 
-/** How a choice ended, in the vendor's words; undefined when it never ended. */
+/** The `finishReason` of a choice; undefined if it never ended. */
 export function endingOf(
   choice: { parts: readonly Pick<AnswerPart, "kind">[]; finish: CanonicalChoice["finish"] },
   sawInvalidCall: boolean,
@@ -88,7 +88,7 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
   };
 }
 
-/** Places of sources count in all that was said. */
+/** Offsets of sources refer to all texts of the choice. */
 function grounding(parts: readonly AnswerPart[]): JsonRecord {
   const texts = parts.filter((part) => part.kind === "text");
   let from = 0;
@@ -112,8 +112,8 @@ export function searchQueries(parts: readonly BlockKind[]): string[] {
 }
 
 /**
- * Where sources are named, texts with nothing between them that this dialect shows are one part:
- * other vendors cut their text at each passage that has a source.
+ * If there are sources, texts with nothing visible between them become one part: other vendors
+ * split their text at each cited passage.
  */
 function joinTexts(parts: readonly AnswerPart[]): readonly AnswerPart[] {
   if (!parts.some(({ citations }) => citations?.length)) return parts;

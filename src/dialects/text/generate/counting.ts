@@ -7,7 +7,7 @@ import { Fields } from "./request/fields.ts";
 /** `:countTokens`, which takes a whole request or its contents alone. */
 export const counting: Counting = {
   path: countTokensPath,
-  // The whole request: tools and system count too.
+  // The whole request, since tools and system text count too.
   requestBody: (request, model) => ({
     generateContentRequest: { ...request, model: `models/${bareModel(model)}` },
   }),

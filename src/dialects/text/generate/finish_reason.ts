@@ -1,10 +1,10 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
 
-/** What a candidate's `finishReason` means; `invalid` is a failure unless there is content. */
+/** The meaning of a candidate's `finishReason`; `invalid` is a failure unless there is content. */
 export type Ending = FinishReason | "invalid";
 
 /**
- * The unified reason of a `finishReason` (translation.md §10). Function calls end with STOP in this
+ * The unified reason of a `finishReason`. Answers with function calls end with STOP in this
  * dialect, so `sawToolCall` decides.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
@@ -14,13 +14,13 @@ export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   return sawToolCall ? "tool_calls" : "stop";
 }
 
-/** A `blockReason` of the prompt; `…_UNSPECIFIED` means that it wasn't blocked. */
+/** Whether a `blockReason` means that the prompt was blocked; `…_UNSPECIFIED` doesn't. */
 export function isBlocked(blockReason: unknown): blockReason is string {
   return typeof blockReason === "string" && blockReason !== "" &&
     !blockReason.endsWith("_UNSPECIFIED");
 }
 
-/** The vendor's word for a unified reason; its own word where `raw` is one that means the same. */
+/** The `finishReason` of a unified reason; `raw` itself if it is one with the same meaning. */
 export function writeFinishReason(reason: FinishReason, raw: string): string {
   if (knownReasons.has(raw) && agrees(readFinishReason(raw, reason === "tool_calls"), reason)) {
     return raw;
@@ -35,7 +35,7 @@ export function writeFinishReason(reason: FinishReason, raw: string): string {
   }
 }
 
-/** A word for an invalid call ended an answer with content as an ordinary stop. */
+/** An answer with content whose reason was an invalid call ended as an ordinary stop. */
 function agrees(ending: Ending, reason: FinishReason): boolean {
   return ending === reason || (ending === "invalid" && reason === "stop");
 }
@@ -57,7 +57,7 @@ const filterReasons: ReadonlySet<string> = new Set([
   "IMAGE_SAFETY",
   "IMAGE_PROHIBITED_CONTENT",
   "IMAGE_RECITATION",
-  // Words for blocked prompts, which come without a candidate.
+  // Reasons of blocked prompts, which come without a candidate.
   "MODEL_ARMOR",
   "JAILBREAK",
 ]);

@@ -13,23 +13,23 @@ import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 
 /**
- * Tools of this dialect (npm @google/genai 3.1.0, `Tool`). What isn't listed has a price that
- * nobody here knows.
+ * What tools cost (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
+ * unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
-  // Run by the caller, or paid for by their tokens.
+  // Run by the caller, or billed by their tokens.
   functionDeclarations: noCost,
   computerUse: noCost,
   mcpServers: noCost,
   codeExecution: noCost,
   urlContext: noCost,
-  // Billed by the piece.
+  // Billed per use.
   googleSearch: perUse("perWebSearch"),
   googleSearchRetrieval: perUse("perWebSearch"),
   googleMaps: perUse("perMapsQuery"),
 };
 
-/** Tools that search what the account keeps at the vendor. */
+/** Tools that search data in the vendor's account. */
 const stateful: ReadonlySet<string> = new Set(["fileSearch", "retrieval"]);
 
 export function hostedWork(body: unknown): HostedWork {
@@ -53,7 +53,7 @@ export function hostedWork(body: unknown): HostedWork {
   return { tools, state, ...(tier && { tier }) };
 }
 
-/** Each member of a tool is one. */
+/** Each member of a `tools` entry is a tool of its own. */
 function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: VendorState[]): void {
   for (const [key, value] of Object.entries(tool)) {
     if (value === null || value === undefined) continue;
@@ -64,7 +64,7 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-/** Files that the vendor keeps, in parts and in what functions gave back. */
+/** Files in the vendor's account, in parts and in function results. */
 function filesIn(content: unknown, path: string, state: VendorState[]): void {
   const parts = isRecord(content) && Array.isArray(content.parts) ? content.parts : [];
   for (const [index, part] of parts.entries()) {
@@ -83,14 +83,17 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
   }
 }
 
-/** By the vendor's own address, by its bare name, or in a bucket that its account may read. */
+/**
+ * Whether an address means a file in the vendor's account: at the vendor's host, by its bare name,
+ * or in a bucket that the account may read.
+ */
 function isVendorFile(uri: unknown): boolean {
   if (typeof uri !== "string") return false;
   const trimmed = uri.trim();
   return isOwnFile(trimmed) || !/^https?:\/\//i.test(trimmed) || hasFilesPath(trimmed);
 }
 
-/** A vendor's address may be another one by configuration, and written in other ways. */
+/** The vendor's host is configurable, and addresses can be written in several ways. */
 function hasFilesPath(uri: string): boolean {
   try {
     const { hostname, pathname } = new URL(uri);
@@ -101,7 +104,7 @@ function hasFilesPath(uri: string): boolean {
   }
 }
 
-/** The spelling of a member that the record has. */
+/** The member's name as the record spells it. */
 function keyOf(record: JsonRecord, name: string): string | undefined {
   return Object.keys(record).find((key) => key === name || camelCase(key) === name);
 }

@@ -3,7 +3,7 @@ import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 const inlineData: KnownFieldSet = { mimeType: true, data: true, displayName: true };
 const fileData: KnownFieldSet = { mimeType: true, fileUri: true, displayName: true };
 
-/** No field of this dialect, but of what gateways in front of other vendors take. */
+/** Not a field of this dialect, but gateways in front of other vendors accept it. */
 const cacheControl: KnownFieldSet = { type: true, ttl: true };
 
 const part: KnownFieldSet = {
@@ -22,14 +22,14 @@ const part: KnownFieldSet = {
   thought: true,
   thoughtSignature: true,
   mediaResolution: { level: true },
-  // Named by their own weight, or whole.
+  // Reported elsewhere, with a weight of their own or whole.
   toolCall: true,
   toolResponse: true,
   videoMetadata: true,
   cacheControl,
 };
 
-/** What it reads of `generationConfig`. */
+/** What the decoder reads of `generationConfig`. */
 export const knownConfig = {
   maxOutputTokens: true,
   temperature: true,
@@ -50,8 +50,8 @@ export const knownConfig = {
 } as const satisfies Readonly<Record<string, KnownFieldSet>>;
 
 /**
- * What the decoder reads of a generate request (generate-content.md §2, §3), in the first spelling.
- * Other members of `tools` and `generationConfig` have weights of their own.
+ * What the decoder reads of a generate request, in camel case. Other members of `tools` and
+ * `generationConfig` are reported elsewhere, with weights of their own.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,
@@ -71,7 +71,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   },
   toolConfig: {
     functionCallingConfig: { mode: true, allowedFunctionNames: true },
-    // Set where it is needed, whatever the caller says.
+    // The gateway sets it where it is needed, whatever the caller sends.
     includeServerSideToolInvocations: true,
   },
   generationConfig: { ...knownConfig, "*": true },

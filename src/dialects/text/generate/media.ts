@@ -1,13 +1,13 @@
 import type { MediaPart } from "../../kernel/canonical_request.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 
-/** Inline media in parts, of requests and answers, in both spellings that the vendor takes. */
+/** Inline media in parts of requests and answers, in both spellings that the vendor accepts. */
 export const mediaFields: readonly MediaField[] = [
   { parent: "inlineData", key: "data", mimeType: "mimeType" },
   { parent: "inline_data", key: "data", mimeType: "mime_type" },
 ];
 
-/** Only files in the vendor's own keeping, and videos that it fetches itself, go by address. */
+/** Only files stored at the vendor, and videos that it fetches itself, may be addresses. */
 export function mustInline(_part: MediaPart, url: string): boolean {
   return !staysAddress(url);
 }

@@ -1,14 +1,14 @@
 import { Fault } from "../../../shared/fault.ts";
 
-/** What a model's name says of what it takes (generate-content.md §3, §6; translation.md §8.1). */
+/** What a model accepts, by its name. */
 export interface ModelTraits {
-  /** `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4; names without a number go as the newest, 3. */
+  /** `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4; names without a number count as 3. */
   generation: number;
   /** Takes `systemInstruction`. */
   system: boolean;
   /** Takes a JSON response type. */
   json: boolean;
-  /** Takes JSON Schema as it is (`parametersJsonSchema`), not only the subset. */
+  /** Accepts JSON Schema as it is (`parametersJsonSchema`), not only the subset. */
   jsonSchema: boolean;
   /** Takes functions and a JSON response type in one request. */
   jsonWithTools: boolean;
@@ -54,14 +54,14 @@ export function bareModel(model: string): string {
   return model.replace(/^(models\/)+/, "");
 }
 
-/** The first number that stands for itself: `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4. */
+/** The first number in the name: `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4. */
 function generationOf(name: string): number {
   const match = /(?:^|[-/])(\d{1,2}(?:\.\d{1,2})?)(?![\d.]|[a-z])/.exec(name);
   return match ? Number(match[1]) : 3;
 }
 
 function thinkingOf(name: string, generation: number): Thinking {
-  // Models that paint or speak refuse the field.
+  // Models that generate images or audio refuse the field.
   if (generation < 2.5 || /-(image|tts|live|native-audio|embedding)/.test(name)) {
     return { by: "none" };
   }
@@ -79,7 +79,7 @@ function thinkingOf(name: string, generation: number): Thinking {
   return { by: "level", levels: ["LOW", "MEDIUM", "HIGH"] };
 }
 
-/** Path of a generation, appended to the base address; streams always as server-sent events. */
+/** Path of a generation, appended to the base address; streams use server-sent events. */
 export function upstreamPath(model: string, stream: boolean): string {
   return `${modelPath(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
 }
@@ -88,7 +88,7 @@ export function batchEmbedPath(model: string): string {
   return `${modelPath(model)}:batchEmbedContents`;
 }
 
-/** Path of another verb, such as `predict`. */
+/** Path of another method, such as `predict`. */
 export function pathOf(model: string, verb: string): string {
   return `${modelPath(model)}:${verb}`;
 }
@@ -97,7 +97,7 @@ export function countTokensPath(model: string): string {
   return `${modelPath(model)}:countTokens`;
 }
 
-/** `/models/{model}`, the name's parts encoded: it must not reach beyond its place in the path. */
+/** `/models/{model}` with the name encoded, so that it can't change the rest of the path. */
 function modelPath(model: string): string {
   const steps = bareModel(model).split("/");
   if (steps.some((step) => step === "" || step === "." || step === "..")) {

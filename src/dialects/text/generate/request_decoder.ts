@@ -12,8 +12,8 @@ import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
 /**
- * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
- * members `model` and `stream` that the route adds from the path. Null is "not set".
+ * Reads a generate request into the canonical form: its JSON body with the members `model` and
+ * `stream` that the route adds from the path. Null is "not set".
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));
@@ -54,7 +54,9 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-/** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
+/**
+ * Fields whose loss is a hint. Others change the answer (a cache, a continuation), or are unknown.
+ */
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
 function unsupportedFields(request: Fields): UnsupportedField[] {
@@ -66,7 +68,7 @@ function unsupportedFields(request: Fields): UnsupportedField[] {
   });
 }
 
-/** `standard` is what others call `default`. */
+/** Other dialects call `standard` `default`. */
 function tierName(tier: string): string {
   const name = tier.toLowerCase();
   return name === "standard" ? "default" : name;

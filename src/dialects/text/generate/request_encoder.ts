@@ -10,8 +10,8 @@ import { modelTraits } from "./models.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
 
 /**
- * Writes a request for a generate vendor. Model and streaming stand in the path
- * (`upstreamPath`), not in the body. Media must be base64 by now (`mustInline`).
+ * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
+ * model and streaming. Media must have been fetched (`mustInline`).
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));
@@ -32,7 +32,7 @@ export function* encodeRequestSteps(
   const { config, instruction } = writeConfig(request, target, traits, losses, room);
   const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
   if (!traits.system && texts.length > 0) {
-    // Such models read the system's words at the head of the first user turn.
+    // Models without system instructions read them at the start of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
   pushAll(losses, yield* cacheLosses(request));
@@ -70,8 +70,8 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
 }
 
 /**
- * Every cache mark of a request, for a dialect that has no place for them: on tools, system texts,
- * parts of turns, and parts of tools' results.
+ * All cache marks of a request as losses, since the dialect has none: those on tools, system texts,
+ * parts of turns, and parts of tool results.
  */
 export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];

@@ -8,9 +8,9 @@ import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
 /**
- * What the gateway must know of a generate request. In this dialect model and streaming stand in
- * the path: the route hands in the JSON body with the members `model` (from the path) and `stream`
- * (whether the path ends in `:streamGenerateContent`) added, `{...body, model, stream}`.
+ * What the gateway must know of a generate request. Its path names the model and streaming: the
+ * route adds them to the JSON body, `{...body, model, stream}`; `stream` means that the path ends
+ * in `:streamGenerateContent`.
  */
 export function readRequest(body: unknown): RequestFacts {
   const fields = new Fields(body as JsonRecord, "");
@@ -30,8 +30,8 @@ export function readRequest(body: unknown): RequestFacts {
 }
 
 /**
- * The request's text for a vendor of this dialect: tag lines cut. A `model` member is exchanged
- * where the text has one; `model` and `stream` that the route added are not in it.
+ * The request's text for a vendor of this dialect: tag lines cut, and a `model` member replaced if
+ * the caller sent one.
  */
 export function spliceRequest(
   bodyText: string,
@@ -49,7 +49,7 @@ export function* spliceRequestSteps(
 ): Steps<string> {
   const members = yield* requestMembers(bodyText, camelCase);
   if (!members) return bodyText;
-  // The model stands in the path; where the body names it too, the vendor wants its prefix.
+  // In the body the vendor wants the model's name with its prefix.
   const model = `models/${bareModel(changes.model)}`;
   const edits = yield* modelAndTagEdits(bodyText, members, facts, { ...changes, model });
   return splice(bodyText, [...edits, ...storeEdits(bodyText, members, changes)]);

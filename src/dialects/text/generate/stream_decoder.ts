@@ -10,8 +10,8 @@ export function createStreamDecoder(): StreamDecoder {
 }
 
 /**
- * Decodes a generate stream with `alt=sse` (generate-content.md §5): each event is a whole response
- * that holds only new parts. How candidates ended comes with `end`.
+ * Decodes a generate stream with `alt=sse`: each event is a whole response with new parts only. The
+ * finish of candidates is emitted by `end`.
  */
 class GenerateStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();

@@ -35,14 +35,14 @@ interface OpenBlock {
 
 interface ChoiceState {
   parts: BlockKind[];
-  /** Texts that have ended, and their sources, with places in all of them. */
+  /** Texts that have ended, and their sources, whose offsets refer to all of them. */
   endedTexts: string[];
   endedLength: number;
   citations: Citation[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
   readonly last: LastPart;
-  /** Of what the next element says. */
+  /** Log-probabilities of the next element. */
   logprobs: TokenLogprob[];
 }
 
@@ -56,8 +56,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
- * media whole when their block ends, endings and usage in the one last element, with the last part.
+ * Writes one streamed answer: text at once, calls and media whole when their block ends, the finish
+ * and the usage in the single last element, together with the last part.
  */
 class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;
@@ -138,7 +138,9 @@ class GenerateStreamEncoder implements StreamEncoder {
   }
 
   fail(fault: Fault): string {
-    const left = [...this.#choices].map(([index, choice]) => this.#say(index, choice.last.take()));
+    const left = [...this.#choices].map(([index, choice]) =>
+      this.#partsElement(index, choice.last.take())
+    );
     return left.join("") + failedStream(this.#framing, fault);
   }
 
@@ -153,9 +155,9 @@ class GenerateStreamEncoder implements StreamEncoder {
     if (!this.#goesOutAtOnce(open.content)) return "";
     const part = answerPart({ ...open.content, text: event.text });
     const choice = this.#choice(open.choice);
-    if (!event.logprobs) return part ? this.#say(open.choice, choice.last.add(part)) : "";
-    // The probabilities stand beside the tokens that they are of.
-    const before = part ? this.#say(open.choice, choice.last.addWhole(part)) : "";
+    if (!event.logprobs) return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
+    // Log-probabilities go into the element of their tokens.
+    const before = part ? this.#partsElement(open.choice, choice.last.addWhole(part)) : "";
     pushAll(choice.logprobs, event.logprobs);
     return before;
   }
@@ -168,17 +170,17 @@ class GenerateStreamEncoder implements StreamEncoder {
     const choice = this.#choice(open.choice);
     if (this.#goesOutAtOnce(open.content)) {
       if (open.content.kind === "text") this.#keepSources(open, whole.text);
-      // What is left to say of text that is out already is its signature.
+      // The text has been sent; only its signature remains.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
-      return rest ? this.#say(open.choice, choice.last.add(rest)) : "";
+      return rest ? this.#partsElement(open.choice, choice.last.add(rest)) : "";
     }
     if (isInvalidCall(whole)) choice.sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
-    return part ? this.#say(open.choice, choice.last.add(part)) : "";
+    return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
   }
 
-  /** Sources are named at the end, since their places count in all that was said. */
+  /** Sources are written at the end, since their offsets refer to all texts. */
   #keepSources(open: OpenBlock, text: string): void {
     const choice = this.#choice(open.choice);
     for (const citation of open.citations) {
@@ -193,8 +195,8 @@ class GenerateStreamEncoder implements StreamEncoder {
     return content.kind === "reasoning" || content.kind === "refusal";
   }
 
-  /** An element with these parts of a candidate; none without any. */
-  #say(index: number, parts: readonly Record<string, unknown>[]): string {
+  /** An element with these parts of a candidate; nothing without parts. */
+  #partsElement(index: number, parts: readonly Record<string, unknown>[]): string {
     if (parts.length === 0) return "";
     return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });
   }

@@ -2,9 +2,8 @@ import type { Usage } from "../../../shared/usage.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 
 /**
- * Reads `usageMetadata` (generate-content.md §4.1) into the neutral form of translation.md §9;
- * undefined when it holds no numbers. Thoughts count beside the visible output here, and results
- * of the vendor's own tools beside the prompt.
+ * Reads `usageMetadata`; undefined when it holds no numbers. Thinking tokens are reported beside
+ * the visible output, and results of the vendor's own tools beside the prompt.
  */
 export function readUsage(
   raw: unknown,
@@ -20,7 +19,7 @@ export function readUsage(
   const tier = asString(raw.serviceTier);
   const cacheRead = count(raw.cachedContentTokenCount);
   return {
-    // A prompt that isn't told was at least what was cached of it.
+    // A prompt that isn't reported has at least its cached tokens.
     input: Math.max((prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0), cacheRead ?? 0),
     output: (candidates ?? 0) + (thoughts ?? 0),
     ...present("cacheRead", cacheRead),
@@ -40,7 +39,8 @@ const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"
 
 /** Writes usage as `usageMetadata`; totals are recomputed. */
 export function writeUsage(usage: Usage): Record<string, unknown> {
-  // Thoughts count beside the visible output here: some vendors report more of them than output.
+  // Thinking tokens are reported beside the visible output; some vendors report more of them than
+  // output.
   const thoughts = usage.reasoning && Math.min(usage.reasoning, usage.output);
   const visible = usage.output - (thoughts ?? 0);
   return {
@@ -56,7 +56,7 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
   };
 }
 
-/** Tokens of one kind; undefined where the vendor doesn't list that kind. */
+/** Tokens of one modality; undefined if the vendor doesn't list it. */
 function modality(list: unknown, kind: string): number | undefined {
   if (!Array.isArray(list)) return undefined;
   const entries = list.filter((one): one is JsonRecord => isRecord(one) && one.modality === kind);

@@ -4,7 +4,7 @@ import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-/** Events of a whole messages answer (messages.md §3). */
+/** Events of a whole messages answer. */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
@@ -16,7 +16,7 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const events: CanonicalEvent[] = [];
   const reader = new AnswerReader();
   reader.start(json, events);
-  // A whole answer is over, even where the server forgot to say why.
+  // A whole answer has ended, even if the server omits the reason.
   reader.finish("", json, events);
   return events;
 }

@@ -13,10 +13,9 @@ import { writeUsage } from "./usage.ts";
 type Json = Record<string, unknown>;
 
 /**
- * A whole answer: with a context, for a caller of this dialect whose vendor speaks another, under an
- * id of our own; without, as the vendor gave it. For a caller it throws upstream_invalid_response
- * when the model called a tool with arguments that aren't a JSON object: this dialect has no form
- * for them.
+ * A whole answer. With a context: for a caller whose vendor speaks another dialect, under an id of
+ * our own; throws upstream_invalid_response when the arguments of a tool call aren't a JSON object,
+ * which this dialect can't express. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
   const choice = answer.choices[0];
@@ -74,7 +73,7 @@ function writeEnding(choice: CanonicalChoice | undefined, refusal: string): Json
   };
 }
 
-/** What a refusal says stands beside the content (messages.md §3). */
+/** The text of a refusal, which stands beside the content. */
 export function stopDetails(refusal: string, reason: string | undefined): Json | null {
   if (refusal === "" && reason !== "content_filter") return null;
   return { type: "refusal", category: null, explanation: refusal === "" ? null : refusal };
@@ -96,7 +95,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         type: "tool_use",
         id: part.id || derivedCallId(part.name, index),
         name: part.name,
-        // Cut short by the output limit: what there is, in the object that the dialect wants.
+        // The output limit cut the JSON: the text so far, in the object that the dialect requires.
         input: readInput(part) ?? { _raw: part.text },
         caller: { type: "direct" },
       }];
@@ -118,12 +117,12 @@ function writeReasoning(part: AnswerPart, shows: boolean): Json[] {
   return [{ type: "thinking", thinking, signature: opaque?.value ?? "" }];
 }
 
-/** Answers in this dialect hold text and calls only (translation.md §11). */
+/** Answers in this dialect hold text and tool calls only. */
 export function mediaNote(media: string, mimeType: string): string {
   return `[${media} left out: ${mimeType}]`;
 }
 
-/** An id for a call whose vendor gave none; the same for the same place in the answer. */
+/** An id for a call whose vendor gave none, derived from its position in the answer. */
 export function derivedCallId(name: string, position: number): string {
   return `toolu_${sha256Hex(`${position} ${name}`).slice(0, 24)}`;
 }

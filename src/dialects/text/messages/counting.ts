@@ -1,7 +1,7 @@
 import type { Counting } from "../../kernel/dialect.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
-/** `POST /messages/count_tokens` (messages.md §7): a request without what bounds its answer. */
+/** `POST /messages/count_tokens` takes a request without the fields that bound its answer. */
 export const counting: Counting = {
   path: () => "/messages/count_tokens",
   requestBody: (request, model) => ({

@@ -1,6 +1,6 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
 
-/** The dialect's stop reasons (messages.md §3) and what they are to others (translation.md §10). */
+/** The dialect's stop reasons and the unified ones. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
@@ -12,9 +12,9 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 };
 
 /**
- * The unified reason of a `stop_reason`. Tool calls decide between `stop` and `tool_calls`,
- * whatever the vendor says: some end with `end_turn` after a call, and `tool_use` may mean the
- * vendor's own tools (pitfalls 65, 82).
+ * The unified reason of a `stop_reason`. Whether the answer has tool calls decides between `stop`
+ * and `tool_calls`: some vendors report `end_turn` after a call, and `tool_use` may mean the
+ * vendor's own tools.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason {
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : "stop";
@@ -22,7 +22,7 @@ export function readFinishReason(raw: string, sawToolCall: boolean): FinishReaso
   return sawToolCall ? "tool_calls" : "stop";
 }
 
-/** The `stop_reason` of an answer that ended so; its own word where the vendor spoke this dialect. */
+/** The `stop_reason` for a finish; the vendor's own if it spoke this dialect. */
 export function writeFinishReason(
   finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined,
   sawToolCall: boolean,
@@ -31,7 +31,7 @@ export function writeFinishReason(
     const isOwn = Object.hasOwn(reasons, finish.raw) && reasons[finish.raw] === finish.reason;
     return isOwn ? finish.raw : finish.reason === "length" ? "max_tokens" : "refusal";
   }
-  // The vendor's client runs tools only after this word.
+  // Anthropic's client runs tools only after this reason.
   if (sawToolCall) return "tool_use";
   if (finish?.stopSequence !== undefined) return "stop_sequence";
   return finish?.reason === "stop" && finish.raw === "pause_turn" ? "pause_turn" : "end_turn";

@@ -12,8 +12,8 @@ import {
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
- * Tools of this dialect by the name in front of their date (npm @anthropic-ai/sdk 1.12.0,
- * `BetaToolUnion`). What isn't listed has a price that nobody here knows.
+ * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`).
+ * The price of a tool that isn't listed is unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller.
@@ -24,21 +24,21 @@ const costs: Readonly<Record<string, ToolCost>> = {
   computer: noCost,
   computer_toolset: noCost,
   browser_toolset: noCost,
-  // Run by the vendor, and paid for by their tokens.
+  // Run by the vendor and billed by their tokens.
   web_fetch: noCost,
   tool_search_tool_bm25: noCost,
   tool_search_tool_regex: noCost,
   mcp_toolset: noCost,
-  // Billed by the piece.
+  // Billed per use.
   web_search: perUse("perWebSearch"),
   code_execution: perUse("perCodeSession"),
 };
 
-/** From this day on a web tool brings the code that it needs with it, free of charge. */
+/** Web tools of this version or later include code execution free of charge. */
 const codeIncludedFrom = 20260209;
-/** Prompt tokens of a page, where the caller sets no limit. */
+/** Prompt tokens of a fetched page, unless the caller limits them. */
 const pageTokens = 32_000;
-/** What an advisor says at most, where the caller sets no limit. */
+/** Output tokens of an advisor, unless the caller limits them. */
 const adviceTokens = 8_192;
 
 export function hostedWork(body: unknown): HostedWork {
@@ -67,7 +67,7 @@ export function hostedWork(body: unknown): HostedWork {
   };
 }
 
-/** `web_search_20260318`: what it is, and since when. */
+/** `web_search_20260318` as its name and its date. */
 function kindOf(tool: unknown): { name: string; date: number } {
   const type = isRecord(tool) ? asString(tool.type) ?? "custom" : "custom";
   const dated = /^(.*)_(\d{8})$/.exec(type);
@@ -94,7 +94,7 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
   return { ...shown, cost, ...limit, tokensPerUse };
 }
 
-/** Models that answer in place of one that refuses: what that one said is billed too. */
+/** Models that answer when another refuses; what the refusing one wrote is billed too. */
 function fallbacks(list: unknown): HostedTool[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((one: unknown, index): HostedTool[] => {
@@ -102,12 +102,12 @@ function fallbacks(list: unknown): HostedTool[] {
     if (model === undefined) return [];
     const path = `fallbacks[${index}]`;
     const cost: ToolCost = { type: "model", model, role: "besides" };
-    // It gets the same prompt, and adds nothing to it.
+    // It gets the same prompt and adds nothing to it.
     return [{ path, name: model, cost, maxUses: 1, tokensPerUse: 0 }];
   });
 }
 
-/** The official tool runner threads by default; by these words it goes on without. */
+/** Anthropic's tool runner uses threads by default; these details make it continue without them. */
 export function threadState(thread: JsonRecord): VendorState {
   const details = thread.type === "continue"
     ? { error_code: "thread_not_found" }
@@ -121,7 +121,7 @@ function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"
   return { region: { path: "inference_geo", name } };
 }
 
-/** Blocks that read a file of the account; what a tool gave back is nothing that is read again. */
+/** Blocks that read a file in the vendor's account. Results of its own tools aren't read again. */
 function filesIn(value: unknown, path: string, state: VendorState[], depth: number): void {
   if (!Array.isArray(value) || depth > 4) return;
   for (const [index, one] of value.entries()) {

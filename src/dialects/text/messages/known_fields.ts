@@ -38,12 +38,11 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
 
 const block = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofBlock, record.type);
 
-/** Sources that an answer's text had and is given back with were never the caller's to send. */
+/** An answer's text comes back with its sources, which were never the caller's to send. */
 const answered: KnownFieldSet = { type: true, text: true, cache_control, citations: true };
 
 /**
- * What the decoder reads of a messages request (messages.md §2). Blocks and tools of other kinds
- * are named whole.
+ * What the decoder reads of a messages request. Blocks and tools of other kinds are reported whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,

@@ -5,7 +5,7 @@ export const mediaFields: readonly MediaField[] = [
   { parent: "source", key: "data", mimeType: "media_type", where: ["type", "base64"] },
 ];
 
-/** Every kind of media can be named by its address. */
+/** Addresses are accepted for every kind of media. */
 export function mustInline(): boolean {
   return false;
 }

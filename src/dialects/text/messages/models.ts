@@ -4,8 +4,8 @@ export function upstreamPath(): string {
 }
 
 /**
- * What a model of the messages dialect takes, by its name (messages.md §8): the longest name of the
- * table that the model's contains. Dots in names count as hyphens (`sonnet-4.5`).
+ * What a model accepts: the entry with the longest name that the model's contains. Dots in names
+ * count as hyphens (`sonnet-4.5`).
  */
 export function modelFacts(model: string): ModelFacts {
   const name = model.toLowerCase().replaceAll(".", "-");
@@ -16,9 +16,9 @@ export function modelFacts(model: string): ModelFacts {
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
 }
 
-/** What one model takes (messages.md §8). */
+/** What one model accepts. */
 export interface ModelFacts {
-  /** Limit of the output in tokens; undefined where nobody knows. */
+  /** Limit of the output in tokens, if known. */
   maxOutputTokens: number | undefined;
   /** `output_config.format` and strict tools. */
   structuredOutput: boolean;
@@ -32,13 +32,13 @@ export interface ModelFacts {
   adaptive: boolean;
   /** Effort `xhigh`, below `max`. */
   xhigh: boolean;
-  /** How thinking is switched off; undefined where it can't be, or where there is none. */
+  /** How to switch thinking off; undefined if it can't be, or if there is none. */
   off: "disabled" | "between_tools" | undefined;
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
   /** The vendor's own web search. */
   webSearch: boolean;
-  /** A prompt shorter than this many tokens is not cached (the vendor's page on prompt caching). */
+  /** The vendor doesn't cache prompts of fewer tokens. */
   leastCached: number;
 }
 
@@ -73,7 +73,7 @@ const third: ModelFacts = {
   leastCached: 2048,
 };
 
-/** Part of a model's name → what it takes. */
+/** Part of a model's name → what it accepts. */
 export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
@@ -109,8 +109,8 @@ export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["claude-instant", third],
 ];
 
-/** A newer model of the family than the table knows. */
+/** For a newer model of the family. */
 export const unknownClaude: ModelFacts = fifth;
 
-/** A model of another maker behind the dialect: only what every such server takes is relied on. */
+/** For another maker's model behind the dialect: what every such server accepts. */
 export const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };

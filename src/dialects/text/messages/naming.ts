@@ -2,8 +2,8 @@ import { locate, splice } from "../../../base/json_text.ts";
 import type { Naming } from "../../kernel/dialect.ts";
 
 /**
- * Exchanges the model's name in an answer. Coding agents drop signed thinking from their history
- * where the answer names another model than the one that they asked.
+ * Replaces the model's name in an answer. Coding agents drop signed thinking from their history if
+ * the answer names another model than they requested.
  */
 export const naming: Naming = {
   whole: (text, model) => named(text, ["model"], model),
@@ -11,7 +11,7 @@ export const naming: Naming = {
     if (data === undefined || (event ?? "message_start") !== "message_start") return bytes;
     const text = new TextDecoder().decode(bytes);
     const at = text.indexOf(data);
-    // Data in several lines is nobody's habit; it stays as it is.
+    // No known vendor splits data over several lines; such an event stays as it is.
     if (at < 0) return bytes;
     const changed = named(data, ["message", "model"], model);
     return new TextEncoder().encode(text.slice(0, at) + changed + text.slice(at + data.length));

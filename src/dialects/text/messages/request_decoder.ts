@@ -14,13 +14,13 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { otherFields, saysNothing } from "../../kernel/other_fields.ts";
+import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
-/** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
+/** Reads a messages request into the canonical form. Null is "not set". */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));
 }
@@ -49,10 +49,10 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-/** Fields that change what is done or where, not only how well (translation.md §12). */
+/** Fields that change what is done or where, not only how well. */
 const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
 
-/** What a messages request says that other dialects have no word for. */
+/** The fields of a messages request that other dialects can't express. */
 function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
     const isKnown = Object.hasOwn(knownFields, path);
@@ -64,7 +64,7 @@ function unsupportedFields(request: JsonRecord): UnsupportedField[] {
 function isNoOp(path: string, value: unknown): boolean {
   if (path === "speed") return value === "standard";
   if (path === "inference_geo") return value === "global" || value === "not_available";
-  return path === "mcp_servers" && saysNothing(value);
+  return path === "mcp_servers" && isEmptyValue(value);
 }
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
@@ -115,7 +115,7 @@ function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalReque
 function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): number | undefined {
   const value = numberAt(request, "max_tokens");
   if (value !== 0) return value;
-  // Nothing is to be written, only the prompt cache warmed: no other dialect can.
+  // The caller wants nothing written, only the prompt cached: no other dialect can do that.
   unsupported.push({ path: "max_tokens", value, weight: "meaning" });
   return 1;
 }
@@ -185,7 +185,7 @@ function readFormat(
 
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
-/** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
+/** `thinking` and `output_config.effort`. */
 function readReasoning(
   request: JsonRecord,
   unsupported: UnsupportedField[],
@@ -213,7 +213,7 @@ function readReasoning(
       }
       return { effort: "none" };
     default:
-      // Ways of thinking are an open list of the vendor's.
+      // The vendor may add types of thinking.
       if (typeof thinking.type !== "string") throw invalidValue("thinking.type", "expected a type");
       unsupported.push({ path: "thinking", value: thinking, weight: "hint" });
       return effort === undefined ? undefined : { effort };
@@ -225,7 +225,7 @@ function readUser(request: JsonRecord): string | undefined {
   return textAt(metadata, "user_id", "metadata.user_id");
 }
 
-/** The neutral names are the chat dialect's: `default` is what is called `standard_only` here. */
+/** The canonical names are the chat dialect's: `standard_only` is `default`. */
 function readServiceTier(request: JsonRecord): string | undefined {
   const tier = asString(request.service_tier);
   return tier === "standard_only" ? "default" : tier;

@@ -13,8 +13,8 @@ import { writeTurns } from "./request/encode_turns.ts";
 import { modelFacts } from "./models.ts";
 
 /**
- * Writes a request for a vendor of this dialect, in version 2023-06-01. Only fields that the model
- * takes are sent, since unknown ones are refused; what can't be carried is listed as a loss.
+ * Writes a request for a vendor of this dialect, version 2023-06-01, with the fields that the model
+ * accepts, since others are refused; what can't be carried is listed as a loss.
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));

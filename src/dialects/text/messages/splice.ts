@@ -44,7 +44,7 @@ export function* spliceRequestSteps(
   return splice(bodyText, yield* modelAndTagEdits(bodyText, members, facts, changes));
 }
 
-/** The first text of the first message of that role which has one. */
+/** The first text of the first message of this role that has one. */
 function firstOf(role: "system" | "user", messages: unknown): LocatedText | undefined {
   if (!Array.isArray(messages)) return undefined;
   for (const [index, message] of messages.entries()) {

@@ -11,8 +11,8 @@ export function createStreamDecoder(): StreamDecoder {
 }
 
 /**
- * Decodes a messages stream (messages.md §5). Pings, unknown events and unknown deltas are
- * nothing; a repeated `message_start` is ignored, one of another message is a failure.
+ * Decodes a messages stream. Pings, unknown events and unknown deltas are ignored, as is a repeated
+ * `message_start`; the start of another message is a failure.
  */
 class MessagesStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
@@ -21,9 +21,9 @@ class MessagesStreamDecoder implements StreamDecoder {
 
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
-    // What comes behind the end belongs to no answer.
+    // Nothing after the end belongs to the answer.
     if (this.#failed || this.#stopped || data === undefined || data.trim() === "") return nothing;
-    // Some compatible servers end with the chat dialect's mark.
+    // Some compatible servers send the chat dialect's end marker.
     if (data.trim() === "[DONE]") return nothing;
     let json: unknown;
     try {
@@ -75,7 +75,7 @@ class MessagesStreamDecoder implements StreamDecoder {
         break;
       }
       case "message_stop":
-        // Says that nothing is missing, even where no reason was given.
+        // Confirms that the answer is complete, even without a reason.
         if (reader.started) reader.finish("", {}, events);
         this.#stopped = reader.started;
         break;

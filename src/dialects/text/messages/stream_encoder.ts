@@ -24,9 +24,9 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes one streamed answer (messages.md §5): one `message_start`, blocks one after the other,
- * then `message_delta` and `message_stop`. How it ended is held until the end, since usage may come
- * after the finish (translation.md §13). Only the first of several choices can be said.
+ * Writes one streamed answer: one `message_start`, blocks one after the other, then `message_delta`
+ * and `message_stop`. The finish is held back until the end, since usage may follow it. Only the
+ * first of several choices can be expressed.
  */
 class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
@@ -88,7 +88,7 @@ class MessagesStreamEncoder implements StreamEncoder {
   }
 
   keepAlive(): string {
-    // Before its start an answer has no events.
+    // Before `message_start` no event may be sent.
     return this.#started ? sseEvent({ type: "ping" }) : sseComment;
   }
 
@@ -117,7 +117,7 @@ class MessagesStreamEncoder implements StreamEncoder {
       if (event.content.kind === "refusal") this.#refusals.add(event.block);
     }
     if (this.#refusals.has(event.block)) {
-      // A refusal is told at the end, beside the content.
+      // A refusal is reported at the end, beside the content.
       if (event.type === "block-delta") this.#refusal += event.text;
       return "";
     }
@@ -126,14 +126,14 @@ class MessagesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** The published type has no split at the end; clients that know none pass it over. */
+/** The published type has no such split at the end of a stream; clients ignore it. */
 function lifetimes(usage: Usage): Record<string, unknown> {
   return usage.cacheWriteLong === undefined
     ? {}
     : { cache_creation: writeUsage(usage).cache_creation };
 }
 
-/** Ends a stream with the dialect's own error event (messages.md §5, §6); nothing follows it. */
+/** Ends a stream with the dialect's own error event; nothing follows it. */
 export function errorFrame(fault: Fault): string {
   const { vendorDetails: details } = fault;
   const error = {
@@ -145,7 +145,7 @@ export function errorFrame(fault: Fault): string {
   return sseEvent({ type: "error", error, request_id: null });
 }
 
-/** The dialect has a closed list of types. */
+/** The dialect's list of error types is closed. */
 function errorType(code: ErrorCode): string {
   if (code === "request_too_large") return "request_too_large";
   const { type } = errors[code];

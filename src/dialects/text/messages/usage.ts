@@ -4,9 +4,8 @@ import { asString, count, isRecord, type JsonRecord, miscounts } from "../../ker
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**
- * Reads a messages `usage` object (messages.md §3) into the neutral form of translation.md §9;
- * undefined when it holds no numbers. `input_tokens` leaves out both cache numbers here. Passes of
- * the vendor's own that the totals leave out (compaction, advisor) are added.
+ * Reads a messages `usage` object; undefined when it holds no numbers. `input_tokens` excludes
+ * cached tokens, read and written. Passes that the totals exclude (compaction, advisor) are added.
  */
 export function readUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
@@ -39,12 +38,12 @@ export function readUsage(raw: unknown): Usage | undefined {
   };
 }
 
-/** Anywhere is no region. */
+/** No region where the model may run anywhere. */
 function regionOf(geo: unknown): string | undefined {
   return geo === "global" || geo === "not_available" ? undefined : asString(geo);
 }
 
-/** A later report over an earlier one: totals so far, in which null means "as before" (§5). */
+/** Merges a later report into an earlier one. Both are totals so far; null means "as before". */
 export function laterUsage(earlier: unknown, update: unknown): JsonRecord {
   const before = isRecord(earlier) ? earlier : {};
   const reported = Object.entries(isRecord(update) ? update : {})
@@ -70,7 +69,7 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
   };
 }
 
-/** The part of usage that the end of a stream repeats; final totals. */
+/** The final totals that the end of a stream repeats. */
 export function writeTotals(usage: Usage): Record<string, unknown> {
   const { cacheRead, cacheWrite, cacheWriteLong } = usage;
   const written = cacheWrite === undefined && cacheWriteLong === undefined
@@ -106,8 +105,8 @@ function readTokens(raw: JsonRecord): Tokens {
 }
 
 /**
- * Written cache tokens by lifetime. The end of a stream repeats the total without its split, so
- * what the split of the start doesn't cover goes to the lifetime that the request used.
+ * Cache tokens written, by lifetime. The end of a stream repeats the total without its split; what
+ * the split at the start doesn't cover goes to the lifetime that the request used.
  */
 function readWrites(raw: JsonRecord): Pick<Tokens, "cacheWrite" | "cacheWriteLong"> {
   const total = count(raw.cache_creation_input_tokens);

@@ -8,8 +8,8 @@ import { responseObject } from "./answer/response_object.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 
 /**
- * A whole answer as response object: with a context, for a caller whose vendor speaks another
- * dialect, under an id of our own; without, for the record, with ids made from the answer's own.
+ * A whole answer as a response object. With a context: for a caller whose vendor speaks another
+ * dialect, under an id of our own. Without: for the record, with ids derived from the answer's.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (context) return writeAnswer(answer, context);
@@ -25,7 +25,7 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
   });
 }
 
-/** Walks the same steps as a stream, so that both give the same items. */
+/** Takes the same steps as a stream, so that both produce the same items. */
 function writeAnswer(
   answer: CanonicalAnswer,
   context: Pick<AnswerContext, "id" | "created" | "model" | "body" | "now"> & {
@@ -55,7 +55,7 @@ function writeAnswer(
 }
 
 function blockEvents(choice: CanonicalAnswer["choices"][number] | undefined): CanonicalEvent[] {
-  // A fold keeps the log-probabilities of all texts together: they go with the first.
+  // A folded answer has one list of log-probabilities for all texts: the first text gets it.
   const spoken = choice?.parts.findIndex((part) => part.kind === "text");
   return (choice?.parts ?? []).flatMap((part, block): CanonicalEvent[] => {
     const { text, opaque, citations, ...content } = part;

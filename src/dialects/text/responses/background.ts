@@ -6,7 +6,7 @@ import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { responseObject } from "./answer/response_object.ts";
 
-/** Calls with `background: true` (responses.md §8). */
+/** Calls with `background: true`. */
 export const background: BackgroundForm = {
   isAsked: (body) => isRecord(body) && body.background === true,
   forVendor(body, bodyText) {
@@ -49,7 +49,7 @@ export const background: BackgroundForm = {
   },
   hasEffects(body) {
     const tools = isRecord(body) && Array.isArray(body.tools) ? body.tools : [];
-    // A remote server's tools may book, send or delete.
+    // Tools of a remote server may book, send or delete things.
     return tools.some((tool) => isRecord(tool) && tool.type === "mcp");
   },
 };

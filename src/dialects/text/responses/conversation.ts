@@ -20,7 +20,7 @@ import {
   withoutUnsealedReasoning,
 } from "./conversation/state.ts";
 
-/** How a stored response is continued (responses.md §7), for the gateway. */
+/** How a stored response is continued, for the gateway. */
 export const conversation: Conversation = {
   previousField: "previous_response_id",
 
@@ -77,7 +77,7 @@ export const conversation: Conversation = {
     const turn = { input: stored.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
     const continued = continueFrom([turn], request);
     return {
-      // The answer says which response it continues; the vendor is not told.
+      // The answer names the response that it continues; the vendor doesn't see it.
       body: { ...continued, previous_response_id: request.previous_response_id },
       bodyText: continuedText(bodyText, request, continued.input as Item[]),
     };
@@ -85,13 +85,13 @@ export const conversation: Conversation = {
 };
 
 /**
- * The request's own text with the conversation in its input. What the caller wrote of the input
- * stays as it was written, unless it refers to what the conversation holds already.
+ * The request's text with the conversation added to its input. The caller's own input stays byte
+ * for byte, unless it refers to items of the conversation.
  */
 function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
   const whole = locate(bodyText, []) as TextRange;
   const range = locate(bodyText, ["input"]);
-  // One set of edits for members that come and go: it minds the commas between them.
+  // `changeMembers` makes all changes at once, since it handles the commas.
   const edits: Edit[] = changeMembers(bodyText, whole, {
     remove: ["previous_response_id"],
     insert: range ? [] : [["input", JSON.stringify(input)]],
@@ -107,7 +107,7 @@ function inputText(
   input: readonly Item[],
 ): string {
   const own = inputItems(request);
-  // What the caller adds stands last; items that were left out leave no text to keep.
+  // The caller's own items are last; if some were left out, the text can't be reused.
   const earlier = input.length - own.length;
   const isUnchanged = own.every((item, index) => input[earlier + index] === item);
   const callersText = bodyText.slice(range.start, range.end);

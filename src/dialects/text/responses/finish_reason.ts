@@ -1,15 +1,15 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
-/** How an answer ended, in both languages. */
+/** How an answer ended: the unified reason and the vendor's own. */
 export interface Ending {
   reason: FinishReason;
   raw: string;
 }
 
 /**
- * The unified reason of a response that ended (translation.md §10); undefined while it hasn't
- * (`queued`, `in_progress`). A response that is over but doesn't say so is completed.
+ * The unified reason of a response; undefined until it has ended (`queued`, `in_progress`). A
+ * response that ended without a reason is completed.
  */
 export function readFinishReason(
   response: JsonRecord,
@@ -26,7 +26,7 @@ export function readFinishReason(
   return { reason: saw.toolCall ? "tool_calls" : "stop", raw: status };
 }
 
-/** `status` and `incomplete_details` of a response; no reason: it never ended. */
+/** The `status` and `incomplete_details` of a response. Without a reason it never ended. */
 export function writeFinishReason(
   reason: FinishReason | undefined,
 ): { status: "completed" | "incomplete"; incompleteReason: string | undefined } {

@@ -12,11 +12,11 @@ import {
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
- * Tools of this dialect (npm openai 7.57.0, `responses.Tool`; vendor-g's from docs.x.ai, "Tools
- * Pricing"). What isn't listed runs at the vendor at a price that nobody here knows.
+ * What tools cost (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing"). The
+ * price of a tool that isn't listed is unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
-  // Run by the caller, or paid for by their tokens.
+  // Run by the caller, or billed by their tokens.
   function: noCost,
   custom: noCost,
   namespace: noCost,
@@ -39,10 +39,10 @@ const costs: Readonly<Record<string, ToolCost>> = {
   code_execution: perUse("perCodeSession"),
 };
 
-/** What one use of the image tool gives at most, as a bound: no picture has more tokens. */
+/** Most output tokens of one use of the image tool: no image has more. */
 const imageToolTokens = 16_384;
 
-/** The model that draws where the tool names none (npm openai 7.57.0). */
+/** The model of an image tool that names none (npm openai 7.57.0). */
 export const defaultImageModel = "gpt-image-2.6-sunburst";
 
 export function hostedWork(body: unknown): HostedWork {
@@ -66,7 +66,7 @@ function readTools(list: unknown, at: string, tools: HostedTool[], state: Vendor
     const path = `${at}[${index}]`;
     tools.push(readTool(tool, path));
     stateOfTool(tool, path, state);
-    // A namespace's own; of other kinds there are none.
+    // Only namespaces have tools of their own.
     readTools(tool.tools, `${path}.tools`, tools, state);
   }
 }
@@ -76,22 +76,22 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
   if (name === "image_generation") return imageTool(tool, path);
   if (name === "shell") return { path, name, cost: shellCost(tool) };
   const listed = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
-  // Larger containers cost more than the row's price says.
+  // Larger containers cost more than the price row says.
   const cost = hasLargeContainer(tool) ? unknownCost : listed;
   return { path, name, cost };
 }
 
-/** Its pictures are tokens of another model. */
+/** Its images are billed as tokens of another model. */
 function imageTool(tool: JsonRecord, path: string): HostedTool {
   const model = asString(tool.model) ?? defaultImageModel;
-  // An SVG's author is one model more, of which usage says nothing.
+  // An SVG takes yet another model, which usage doesn't report.
   const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg"
     ? unknownCost
     : { type: "model", model, role: "besides", maxOutputTokens: imageToolTokens };
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
 }
 
-/** On the caller's machine, or in a container of the vendor's. */
+/** The shell runs on the caller's machine or in a container of the vendor. */
 function shellCost(tool: JsonRecord): ToolCost {
   const { environment } = tool;
   if (isRecord(environment) && environment.type === "local") return noCost;
@@ -108,7 +108,7 @@ function isSmallest(limit: unknown): boolean {
   return limit === undefined || limit === null || limit === "1g";
 }
 
-/** Stores, files, containers, skills and tunnels of the account that a tool names. */
+/** Stores, files, containers, skills and tunnels in the vendor's account that a tool names. */
 function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void {
   for (const name of ["vector_store_ids", "collection_ids", "file_ids", "tunnel_id"]) {
     if (isSet(tool[name])) state.push({ path: `${path}.${name}` });
@@ -123,7 +123,7 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
     const skills = Array.isArray(settings.skills) ? settings.skills : [];
     for (const [index, skill] of skills.entries()) {
       if (isRecord(skill) && skill.type === "inline") continue;
-      // The local ones are names of the caller's own files.
+      // Local skills are the caller's own files.
       if (settings.type !== "local") state.push({ path: `${path}.${member}.skills[${index}]` });
     }
   }
@@ -133,7 +133,7 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
   }
 }
 
-/** Files and containers that items name, and tools that an item brings. */
+/** Files and containers that items name, and tools that items bring. */
 function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): void {
   if (!Array.isArray(input)) return;
   for (const [index, item] of input.entries()) {
@@ -144,12 +144,12 @@ function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): v
     }
     filesIn(item.content, `${path}.content`, state);
     filesIn(item.output, `${path}.output`, state);
-    // A code tool would go on in it.
+    // A code tool would continue in this container.
     if (isSet(item.container_id)) state.push({ path: `${path}.container_id` });
   }
 }
 
-/** Parts of messages and of tools' outputs; a citation's file is nothing that is read again. */
+/** Files in parts of messages and of tool outputs. Files that citations name aren't read again. */
 function filesIn(parts: unknown, path: string, state: VendorState[]): void {
   if (isRecord(parts) && isSet(parts.file_id)) state.push({ path: `${path}.file_id` });
   if (!Array.isArray(parts)) return;

@@ -3,7 +3,7 @@ import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
-/** Parts of messages and of tools' outputs; sources of a text were never the caller's to send. */
+/** Parts of messages and of tool outputs. Sources of a text were never the caller's to send. */
 const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   input_text: { type: true, text: true, ...knownMark },
   output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
@@ -23,7 +23,7 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
-/** Ids and states that an output item had, and is given back with. */
+/** Fields that every output item has when it comes back. */
 const itemFields: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
 
 const call: KnownFieldSet = {
@@ -66,7 +66,7 @@ const ofTool: Readonly<Record<string, KnownFieldSet>> = {
 
 const search: KnownFieldSet = {
   type: true,
-  // Named where it is read: false says something.
+  // `readTools` reports the value false.
   external_web_access: true,
   filters: { allowed_domains: true, blocked_domains: true },
   user_location: { type: true, city: true, country: true, region: true, timezone: true },
@@ -91,8 +91,8 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
 };
 
 /**
- * What the decoder reads of a responses request (responses.md §1 to §3), or the gateway itself.
- * Items and tools of other kinds are named whole.
+ * What the decoder, or the gateway itself, reads of a responses request. Items and tools of other
+ * kinds are reported whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,

@@ -1,6 +1,6 @@
 import type { MediaField } from "../../kernel/media_field.ts";
 
-/** Inline media in requests, in what tools give, and pictures that the model drew. */
+/** Inline media in requests, in tool outputs, and in images that the model generated. */
 export const mediaFields: readonly MediaField[] = [
   { key: "image_url", address: true },
   { parent: "image_url", key: "url", address: true },
@@ -9,7 +9,7 @@ export const mediaFields: readonly MediaField[] = [
   { key: "result", where: ["type", "image_generation_call"] },
 ];
 
-/** Every kind of media can be named by its address. */
+/** Addresses are accepted for every kind of media. */
 export function mustInline(): boolean {
   return false;
 }

@@ -7,10 +7,10 @@ export function upstreamPath(): string {
 
 const sealed = "reasoning.encrypted_content";
 
-/** Models that don't reason refuse to be asked for sealed reasoning; it is known of these. */
+/** Models without reasoning that refuse the request for sealed reasoning. */
 const isPlain = /^(?:ft:)?(?:gpt-[34]|chatgpt-)/;
 
-/** An encoded request without what its model is known to refuse of it. */
+/** The encoded request without fields that its model is known to refuse. */
 export function fitToModel(
   request: Readonly<Record<string, unknown>>,
   model: string,
@@ -22,9 +22,9 @@ export function fitToModel(
 }
 
 /**
- * The request without what we asked for on our own and the vendor refuses: sealed reasoning of a
- * model that doesn't reason, or summaries for an organisation that isn't verified
- * (OpenHands/software-agent-sdk#987). The answer is the same without either.
+ * The request without fields that the gateway added and the vendor refuses: sealed reasoning of a
+ * model without reasoning, or summaries for an organisation that isn't verified
+ * (OpenHands/software-agent-sdk#987). The answer is the same without them.
  */
 export function withoutRefused(
   request: Readonly<Record<string, unknown>>,

@@ -27,8 +27,8 @@ import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
 /**
- * Reads a responses request (responses.md §1) into the canonical form. `previous_response_id` and
- * item references have been resolved into `input` before (`state.ts`).
+ * Reads a responses request into the canonical form. `previous_response_id` and item references
+ * were resolved into `input` before (`conversation/state.ts`).
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
   return finish(decodeRequestSteps(body));
@@ -61,7 +61,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-/** Of vendor-side tools the web search alone is carried, so their common limit is its own. */
+/** The web search is the only vendor-side tool that is carried: the limit of all is its limit. */
 function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebSearch | undefined {
   const maxUses = numberAt(request, "max_tool_calls");
   if (!search || search.maxUses !== undefined || maxUses === undefined || maxUses < 1) {
@@ -88,7 +88,7 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** Field of the caller's body behind each setting that this dialect has. */
+/** The request field that each setting is read from. */
 const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   toolChoice: "tool_choice",
   parallelToolCalls: "parallel_tool_calls",
@@ -112,7 +112,7 @@ function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalReque
   return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
 }
 
-/** Log-probabilities are asked for in `include`; `top_logprobs` says how many alternatives. */
+/** `include` requests log-probabilities; `top_logprobs` is the number of alternatives. */
 function readLogprobs(request: JsonRecord): { top: number } | undefined {
   const { include } = request;
   if (include === undefined || include === null) return undefined;
@@ -146,7 +146,7 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   };
 }
 
-/** A caller who names a kind of summary can show reasoning and wants it. */
+/** A caller who names a kind of summary wants to see reasoning. */
 function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined {
   if (!reasoning) return undefined;
   const effort = oneOf(

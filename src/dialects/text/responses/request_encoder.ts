@@ -16,14 +16,14 @@ import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 
-/** Names that every server of this dialect takes (translation.md §5.1). */
+/** Names that every server of this dialect takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
-/** The least that the dialect takes as an output limit (responses.md §1). */
+/** The smallest output limit that the dialect accepts. */
 const leastOutputTokens = 16;
 
 /**
- * Writes a request for a vendor of this dialect, for callers of dialects without state: nothing is
- * stored there, and reasoning is asked for sealed, so that it can be given back.
+ * Writes a request for a vendor of this dialect. The callers' dialects have no state: the vendor
+ * stores nothing, and reasoning is requested sealed, so that it can be sent back.
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   return finish(encodeRequestSteps(request, target));
@@ -79,7 +79,7 @@ export function* encodeRequestSteps(
   };
 }
 
-/** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
+/** Settings without a field in this dialect; values that change nothing are no loss. */
 function lossesOf(request: CanonicalRequest): Loss[] {
   const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
   const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {

@@ -9,8 +9,8 @@ import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
 
 /**
- * The request's text for a vendor of this dialect: model and tag lines exchanged, and reasoning
- * that we sealed for a vendor of another dialect taken out, which this one would refuse.
+ * The request's text for a vendor of this dialect: the model replaced, tag lines cut, and reasoning
+ * removed that the gateway sealed for a vendor of another dialect, which this one would refuse.
  */
 export function spliceRequest(
   bodyText: string,
@@ -48,7 +48,7 @@ function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
     if (!sealed[from]) continue;
     let to = from;
     while (to + 1 < ranges.length && sealed[to + 1]) to++;
-    // A run goes with the comma behind it, or, at the end of the list, the comma before it.
+    // A run is removed with the comma after it, at the end of the list with the one before it.
     const next = ranges[to + 1];
     const before = ranges[from - 1];
     edits.push({
@@ -61,10 +61,10 @@ function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
   return edits;
 }
 
-/** Reasoning may be as large as an answer. */
+/** Items per step: reasoning may be as large as an answer. */
 const sealedEach = 8;
 
-/** Only what holds the mark is read. */
+/** Only items with the prefix are parsed. */
 function isSealed(bodyText: string, { start, end }: TextRange): boolean {
   const text = bodyText.slice(start, end);
   if (!text.includes(envelopeMark)) return false;
@@ -79,7 +79,7 @@ export function readRequest(body: unknown): RequestFacts {
   return {
     model: String(request.model),
     stream: request.stream === true,
-    // Usage always comes with the terminal event: there is nothing to ask for.
+    // The terminal event always has usage: nothing needs to be requested.
     wantsStreamUsage: true,
     endUser: asString(request.safety_identifier) ?? asString(request.user),
     maxOutputTokens: typeof request.max_output_tokens === "number"

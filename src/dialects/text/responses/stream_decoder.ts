@@ -15,9 +15,9 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
 }
 
 /**
- * Decodes a responses stream (responses.md §5), tolerant of what servers do differently: missing
- * `added` and `delta` events, gaps in the sequence numbers, which are not looked at, an end marker,
- * errors flat and nested. The terminal event ends the answer; what comes after it is not read.
+ * Decodes a responses stream and tolerates what servers do differently: missing `added` and `delta`
+ * events, gaps in the sequence numbers (which aren't read), an end marker, flat and nested errors.
+ * Nothing after the terminal event is read.
  */
 class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
@@ -43,7 +43,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       return this.#fail(invalid("A stream event was not JSON."));
     }
     if (!isRecord(json)) return nothing;
-    // A server may leave the type to the event's name.
+    // Some servers name the type in the `event:` line only.
     const record = json.type === undefined ? { ...json, type: event.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
     return this.#read(record);
@@ -114,7 +114,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       : { message: asString(response.status) && `The response is ${asString(response.status)}.` };
     const usage = readUsage(response, this.#quirks);
     const failed = this.#fail({ error });
-    // What was produced before the failure is billed.
+    // Output before the failure is billed.
     return usage ? { ...failed, events: [{ type: "usage", usage }, ...failed.events] } : failed;
   }
 

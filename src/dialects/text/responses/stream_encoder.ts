@@ -15,8 +15,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 }
 
 /**
- * Writes a streamed answer (responses.md §5, translation.md §13 "→R writer"): the life of the
- * response around the life of its items, numbered without gaps, under one response id.
+ * Writes a streamed answer: the events of the response around those of its items, numbered without
+ * gaps, under one response id.
  */
 class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
@@ -53,7 +53,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
         if (event.choice === 0) this.#end(event.reason);
         break;
       case "error":
-        // The gateway follows with `fail`, which knows the fault to show.
+        // The gateway calls `fail` next, with the fault to show.
         break;
       default:
         this.#open();
@@ -83,7 +83,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     return sseComment;
   }
 
-  /** What is open when the answer ends was cut short exactly if the answer was. */
+  /** Items that are open at the end were cut short if the answer was. */
   #end(reason: FinishReason | undefined): void {
     this.#finish = reason;
     this.#writer.close(writeFinishReason(reason).status);
@@ -122,8 +122,8 @@ class ResponsesStreamEncoder implements StreamEncoder {
 }
 
 /**
- * An `error` event, for streams whose response object isn't known: flat as the schema has it, and
- * nested as clients meet it.
+ * An `error` event, for streams whose response object isn't known: flat as in the schema, and
+ * nested as clients encounter it.
  */
 export function errorFrame(fault: Fault, sequenceNumber = 0): string {
   const error = writeFailure(fault);

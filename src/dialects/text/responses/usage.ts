@@ -4,10 +4,7 @@ import { asString, count, isRecord, type JsonRecord, miscounts } from "../../ker
 import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
-/**
- * Reads the usage of a response object (responses.md §4) into the neutral form of
- * translation.md §9; undefined when it holds no numbers.
- */
+/** Reads the usage of a response object; undefined when it holds no numbers. */
 export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | undefined {
   const raw = response.usage;
   if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
@@ -43,7 +40,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
   return withImages(usage, imageToolUsage(response));
 }
 
-/** What another model drew counts beside the usage of the asked one: the whole holds both. */
+/** Tokens of the image tool's model are added: the usage covers both models. */
 function withImages(
   usage: Usage,
   images: { model: string; usage: Usage } | undefined,
@@ -64,12 +61,12 @@ function withImages(
   };
 }
 
-/** A vendor that reports more cached tokens than input counts them beside the input. */
+/** A vendor that reports more cached tokens than input tokens doesn't include them in the input. */
 function wholeInput(input: number, cacheRead: number | undefined): number {
   return cacheRead !== undefined && cacheRead > input ? input + cacheRead : input;
 }
 
-/** Reasoning counts beside the output only where the reported total says so. */
+/** Some vendors report reasoning beside the output; it is added only if their total confirms it. */
 function wholeOutput(
   reported: {
     input: number;
@@ -85,7 +82,7 @@ function wholeOutput(
   return reported.output + reported.reasoning;
 }
 
-/** `cache_write_tokens` is the sum; its details part it by lifetime. */
+/** `cache_write_tokens` is the total; the details split it by lifetime. */
 function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong?: number } {
   const sum = count(details.cache_write_tokens);
   const parts = isRecord(details.cache_write_tokens_details)
@@ -99,7 +96,7 @@ function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong
 
 function tier(response: JsonRecord): { serviceTier?: string } {
   const serviceTier = asString(response.service_tier);
-  // `auto` is what was asked for, not what was used.
+  // `auto` is what was requested, not what was used.
   return serviceTier === undefined || serviceTier === "auto" ? {} : { serviceTier };
 }
 

@@ -8,28 +8,28 @@ interface KnownCall {
 /** Tells which tool call of a choice a fragment belongs to. */
 export class CallIndexes {
   readonly #calls: ReadonlyMap<number, KnownCall>;
-  /** Where the fragments of an index go, if not to the call that had it first. */
+  /** Index on the wire → the call that its fragments belong to now. */
   readonly #movedTo = new Map<number, number>();
-  /** Calls of a kind that nobody here knows, which the caller can't have offered. */
+  /** Calls of an unknown kind, which the caller can't have offered as tools. */
   readonly #unsupported = new Set<number>();
   /** The first call of each id. */
   readonly #byId = new Map<string, number>();
   #highest = -1;
   #last = -1;
 
-  /** `calls` holds the calls so far by what `of` gave for them. */
+  /** `calls`: the calls so far, by the index that `of` returned for them. */
   constructor(calls: ReadonlyMap<number, KnownCall>) {
     this.#calls = calls;
   }
 
   /**
-   * The call's index; undefined for one of an unknown kind. `position` is the fragment's among
-   * several, `name` the tool that it names.
+   * The index of the call that a fragment belongs to; undefined for a call of an unknown kind.
+   * `position` is the fragment's position among several, `name` the tool that it names.
    */
   of(call: JsonRecord, position: number | undefined, name: string | undefined): number | undefined {
     const index = this.#indexOf(call, position, name);
     this.#highest = Math.max(this.#highest, index);
-    // A call keeps the first id that is said of it.
+    // The first id of a call stays.
     const id = this.#calls.get(index)?.id ?? asString(call.id);
     if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
     if (isUnsupported(call)) this.#unsupported.add(index);
@@ -38,7 +38,7 @@ export class CallIndexes {
     return index;
   }
 
-  /** Its index, else a change of id, else its position, else the call before. */
+  /** Decides by the index, else by a new id, else by the position; else it is the last call. */
   #indexOf(call: JsonRecord, position: number | undefined, name: string | undefined): number {
     const id = asString(call.id);
     if (typeof call.index === "number") return this.#resolve(call.index, id, name);
@@ -49,7 +49,7 @@ export class CallIndexes {
     return name !== undefined && isNamed ? this.#unused() : index;
   }
 
-  /** Some servers give one index to all their calls: a new id with a name is a new call then. */
+  /** Some servers give all calls the same index: there a new id with a name starts a new call. */
   #resolve(reported: number, id: string | undefined, name: string | undefined): number {
     const index = this.#movedTo.get(reported) ?? reported;
     const currentId = this.#calls.get(index)?.id;

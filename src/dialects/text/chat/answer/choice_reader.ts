@@ -9,9 +9,9 @@ interface ToolCall {
   id: string | undefined;
   name: string | undefined;
   custom: boolean;
-  /** Set once the block has been opened, which waits for the name. */
+  /** Undefined until the name is known: only then can the block open. */
   block: number | undefined;
-  /** Arguments that came before the name. */
+  /** Arguments received before the name. */
   early: string;
 }
 
@@ -21,14 +21,14 @@ export class ChoiceReader {
   readonly #choice: number;
   readonly #nextBlock: { value: number };
   #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
-  /** All that was said, and where in it the open block begins. */
+  /** All text of the choice, and the offset in it at which the open block begins. */
   readonly #allText = new TextUnits();
   #from = 0;
   #sound: number | undefined;
   readonly #tools = new Map<number, ToolCall>();
   readonly #indexes = new CallIndexes(this.#tools);
 
-  /** `nextBlock` is shared by the choices of one answer: blocks are counted over all of them. */
+  /** `nextBlock` is shared by all choices of the answer, since block numbers are unique in it. */
   constructor(choice: number, nextBlock: { value: number }) {
     this.#choice = choice;
     this.#nextBlock = nextBlock;
@@ -70,7 +70,7 @@ export class ChoiceReader {
     if (audio?.transcript) this.#text("text", audio.transcript, events);
     if (audio?.data) this.#audio(audio.id, audio.data, events);
     if (!Array.isArray(delta.annotations)) return this.#pictures(delta, events);
-    // Sources may come behind other things than the text that they speak of.
+    // Sources may arrive after the text that they refer to has ended.
     const isOpen = this.#open?.kind === "text";
     const from = isOpen ? this.#from : this.#allText.length;
     for (const citation of readCitations(delta, this.#allText, from)) {
@@ -88,7 +88,7 @@ export class ChoiceReader {
     }
   }
 
-  /** Pieces of one sound are one block. */
+  /** All pieces of a sound belong to one block. */
   #audio(id: string | undefined, data: string, events: CanonicalEvent[]): void {
     this.#sound ??= this.#start(
       { kind: "media", media: "audio", mimeType: "audio/wav", id },
@@ -97,7 +97,7 @@ export class ChoiceReader {
     this.#delta(this.#sound, data, events);
   }
 
-  /** Closes what is open; called when the stream has ended. */
+  /** Closes the open blocks at the end of the stream. */
   close(events: CanonicalEvent[]): void {
     this.#closeText(events);
     if (this.#sound !== undefined) {
@@ -141,7 +141,7 @@ export class ChoiceReader {
     if (kind === "text") this.#allText.add(text);
   }
 
-  /** The open block of this kind; another kind's is closed first. */
+  /** The open block of this kind, after closing one of another kind. */
   #textBlock(kind: "text" | "reasoning" | "refusal", events: CanonicalEvent[]): number {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
@@ -207,12 +207,14 @@ export class ChoiceReader {
   }
 }
 
-/** Arguments as text; some servers give them as the object that they are. */
+/** Arguments as JSON text; some servers send the parsed object. */
 function argumentText(value: unknown): string {
   return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
 }
 
-/** Text of `content`: a string, or parts of text, refusals and a compatible vendor's thinking. */
+/**
+ * The pieces of `content`: a string, or a list of text, refusal and (one vendor) thinking parts.
+ */
 function contentPieces(
   content: unknown,
 ): { kind: "text" | "reasoning" | "refusal"; text: string }[] {
@@ -230,7 +232,7 @@ function contentPieces(
   });
 }
 
-/** Reasoning as compatible servers and the aggregator name it (chat-completions.md §4.3). */
+/** Reasoning text, under the names that compatible servers and OpenRouter use. */
 function reasoningText(delta: JsonRecord): string | undefined {
   const plain = asString(delta.reasoning_content) ?? asString(delta.reasoning);
   if (plain || !Array.isArray(delta.reasoning_details)) return plain;

@@ -4,9 +4,8 @@ import { mediaSource } from "../../../kernel/media_source.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
 /**
- * Sources that a chat message or delta names beside its text (chat-completions.md §4.1). Their
- * places are characters of `text`, all that the message says; in the neutral form they are units of
- * the block that begins at unit `from`.
+ * The sources that a message or delta cites. On the wire their offsets count characters of `text`,
+ * the whole message; in the canonical form UTF-16 units of the block, which begins at `from`.
  */
 export function readCitations(delta: JsonRecord, text: TextUnits, from: number): Citation[] {
   if (!Array.isArray(delta.annotations)) return [];
@@ -18,7 +17,7 @@ export function readCitations(delta: JsonRecord, text: TextUnits, from: number):
   });
 }
 
-/** A range of nothing stands for an unknown one; so does one that begins before the block. */
+/** An empty range, or one that begins before the block, means that the range is unknown. */
 function rangeOf(
   cited: JsonRecord,
   text: TextUnits,
@@ -34,8 +33,8 @@ function rangeOf(
 }
 
 /**
- * A source as chat names it: `from` is where its block begins, in units of `text`, all that the
- * message says.
+ * A citation as a chat annotation. `from`: where its block begins in `text`, the whole message, in
+ * UTF-16 units.
  */
 export function writeAnnotation(
   citation: Citation,
@@ -57,7 +56,7 @@ export function writeAnnotation(
 
 type Media = BlockKind & { kind: "media" };
 
-/** Pictures of a message or delta, an extension of the aggregator (translation.md §11). */
+/** Images in a message or delta: OpenRouter's extension. */
 export function readImages(delta: JsonRecord): { content: Media; data: string }[] {
   if (!Array.isArray(delta.images)) return [];
   return delta.images.flatMap((image: unknown) => {
@@ -70,7 +69,7 @@ export function readImages(delta: JsonRecord): { content: Media; data: string }[
   });
 }
 
-/** Sound of a message, or a piece of it in a delta; its transcript is the answer's text. */
+/** Audio of a message, or a piece of it in a delta. Its transcript is the answer's text. */
 export function readAudio(
   delta: JsonRecord,
 ):

@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * Whether a request used the deprecated `functions` in place of `tools`: its caller reads the
- * answer in the old shape, which has room for one call (chat-completions.md §1).
+ * Whether the request used the deprecated `functions` instead of `tools`. Its caller reads answers
+ * in the old shape, which has room for one call.
  */
 export function asksOldShape(body: unknown): boolean {
   return isRecord(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
@@ -25,7 +25,7 @@ function choiceInOldShape(choice: JsonRecord): JsonRecord {
   };
 }
 
-/** `tool_calls` in the old shape's word; any other reason as it is. */
+/** `tool_calls` becomes `function_call`; other reasons stay. */
 export function oldFinish<Reason>(reason: Reason): Reason | "function_call" {
   return reason === "tool_calls" ? "function_call" : reason;
 }

@@ -15,8 +15,8 @@ import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 /**
- * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
- * types that aren't known here go to `unsupported`.
+ * Reads chat messages: system texts that come first, then the turns. Parts of unknown types go to
+ * `unsupported`.
  */
 export function* readMessages(
   messages: readonly unknown[],
@@ -36,7 +36,7 @@ export function* readMessages(
       else turns.push({ role: "system", parts: texts, path });
     } else {
       const read = readTurn(message, path, { calls, unsupported });
-      // Clients put the mark on the message (opencode) as well as on its parts.
+      // Clients put the cache mark on the message (opencode) as well as on its parts.
       const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
       turns.push(turn);
       for (const part of turn.parts) {
@@ -72,7 +72,8 @@ function readTurn(message: JsonRecord, path: string, { calls, unsupported }: Tur
         path,
       };
     default: {
-      // The deprecated `function` role names its function; the call is the last one of that name.
+      // Messages of the deprecated `function` role name a function; its last call is the one they
+      // answer.
       const callId = name === undefined ? undefined : calls.get(name);
       return { role: "user", parts: [readResult(message, callId, path, unsupported)], path };
     }
@@ -136,7 +137,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
   };
 }
 
-/** The extension in which the native vendor's own chat front carries signatures. */
+/** Google's own chat endpoint carries thought signatures in this extension. */
 function thoughtSignature(call: JsonRecord): string | undefined {
   const extra = isRecord(call.extra_content) ? call.extra_content.google : undefined;
   return isRecord(extra) ? asString(extra.thought_signature) : undefined;
@@ -221,7 +222,7 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
     !source.mimeType.startsWith("image/");
   return {
     type: "media",
-    // Some clients put documents where images go; the bytes say what they are.
+    // Some clients send documents as images; the bytes show what they are.
     kind: isFile ? "file" : kind,
     source,
     ...(detail === undefined

@@ -3,8 +3,8 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
 
 /**
- * The vendor's web search as chat callers ask for it: `web_search_options`, or the aggregator's
- * tool of that kind, of which the first counts.
+ * The web search that a chat request asks for: `web_search_options`, or OpenRouter's search tool,
+ * the first if there are several.
  */
 export function readSearch(request: JsonRecord): WebSearch | undefined {
   const search = searchTool(request) ?? searchOptions(request);
@@ -13,7 +13,7 @@ export function readSearch(request: JsonRecord): WebSearch | undefined {
   return { ...search, demanded: true, paths: { ...search.paths, demanded: "tool_choice" } };
 }
 
-/** Index of the tool that is the web search; -1: none of them is. */
+/** Index of the search tool; -1 without one. */
 export function searchToolIndex({ tools }: JsonRecord): number {
   if (!Array.isArray(tools)) return -1;
   return tools.findIndex((tool: unknown) => isRecord(tool) && isSearchType(tool.type));

@@ -15,14 +15,14 @@ import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_sour
 
 type Message = Record<string, unknown>;
 
-/** What the writing of one conversation shares. */
+/** State shared while one conversation is written. */
 interface Writing {
   aliasOf: (name: string) => string;
   marks: Breakpoints;
   losses: Loss[];
 }
 
-/** Writes the conversation as chat messages (chat-completions.md §2, translation.md §4). */
+/** Writes the conversation as chat messages. */
 export function* writeMessages(
   request: CanonicalRequest,
   writing: Writing,
@@ -40,14 +40,14 @@ export function* writeMessages(
   return messages;
 }
 
-/** Texts as one, or each for itself where one of them is marked. */
+/** The texts joined, or as separate parts if one of them has a cache mark. */
 function writeTexts(
   texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
   { marks }: Writing,
   separator = "\n\n",
 ): unknown {
   const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
-  const isMarked = marks.takes && texts.some(({ cache }) => cache);
+  const isMarked = marks.acceptsMarks && texts.some(({ cache }) => cache);
   return isMarked ? parts : texts.map(({ text }) => text).join(separator);
 }
 
@@ -61,7 +61,7 @@ function writeTurn(turn: Turn, writing: Writing): Message[] {
   const results = turn.parts.filter((part) => part.type === "tool-result");
   const rest = turn.parts.filter((part) => part.type !== "tool-result");
   const messages: Message[] = results.map((result) => writeResult(result, writing));
-  // Tool messages hold text alone: what else a result showed follows in a user message.
+  // Tool messages take text only: media of a result follow in a user message.
   const shown = results.flatMap((result) =>
     result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
       { type: "text", text: `[result of ${result.callId.slice(0, maxShownId)}]`, path: media.path },
@@ -81,12 +81,12 @@ function writeTurn(turn: Turn, writing: Writing): Message[] {
   return messages;
 }
 
-/** An id stands in front of each of a result's media. */
+/** Characters of a call's id to show in front of each of its media. */
 const maxShownId = 100;
 
 function writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Message[] {
   for (const part of turn.parts) {
-    // An assistant's message holds text alone.
+    // Assistant messages take text only.
     if (part.type === "media") losses.push({ path: part.path, weight: "meaning" });
   }
   const calls = turn.parts.filter((part) => part.type === "tool-call");
@@ -124,12 +124,12 @@ function writeResult(result: ToolResultPart, writing: Writing): Message {
   return {
     role: "tool",
     tool_call_id: result.callId,
-    // The dialect has no flag for a failed tool (translation.md §4.8).
+    // The dialect has no flag for a failed tool.
     content: result.isError ? `Error: ${shown}` : shown,
   };
 }
 
-/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+/** An object whose only member is a text `output` or `result` is written as that text. */
 function objectText(object: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];
@@ -152,7 +152,9 @@ function writeContent(parts: readonly Part[], writing: Writing): unknown {
   });
 }
 
-/** What has no form here, or is another vendor's, is a loss that leaves a note. */
+/**
+ * Media without a form in this dialect, or stored at another vendor, is a loss and leaves a note.
+ */
 function writeMedia(part: MediaPart, losses: Loss[]): Message {
   if (part.detail !== undefined && part.kind !== "image") {
     losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
@@ -200,14 +202,14 @@ function textOf(parts: readonly Part[]): string[] {
   );
 }
 
-/** Every call needs its result before the conversation goes on (translation.md §5.3). */
+/** Every call needs a result before the next turn. */
 function requireResults(turns: readonly Turn[]): void {
   const answered = new Set<string>();
   for (const { parts } of turns) {
     for (const part of parts) if (part.type === "tool-result") answered.add(part.callId);
   }
   for (const [index, turn] of turns.entries()) {
-    // The last turn may be the call itself.
+    // The last turn may be a call without its result.
     if (turn.role !== "assistant" || index === turns.length - 1) continue;
     const missing = turn.parts.filter((part) =>
       part.type === "tool-call" && !answered.has(part.id)

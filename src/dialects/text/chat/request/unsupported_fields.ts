@@ -5,8 +5,8 @@ import { isVendorTool, knownFields } from "../known_fields.ts";
 import { searchToolIndex } from "./decode_search.ts";
 
 /**
- * What a chat request says that other dialects have no word for (translation.md §12). Audio
- * output and moderation change what comes back; everything else is a hint.
+ * The fields of a chat request that other dialects can't express. Audio output and moderation
+ * change the answer; all others are hints.
  */
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   const search = searchToolIndex(request);
@@ -21,7 +21,7 @@ export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return [...fields, ...storedAudio(request.messages), ...vendorWork(request)];
 }
 
-/** Tools that some chat vendors run themselves, and the choice of one. */
+/** Tools that the vendor runs, and a tool choice that names one. */
 function vendorWork(request: JsonRecord): UnsupportedField[] {
   const { tools, tool_choice: choice } = request;
   const search = searchToolIndex(request);
@@ -37,7 +37,7 @@ function vendorWork(request: JsonRecord): UnsupportedField[] {
     : found;
 }
 
-/** Earlier answers whose sound the vendor keeps: their words are lost with it. */
+/** Earlier answers whose audio is stored at the vendor: what was spoken is lost with it. */
 function storedAudio(messages: unknown): UnsupportedField[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): UnsupportedField[] => {

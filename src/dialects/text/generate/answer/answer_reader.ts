@@ -12,7 +12,7 @@ import { mapsCount, searchCount } from "./grounding.ts";
 import { modelTraits } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Reads the elements of an answer, one or many, whole or streamed. */
+/** Reads the elements of an answer, whole or streamed. */
 export class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>();
   readonly #nextBlock = { value: 0 };
@@ -46,17 +46,17 @@ export class AnswerReader {
     if (usage) events.push({ type: "usage", usage });
   }
 
-  /** Whether every candidate said why it ended, or the prompt was blocked. */
+  /** Whether every candidate has a finish reason, or the prompt was blocked. */
   get finished(): boolean {
     if (this.#blockReason !== undefined) return true;
     const candidates = [...this.#candidates.values()];
     return candidates.length > 0 && candidates.every((one) => one.finished);
   }
 
-  /** Closes every candidate. A whole answer is over even where the vendor forgot to say why. */
+  /** Closes every candidate. A whole answer has ended, even if the vendor omits the reason. */
   close(events: CanonicalEvent[], isWhole: boolean): void {
     for (const candidate of this.#candidates.values()) {
-      // A filter may stop an answer that had begun and say so of its prompt alone.
+      // A filter may stop an answer that has started, and report that for its prompt only.
       const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;
       if (reason && !candidate.finished) candidate.read({ finishReason: reason }, events);
       candidate.close(events);
@@ -86,7 +86,7 @@ export class AnswerReader {
     return candidate;
   }
 
-  /** Until generation 3 a grounded prompt is billed once, since then each of its queries. */
+  /** Before generation 3 a grounded prompt is billed once, since then each of its queries. */
   #billed(queries: ReadonlyMap<number, number>): number | undefined {
     if (queries.size === 0) return undefined;
     if (modelTraits(this.#model ?? "").generation < 3) return 1;

@@ -11,15 +11,15 @@ import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { PartialArgs } from "./partial_args.ts";
 
-/** Text or reasoning that may go on in the next part. */
+/** Text or reasoning that may continue in the next part. */
 interface OpenText {
   kind: "text" | "reasoning";
   block: number;
-  /** Kept only for citations, whose offsets count in it. */
+  /** For citations only: their offsets refer to the text. */
   pieces: string[];
 }
 
-/** A function call whose arguments come in pieces. */
+/** A function call whose arguments are streamed in pieces. */
 interface OpenCall {
   block: number;
   args: PartialArgs;
@@ -27,9 +27,8 @@ interface OpenCall {
 }
 
 /**
- * Reads the elements of one candidate into canonical events (generate-content.md §4, §5). Its
- * ending is held back to the end: some servers repeat `finishReason` on each element, and function
- * calls decide what STOP means.
+ * Reads the elements of one candidate into canonical events. The finish is held back until the end:
+ * some servers repeat `finishReason` in each element, and function calls decide what STOP means.
  */
 export class CandidateReader {
   readonly #choice: number;
@@ -42,13 +41,15 @@ export class CandidateReader {
   #sawContent = false;
   #finishReason: string | undefined;
 
-  /** `nextBlock` is shared by the candidates of one answer: blocks are counted over all of them. */
+  /**
+   * `nextBlock` is shared by all candidates of the answer, since block numbers are unique in it.
+   */
   constructor(choice: number, nextBlock: { value: number }) {
     this.#choice = choice;
     this.#nextBlock = nextBlock;
   }
 
-  /** Whether an element has said why the candidate ended. */
+  /** Whether an element had a finish reason. */
   get finished(): boolean {
     return this.#finishReason !== undefined;
   }
@@ -74,13 +75,13 @@ export class CandidateReader {
     if (this.#isInvalid()) this.#invalid(asString(candidate.finishMessage), events);
   }
 
-  /** Closes what is open and says how the candidate ended, if it did. */
+  /** Closes the open blocks and emits the finish, if there was one. */
   close(events: CanonicalEvent[]): void {
     const raw = this.#finishReason;
     this.#closeCall(events, raw === undefined || readFinishReason(raw, true) === "length");
     this.#cite(events);
     this.#closeText(events);
-    this.#tellSearch(events);
+    this.#emitSearch(events);
     if (raw === undefined || this.#isInvalid()) return;
     const ending = readFinishReason(raw, this.#sawToolCall);
     events.push({
@@ -91,15 +92,15 @@ export class CandidateReader {
     });
   }
 
-  /** What was searched for is told at the end, beside the text. */
-  #tellSearch(events: CanonicalEvent[]): void {
+  /** Searches are reported at the end, beside the text. */
+  #emitSearch(events: CanonicalEvent[]): void {
     if (!this.#search) return;
     const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
     this.#end(this.#start({ ...content, search: this.#search }, events), events);
     this.#search = undefined;
   }
 
-  /** A call that can't be used, and nothing else: a failure, never an empty success. */
+  /** An answer that consists of an invalid call only is a failure, never an empty success. */
   #isInvalid(): boolean {
     return this.#finishReason !== undefined && !this.#sawContent &&
       readFinishReason(this.#finishReason, false) === "invalid";
@@ -132,13 +133,13 @@ export class CandidateReader {
     this.#sawContent = true;
     const { block, data } = this.#startMedia(part, events);
     if (data !== "") this.#delta(block, data, events);
-    // The vendor's own call of its tools comes back as it was, signature and all.
+    // The vendor's call of its own tool comes back unchanged, with its signature.
     const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
     const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
     this.#end(block, events, isWork ? whole : opaque);
   }
 
-  /** A signature ends the text that it signs; on an empty part it belongs to the text before. */
+  /** A signature ends the text that it signs; on an empty part it signs the text before. */
   #textPart(
     thought: boolean,
     text: string,
@@ -161,7 +162,7 @@ export class CandidateReader {
 
   #functionCall(call: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
     const name = asString(call.name);
-    if (name === undefined) return this.#goOn(call, events);
+    if (name === undefined) return this.#continueCall(call, events);
     this.#closeCall(events);
     this.#closeText(events);
     this.#sawToolCall = true;
@@ -171,14 +172,14 @@ export class CandidateReader {
     const args = isRecord(call.args) ? call.args : {};
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
       this.#call = { block, args: new PartialArgs(args), opaque };
-      return this.#goOn(call, events);
+      return this.#continueCall(call, events);
     }
     this.#delta(block, JSON.stringify(args), events);
     this.#end(block, events, opaque);
   }
 
-  /** A piece of the open call; one that promises no more ends it. */
-  #goOn(call: JsonRecord, events: CanonicalEvent[]): void {
+  /** A piece of the open call; the last one ends it. */
+  #continueCall(call: JsonRecord, events: CanonicalEvent[]): void {
     this.#call?.args.add(call.partialArgs);
     if (call.willContinue !== true) this.#closeCall(events);
   }
@@ -243,7 +244,7 @@ export class CandidateReader {
     this.#end(call.block, events, call.opaque);
   }
 
-  /** Sources of the open text; those that come when no text is open get an empty one. */
+  /** Cites the sources of the open text; if none is open, an empty one is started. */
   #cite(events: CanonicalEvent[]): void {
     if (!this.#grounded) return;
     const open = this.#text?.kind === "text" ? this.#text : undefined;

@@ -3,8 +3,8 @@ import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord } from "../../../kernel/json.ts";
 
 /**
- * A block of an answer as a part. Undefined where this dialect can't say it: another dialect's
- * own block, or a call whose arguments are no JSON object (`isInvalidCall`).
+ * A block of an answer as a part; undefined if this dialect can't express it: another dialect's
+ * block, or a call whose arguments aren't a JSON object (`isInvalidCall`).
  */
 export function answerPart(part: AnswerPart): Record<string, unknown> | undefined {
   switch (part.kind) {
@@ -38,19 +38,19 @@ export function answerPart(part: AnswerPart): Record<string, unknown> | undefine
   }
 }
 
-/** A function call that this dialect, whose arguments are objects, can't show. */
+/** Whether this dialect can't express a call: its arguments must be an object. */
 export function isInvalidCall(part: AnswerPart): boolean {
   return part.kind === "tool-call" && !part.custom && parseArguments(part.text) === undefined;
 }
 
-/** The arguments' object; none written is an empty one. Undefined when the text is no object. */
+/** The arguments as an object, empty if there are none; undefined if the text isn't an object. */
 export function parseArguments(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === "") return {};
   const json = innerJson(text);
   return isRecord(json) ? json : undefined;
 }
 
-/** The signature beside a part's data; only one that this dialect's vendor made. */
+/** The signature of a part, if a vendor of this dialect made it. */
 export function signatureOf(opaque: Opaque | undefined): { thoughtSignature: string } | undefined {
   return opaque?.dialect === "generate" && opaque.kind === "thoughtSignature"
     ? { thoughtSignature: opaque.value }

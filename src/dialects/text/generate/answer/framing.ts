@@ -5,29 +5,30 @@ import { sseComment } from "../../../kernel/sse_comment.ts";
 import { canonicalStatus } from "../../../../../contracts/kernel/error_bodies.ts";
 import { errors } from "../../../../../contracts/kernel/errors.ts";
 
-/** How the elements of a stream are put into text (generate-content.md §5). */
+/** How the elements of a stream are framed as text. */
 export interface Framing {
-  /** One element, given as JSON text. */
+  /** Frames one element, given as JSON text. */
   element(json: string): string;
   /** After the last element. */
   close(): string;
   /** After an error, in place of `close`. */
   closeFailed(): string;
-  /** What may stand between elements and says nothing. */
+  /** Keep-alive text that is valid between elements and carries nothing. */
   readonly nothing: string;
 }
 
-/** `alt=sse`: one event an element, and no end marker. */
+/** `alt=sse`: one event per element, no end marker. */
 export const sseFraming: Framing = {
   element: (json) => `data: ${json}\r\n\r\n`,
   close: () => "",
-  // The official client (3.1.0) overlooks an error whose code is a string, but throws at an end
-  // without a blank line: a comment there keeps a failed stream from being taken for a whole one.
+  // Google's client (3.1.0) ignores an error whose code is a string, but throws if the stream ends
+  // without a blank line. This comment makes it, so that a failed stream isn't taken for a complete
+  // one.
   closeFailed: () => ": the stream failed",
   nothing: sseComment,
 };
 
-/** No `alt`: one JSON array. An answer without elements is an empty array. */
+/** No `alt`: one JSON array, which may be empty. */
 export class ArrayFraming implements Framing {
   readonly nothing = "\r\n";
   #opened = false;
@@ -71,9 +72,8 @@ export function failedStream(framing: Framing, fault: Fault): string {
 }
 
 /**
- * The `error` object inside a stream of this dialect (generate-content.md §7): the official client
- * raises only when `code` is a status of 400–599, so there it is that, as a string of digits, and
- * our own code is the `reason`.
+ * The `error` object inside a stream. Google's client throws only if `code` is a status of 400–599:
+ * it is sent as a string of digits, and our own code as the `reason`.
  */
 export function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];

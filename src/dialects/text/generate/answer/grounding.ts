@@ -3,8 +3,8 @@ import { sha256Hex } from "../../../../base/hash.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * Citations out of a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block
- * they speak of: offsets count UTF-8 bytes on the wire and UTF-16 units in the neutral form.
+ * Citations in a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block that
+ * they refer to: offsets count UTF-8 bytes on the wire and UTF-16 units in the canonical form.
  */
 export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
@@ -21,7 +21,7 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
       return chunk ? [{ ...chunk, ...range }] : [];
     });
   });
-  // Sources that no passage is tied to are sources all the same.
+  // Sources without a passage count too.
   const cited = new Set(supported.map(({ url }) => url));
   const loose = chunks.flatMap((chunk): Citation[] =>
     chunk && !cited.has(chunk.url) ? [{ ...chunk, start: undefined, end: undefined }] : []
@@ -29,7 +29,7 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
 }
 
-/** How many web searches a candidate's grounding names; undefined where there are none. */
+/** The number of web searches in a candidate's grounding; undefined if there are none. */
 export function searchCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;
@@ -38,8 +38,8 @@ export function searchCount(candidate: JsonRecord): number | undefined {
 }
 
 /**
- * Queries of the vendor's maps; undefined where none helped. How many they were is said in
- * `retrievalQueries`, if at all: it was one at least.
+ * The number of Google Maps queries; undefined if there were none. `retrievalQueries` may list
+ * them; if it doesn't, there was at least one.
  */
 export function mapsCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
@@ -52,7 +52,7 @@ export function mapsCount(candidate: JsonRecord): number | undefined {
   return Math.max(1, queries.length);
 }
 
-/** The searches that a candidate's grounding names, with the pages that were found, as one. */
+/** The searches in a candidate's grounding, with the pages found, as one search. */
 export function readSearch(candidate: JsonRecord): SearchWork | undefined {
   const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
   if (!Array.isArray(grounding.webSearchQueries)) return undefined;
@@ -63,7 +63,7 @@ export function readSearch(candidate: JsonRecord): SearchWork | undefined {
   return { id: sha256Hex(JSON.stringify([queries, results])).slice(0, 24), queries, results };
 }
 
-/** Writes citations of one text, and the searches that led to them, as `groundingMetadata`. */
+/** Writes the citations of one text, and the searches behind them, as `groundingMetadata`. */
 export function writeGrounding(
   citations: readonly Citation[],
   text: string,
@@ -86,13 +86,14 @@ function writeCitations(
   for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
   const indexes = new Map([...first.keys()].map((url, index) => [url, index]));
   const bytes = byteReader(text);
-  // A text may be cited as a whole, again and again: together no more than four times its length.
+  // The whole text may be cited repeatedly: all excerpts together are limited to four times its
+  // length.
   let room = 4 * text.length + 65_536;
   const excerpt = (start: number, end: number) => {
     room -= Math.max(0, end - start);
     return room < 0 ? {} : { text: text.slice(start, end) };
   };
-  // Sources of one passage stand together.
+  // Sources of the same passage form one entry.
   const tied: { start: number; end: number; indices: number[] }[] = [];
   for (const { url, start, end } of citations) {
     if (start === undefined || end === undefined) continue;
@@ -140,7 +141,7 @@ function recitations(
   });
 }
 
-/** Turns an offset in UTF-8 bytes of `text` into one in UTF-16 units; undefined beyond its end. */
+/** Converts an offset in UTF-8 bytes of `text` to UTF-16 units; undefined beyond its end. */
 function offsetReader(text: string): (bytes: unknown) => number | undefined {
   let units: Uint32Array | undefined;
   return (bytes) => {
@@ -149,7 +150,7 @@ function offsetReader(text: string): (bytes: unknown) => number | undefined {
   };
 }
 
-/** How many UTF-8 bytes the first units of `text` are. */
+/** Converts an offset in UTF-16 units of `text` to UTF-8 bytes. */
 function byteReader(text: string): (units: number) => number {
   let bytes: Uint32Array | undefined;
   return (units) => {
@@ -158,7 +159,7 @@ function byteReader(text: string): (units: number) => number {
   };
 }
 
-/** Once for all citations of a text; half a pair is written as three bytes. */
+/** Computed once for all citations of a text; a lone surrogate takes three bytes. */
 function bytesAtUnits(text: string): Uint32Array {
   const table = new Uint32Array(text.length + 1);
   let bytes = 0;
@@ -171,7 +172,7 @@ function bytesAtUnits(text: string): Uint32Array {
   return table;
 }
 
-/** Within a character what there is of it is one unit. */
+/** An offset within a character counts as one unit of it. */
 function unitsAtBytes(text: string): Uint32Array {
   const table = new Uint32Array(new TextEncoder().encode(text).length + 1);
   let bytes = 0;

@@ -1,15 +1,15 @@
 type Part = Record<string, unknown>;
 
 /**
- * Keeps the last part of a candidate back until more comes, so that the element that says how the
- * candidate ended has a part too. Chat sessions of the official Python and Go libraries forget a
- * turn one element of which has no content, and the vendor refuses empty parts that come back. Of
- * text only the last character waits: what callers read is there at once.
+ * Holds back the last part of a candidate until more comes, so that the element with the finish
+ * reason has a part too: chat sessions of Google's Python and Go libraries forget a turn if one of
+ * its elements has no content, and the vendor refuses empty parts. Of text only the last character
+ * is held back, so callers see text at once.
  */
 export class LastPart {
   #held: Part | undefined;
 
-  /** The parts to send now. */
+  /** Returns the parts to send now. */
   add(part: Part): Part[] {
     const before = this.#held;
     if (!isText(part)) {
@@ -27,14 +27,14 @@ export class LastPart {
     ];
   }
 
-  /** The same for a part that can't be divided, since something is said of it as a whole. */
+  /** The same for a part that can't be split, since data beside it refers to all of it. */
   addWhole(part: Part): Part[] {
     const before = this.#held;
     this.#held = part;
     return before ? [before] : [];
   }
 
-  /** What was kept back; nothing where nothing was said. */
+  /** Returns the part held back, if any. */
   take(): Part[] {
     const held = this.#held;
     this.#held = undefined;
@@ -44,7 +44,7 @@ export class LastPart {
 
 type TextPart = Part & { text: string };
 
-/** A signature is for the text as it is. */
+/** A signed text can't be split. */
 function isText(part: Part): part is TextPart {
   return typeof part.text === "string" && part.thoughtSignature === undefined;
 }

@@ -2,8 +2,8 @@ import { withoutEnd } from "../../../../base/trim.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * An index beyond this is not one that a model means; it would only fill memory. Nor does a model
- * leave out more elements, all lists together.
+ * Models don't use larger indexes, nor skip more elements in all lists together; they would only
+ * fill memory.
  */
 const maxIndex = 10_000;
 const maxHoles = 10_000;
@@ -12,17 +12,17 @@ const maxDepth = 100;
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * Gathers the arguments of one streamed function call out of its `partialArgs` entries
- * (generate-content.md §2.1): each names a place as `$.a.b[0]` and gives a value for it; a string
- * with `willContinue` goes on in the next entry of the same place.
+ * Assembles the arguments of one streamed function call from its `partialArgs` entries. Each names
+ * a path such as `$.a.b[0]` and its value; a string with `willContinue` continues in the next entry
+ * of the same path.
  */
 export class PartialArgs {
   readonly #args: Record<string, unknown>;
   #holes = 0;
-  /** Place of the string that goes on. */
+  /** Path of the string that continues. */
   #open: string | undefined;
 
-  /** `start` are arguments that came whole with the call's first part. */
+  /** `start`: arguments in the call's first part. */
   constructor(start: JsonRecord) {
     this.#args = bare(start);
   }
@@ -37,7 +37,7 @@ export class PartialArgs {
     return JSON.stringify(this.#args);
   }
 
-  /** JSON text as far as it came: what the model left open stays open, nothing is repaired. */
+  /** The JSON text received so far, without closing what the model left open. */
   unfinished(): string {
     const text = withoutEnd(this.whole(), "}]");
     return this.#open === undefined ? text : text.replace(/"$/, "");
@@ -59,7 +59,7 @@ export class PartialArgs {
     this.#open = isText && entry.willContinue === true ? path : undefined;
   }
 
-  /** The container of the last step, made where it isn't there yet. */
+  /** The container of the last step, created where it is missing. */
   #reach(
     steps: readonly (string | number)[],
   ): { container: Container; last: string | number } | undefined {
@@ -84,7 +84,7 @@ export class PartialArgs {
   }
 }
 
-/** `$.a['b c'][0]` as `["a", "b c", 0]`; undefined for what is no such path. */
+/** `$.a['b c'][0]` as `["a", "b c", 0]`; undefined if it isn't such a path. */
 function pathSteps(path: string): (string | number)[] | undefined {
   const steps: (string | number)[] = [];
   let rest = path.replace(/^\$/, "");

@@ -47,7 +47,7 @@ export const embedContent: Operation = {
     nameModel(request, model, "model", request.fields, locateIn(text, top, ["model"])),
 };
 
-/** `:batchEmbedContents`: the vectors of several; each names the model again. */
+/** `:batchEmbedContents`: the vectors of several contents; each entry repeats the model. */
 export const batchEmbedContents: Operation = {
   ...shared,
   kind: "batchEmbedContents",
@@ -67,8 +67,8 @@ export const batchEmbedContents: Operation = {
 };
 
 /**
- * Where the body names the model again, the vendor's own name has to stand. Throws `invalid_value`
- * where it is another model's: that of the path is what is priced.
+ * If the body names the model, it must be the vendor's name of it. Throws `invalid_value` if it is
+ * another model: the price is that of the model in the path.
  */
 function nameModel(
   request: OperationRequest,
@@ -86,7 +86,7 @@ function nameModel(
   return written === wanted ? [] : [{ ...range, text: JSON.stringify(wanted) }];
 }
 
-/** Only the newer models of the vendor count tokens; of the others the text is counted. */
+/** Only newer models report tokens; for others the text is counted. */
 class VectorReader implements AnswerReader {
   readonly #request: OperationRequest;
   readonly #member: "embedding" | "embeddings";

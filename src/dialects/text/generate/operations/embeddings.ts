@@ -3,12 +3,12 @@ import { count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
 /**
- * Texts that the vendor takes in one request; it refuses more. Observed, and in its SDKs' reports
- * (langchainjs#4491, vercel/ai#16575), not in its documentation.
+ * Most texts of one request. Observed, and reported for its SDKs (langchainjs#4491,
+ * vercel/ai#16575), but undocumented.
  */
 export const maxBatch = 100;
 
-/** A request of the method that embeds several texts at once: one entry a text, each naming the model again. */
+/** A request that embeds several texts at once: one entry per text, each repeating the model. */
 export function batchRequest(
   texts: readonly string[],
   model: string,
@@ -23,7 +23,7 @@ export function batchRequest(
   };
 }
 
-/** The vectors of its answer, in the order of the texts, and the tokens where they are counted. */
+/** The vectors of the answer, in the order of the texts, and the tokens if they are reported. */
 export function readBatch(answer: unknown): { vectors: number[][]; tokens: number | undefined } {
   if (!isRecord(answer) || !Array.isArray(answer.embeddings)) {
     throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });

@@ -14,7 +14,7 @@ const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9",
 const decided = ["contents", "generationConfig.candidateCount", "generationConfig.imageConfig"]
   .concat(["generationConfig.responseModalities"]);
 
-/** `:generateContent` of models that answer in pictures too (images-and-speech.md §1.2 b). */
+/** `:generateContent` of models that can answer with images. */
 export function encodeContent(
   ask: ImageAsk,
   lossesOf: (carried: readonly "seed"[]) => EncodedImages["losses"],
@@ -44,7 +44,7 @@ export function encodeContent(
     ask.options,
     decided,
   );
-  // One picture a call, so more pictures are more calls.
+  // A call returns one image: more images take more calls.
   const calls = Array.from({ length: ask.count }, () => ({
     path: upstreamPath(ask.model, false),
     count: 1,
@@ -53,13 +53,13 @@ export function encodeContent(
   return {
     calls,
     losses: lossesOf(["seed"]),
-    // The models' limit of output.
+    // The models' output limit.
     tokensPerImage: 32_768,
     priced: { size: resolution ?? "1K" },
   };
 }
 
-/** Drafts are marked as thoughts; they are no pictures that were asked for. */
+/** Drafts are marked as thoughts and left out. */
 export function decodeContent(json: unknown): ImageAnswer {
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });
@@ -74,13 +74,13 @@ export function decodeContent(json: unknown): ImageAnswer {
   const usage = readUsage(json.usageMetadata);
   return {
     images,
-    ...(images.length > 0 ? {} : whyNone(json, candidate)),
+    ...(images.length > 0 ? {} : missingReason(json, candidate)),
     ...optionalField("usage", usage),
   };
 }
 
-/** Withheld by a rule, or simply not drawn. */
-function whyNone(
+/** Why there is no image: withheld by a rule, or not generated. */
+function missingReason(
   json: JsonRecord,
   candidate: JsonRecord | undefined,
 ): { refusal: string } | { failure: string } {

@@ -18,7 +18,7 @@ import { isBlocked, readFinishReason } from "../finish_reason.ts";
 import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Models of the native vendor that answer in sound (images-and-speech.md §3.2). */
+/** Google's models that answer with speech. */
 export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
   encode,
@@ -31,9 +31,9 @@ const voices = ["Zephyr", "Puck", "Charon", "Kore", "Fenrir", "Leda", "Orus", "A
   .concat(["Erinome", "Algenib", "Rasalgethi", "Laomedeia", "Achernar", "Alnilam", "Schedar"])
   .concat(["Gacrux", "Pulcherrima", "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia"])
   .concat(["Sadaltager", "Sulafat"]);
-/** The models' context of 32,000 tokens, which a character never takes more of than one. */
+/** The models' context is 32,000 tokens, and a character takes at most one. */
 const mostChars = 32_000;
-/** What the vendor gives, unless its answer says another. */
+/** The vendor's sample rate, unless its answer names another. */
 const samplesPerSecond = 24_000;
 
 const decided = ["contents", "generationConfig.responseModalities"]
@@ -65,7 +65,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
   };
 }
 
-/** How to say it stands in front of the text here. */
+/** Instructions precede the text in this dialect. */
 function textOf({ text, instructions, speakers }: SpeechAsk): string {
   if (instructions === undefined) return text;
   if (speakers.length === 0) return `${instructions}: ${text}`;
@@ -81,7 +81,7 @@ function voicesOf({ voice, speakers }: SpeechAsk): JsonRecord {
     speaker: one.speaker,
     voiceConfig: prebuilt(chooseVoice(one.voice, voices, `speakers[${index}].voice`)),
   }));
-  // The vendor's form for several wants two.
+  // The form for several speakers requires two.
   return speakers.length === 1
     ? { voiceConfig: speakerVoiceConfigs[0]!.voiceConfig }
     : { multiSpeakerVoiceConfig: { speakerVoiceConfigs } };
@@ -114,7 +114,7 @@ function read(json: unknown): SpeechPiece {
   };
 }
 
-/** Base64 of all pieces in a row. */
+/** The pieces joined, as base64. */
 function joined(pieces: readonly string[]): string | undefined {
   if (pieces.length <= 1) return pieces[0];
   return btoa(pieces.map((piece) => atob(piece)).join(""));

@@ -4,7 +4,7 @@ import { isRecord } from "../../../kernel/json.ts";
 import { decodeContent, encodeContent } from "./generate_content_images.ts";
 import { decodePredict, encodePredict } from "./predict_images.ts";
 
-/** Pictures of the native vendor: models that only draw, and models that draw beside speaking. */
+/** Google's image models: those for images only, and chat models that generate images too. */
 export const generateImageCodec: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => isPredicted(model) || /\bimage\b/.test(model),

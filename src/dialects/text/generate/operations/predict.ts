@@ -16,13 +16,13 @@ import {
 } from "../../../kernel/operation_request.ts";
 import type { PriceRow } from "../../../../pricing/pricing.ts";
 
-/** `:predict` of the generate vendor's models that only draw (images-and-speech.md §1.2 a). */
+/** `:predict` of Google's models for images only. */
 export const predict: Operation = {
   kind: "predict",
   name: "images",
   mediaFields: [{ key: "bytesBase64Encoded", mimeType: "mimeType" }],
   promptPath: ["instances", 0, "prompt"],
-  // The path names it, and only the path.
+  // Only the path names the model.
   modelEdits: () => [],
   bound(request) {
     const { instances } = request.fields;
@@ -39,10 +39,10 @@ export const predict: Operation = {
   reader: (request) => new PictureReader(request),
 };
 
-/** Unasked the vendor's models make up to four (its client library's `numberOfImages`). */
+/** By default the models generate up to four (its client library's `numberOfImages`). */
 const mostUnasked = 4;
 
-/** At most: protobuf's JSON takes numbers written as text, too. */
+/** The largest number that may be meant: protobuf's JSON accepts numbers as text too. */
 function picturesOf({ sampleCount }: JsonRecord): number {
   const count = typeof sampleCount === "string" ? Number(sampleCount) : sampleCount;
   return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : mostUnasked;
@@ -52,7 +52,7 @@ function parametersOf({ fields }: OperationRequest): JsonRecord {
   return isRecord(fields.parameters) ? fields.parameters : {};
 }
 
-/** What the price of a picture depends on. */
+/** What the price of an image depends on. */
 function kindOf(request: OperationRequest): { size: string } {
   const { imageSize, sampleImageSize } = parametersOf(request);
   return { size: asString(imageSize) ?? asString(sampleImageSize) ?? "1K" };
@@ -66,7 +66,7 @@ class PictureReader implements AnswerReader {
     this.#request = request;
   }
 
-  /** Pictures that were withheld are missing, all of them too, or an entry says why. */
+  /** Withheld images are missing, even all of them, or an entry gives the reason. */
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
     if (!answer || !(answer.predictions === undefined || Array.isArray(answer.predictions))) {
@@ -91,7 +91,7 @@ class PictureReader implements AnswerReader {
     if (price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, images }, basis: "reported" };
     }
-    // The vendor counts no tokens here: a price by the token is met by an estimate.
+    // The vendor reports no tokens here: a price per token is applied to an estimate.
     const output = count * imageTokens(undefined, undefined);
     return { usage: { input: 0, output, imageOutput: output, images }, basis: "estimated" };
   }

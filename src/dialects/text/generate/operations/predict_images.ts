@@ -8,12 +8,12 @@ import { withOptions } from "../../../kernel/vendor_options.ts";
 import { pathOf } from "../models.ts";
 
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
-/** Pictures of one call. */
+/** Most images of one call. */
 const most = 4;
 
 const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];
 
-/** `:predict` of the models that only draw (images-and-speech.md §1.2 a). */
+/** `:predict` of the models for images only. */
 export function encodePredict(
   ask: ImageAsk,
   lossesOf: (carried: readonly Carried[]) => EncodedImages["losses"],
@@ -36,7 +36,7 @@ export function encodePredict(
     ...optionalField("personGeneration", ask.personGeneration),
     ...optionalField("outputMimeType", type && `image/${type}`),
     ...optionalField("outputCompressionQuality", ask.compression),
-    // A picture with a watermark is another one each time.
+    // The watermark differs each time, so a seed requires leaving it out.
     ...(ask.seed === undefined ? {} : { seed: ask.seed, addWatermark: false }),
     includeRaiReason: true,
   };
@@ -73,7 +73,7 @@ function resolutionsOf(model: string): readonly Resolution[] {
   return isSmall ? ["1K"] : ["1K", "2K"];
 }
 
-/** Pictures that were withheld are missing, or an entry says why. */
+/** Withheld images are missing, or an entry gives the reason. */
 export function decodePredict(json: unknown): ImageAnswer {
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });

@@ -16,7 +16,7 @@ export interface ReadConfig {
   paths: CanonicalRequest["paths"];
 }
 
-/** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
+/** `generationConfig` as settings, with the caller's path of each. */
 export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
   const settings: { -readonly [K in keyof RequestSettings]: RequestSettings[K] } = {};
   const paths: Record<string, string> = {};
@@ -52,7 +52,7 @@ function formatField(config: Fields): string {
     "responseMimeType";
 }
 
-/** A list of words (`text/x.enum`) travels as an object with one member (translation.md §6). */
+/** A choice of words (`text/x.enum`) becomes an object with one member. */
 function readFormat(config: Fields): OutputFormat | undefined {
   const mimeType = config.string("responseMimeType");
   const jsonSchema = config.object("responseJsonSchema")?.record;
@@ -93,7 +93,7 @@ function readThinking(
   }
   const reasoning: Reasoning = {
     ...(effort === undefined ? {} : { effort }),
-    // −1 leaves it to the model, which is what absence means too.
+    // −1 leaves the budget to the model, as does its absence.
     ...(budget === undefined || budget < 0 ? {} : { budgetTokens: budget }),
     ...(show === undefined ? {} : { show }),
   };
@@ -107,7 +107,7 @@ const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> =
   HIGH: "high",
 };
 
-/** Fields that ask for less than another kind of answer. */
+/** Fields whose loss doesn't change what kind of answer comes back. */
 const hints: ReadonlySet<string> = new Set([
   "enableEnhancedCivicAnswers",
   "audioTimestamp",

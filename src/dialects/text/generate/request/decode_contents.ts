@@ -23,19 +23,19 @@ import {
 } from "./decode_parts.ts";
 import { Fields } from "./fields.ts";
 
-/** `contents` as turns. Calls without an id get one made of their place and name. */
+/** `contents` as turns. A call without an id gets one derived from its position and name. */
 export function* readContents(request: Fields, context: PartContext): Steps<Turn[]> {
   if (!request.has("contents")) throw missingField("contents");
   const contents = request.objects("contents");
   if (contents.length === 0) throw invalidValue("contents", "expected at least one content");
   const reader = new ContentReader(context);
   const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
-  // What says nothing is left out, unless nobody said anything.
+  // Empty turns are left out, unless all are empty.
   const nonEmpty = turns.filter(({ parts }) => parts.length > 0);
   return nonEmpty.length > 0 ? nonEmpty : turns;
 }
 
-/** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */
+/** `systemInstruction`: text parts, or a bare string, which client libraries accept too. */
 export function readSystem(request: Fields): SystemText[] {
   const value = request.value("systemInstruction");
   if (value === undefined) return [];
@@ -53,11 +53,11 @@ export function readSystem(request: Fields): SystemText[] {
   });
 }
 
-/** Calls that wait for their results, to be found by id and by name. */
+/** Calls without a result yet, by id and by name. */
 class PendingCalls {
   readonly #byId = new Map<string, Waiting>();
   readonly #byName = new Map<string, Waiting>();
-  /** Those without an id among them. */
+  /** The calls without an id, by name. */
   readonly #bareByName = new Map<string, Waiting>();
 
   add(call: PendingCall): void {
@@ -66,7 +66,10 @@ class PendingCalls {
     waitIn(this.#byName, call.name, call);
   }
 
-  /** By id, else the first of its name, of which only one without an id may be another's. */
+  /**
+   * Takes the call with this id, else the first with this name; with an id that belongs to no call,
+   * only a call without one.
+   */
   take(id: string | undefined, name: string): PendingCall | undefined {
     const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
       firstOpen((id === undefined ? this.#byName : this.#bareByName).get(name));
@@ -75,7 +78,7 @@ class PendingCalls {
   }
 }
 
-/** In the order of the calls; those in front of `next` are answered. */
+/** The calls in order; those before `next` have their result. */
 interface Waiting {
   readonly calls: PendingCall[];
   next: number;
@@ -94,7 +97,7 @@ function firstOpen(line: Waiting | undefined): PendingCall | undefined {
 }
 
 interface PendingCall {
-  /** As the caller wrote it; undefined where it gave none. */
+  /** The caller's id; undefined if it sent none. */
   callerId: string | undefined;
   id: string;
   name: string;
@@ -183,7 +186,7 @@ class ContentReader {
   }
 }
 
-/** The words of a result (translation.md §5.4): the one string under its usual key, else JSON. */
+/** The text of a result: its only string under a conventional key, else its JSON. */
 function resultText(
   response: JsonRecord,
   hasMedia: boolean,

@@ -13,14 +13,14 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields } from "./fields.ts";
 
-/** What parts are read with: where unsupported fields are listed, and the request's own default. */
+/** Where unsupported fields are collected, and defaults of the request. */
 export interface PartContext {
   unsupported: UnsupportedField[];
-  /** Detail of images that say none themselves (`generationConfig.mediaResolution`). */
+  /** Detail of images without one of their own (`generationConfig.mediaResolution`). */
   detail: string | undefined;
 }
 
-/** The members of a part of which it has exactly one (generate-content.md §2.1). */
+/** A part has exactly one of these members. */
 export const dataMembers = [
   "text",
   "inlineData",
@@ -36,9 +36,9 @@ export const dataMembers = [
 export type DataMember = typeof dataMembers[number];
 
 /**
- * Which data member a part has; undefined: one that came into the format after this was written. A
- * part with a signature alone is an empty text, and so is one without any member: client libraries
- * that leave empty strings out send it back.
+ * The data member of a part; undefined for a type that is newer than this code. A part with just a
+ * signature, or without members, is an empty text: client libraries that omit empty strings send
+ * those back.
  */
 export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));
@@ -47,7 +47,7 @@ export function dataMember(part: Fields): DataMember | undefined {
   throw invalidValue(part.path, `expected exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
 }
 
-/** Whether a part has nothing but what may stand beside an empty text. */
+/** Whether a part is an empty text, with at most the members that may stand beside one. */
 export function isEmptyPart({ record }: Fields): boolean {
   return Object.entries(record).every(([name, value]) =>
     value === null || name === "thought" || name === "thoughtSignature" ||
@@ -55,7 +55,7 @@ export function isEmptyPart({ record }: Fields): boolean {
   );
 }
 
-/** A part that is no call and no result; undefined for what says nothing or has no neutral form. */
+/** A part other than a call or a result; undefined if it is empty or has no canonical form. */
 export function readPart(part: Fields, member: DataMember, context: PartContext): Part | undefined {
   noteUnsupported(part, context);
   switch (member) {
@@ -97,7 +97,7 @@ function readText(part: Fields): TextPart | ReasoningPart | undefined {
   return { type, text, ...signature, ...mark, path: part.path };
 }
 
-/** `inlineData` of a part, or of an item of a function's result. */
+/** `inlineData` of a part, or of an item in a function result. */
 export function readBlob(part: Fields, context: PartContext): MediaPart {
   const blob = part.object("inlineData")!;
   const value = blob.string("data");
@@ -108,7 +108,7 @@ export function readBlob(part: Fields, context: PartContext): MediaPart {
   return { ...mediaPart(part, source.mimeType, blob, context), source };
 }
 
-/** `fileData` likewise: a file that the vendor keeps, or an address. */
+/** `fileData` of the same: a file stored at the vendor, or an address. */
 export function readFile(part: Fields, context: PartContext): MediaPart {
   const file = part.object("fileData")!;
   const uri = file.string("fileUri");
@@ -153,7 +153,7 @@ function mediaPart(
   };
 }
 
-/** `mediaResolution` of a part; the middle one is what others do by themselves. */
+/** `mediaResolution` of a part; the medium one is the default elsewhere. */
 function readDetail(part: Fields): string | undefined {
   const value = part.value("mediaResolution");
   if (value === undefined) return undefined;
@@ -168,7 +168,7 @@ export function detailOf(resolution: string | undefined): string | undefined {
   return resolution.endsWith("_HIGH") ? "high" : undefined;
 }
 
-/** What the vendor's own interpreter ran or said, as words: it is context for what follows. */
+/** What the vendor's interpreter ran or printed, as text: later turns refer to it. */
 function fenced(value: Fields, member: string, path: string): TextPart {
   const language = member === "code" ? (value.string("language") ?? "").toLowerCase() : "";
   return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };

@@ -11,8 +11,8 @@ import { type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 /**
- * `tools[]`: the functions, and the vendor's web search; what else the vendor runs itself has no
- * neutral form.
+ * `tools[]`: the functions, and the vendor's web search. Other vendor-side tools have no canonical
+ * form.
  */
 export function readTools(
   request: Fields,
@@ -33,7 +33,7 @@ export function readTools(
 function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch {
   const blockedDomains = search.strings("excludeDomains");
   for (const { name, path, value } of search.others({ excludeDomains: true })) {
-    // Searching the web is what is meant anyway; a span of time narrows what may be found.
+    // Web search is the default anyway; a time range would narrow the results.
     if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
       continue;
     }
@@ -64,7 +64,7 @@ function readFunction(declaration: Fields): Tool {
   };
 }
 
-/** `toolConfig.functionCallingConfig` (translation.md §5.2). */
+/** `toolConfig.functionCallingConfig`. */
 export function readToolChoice(
   request: Fields,
 ): { choice: ToolChoice | undefined; path: string } {

@@ -14,11 +14,11 @@ import { lowerSchema } from "./schema_lowering.ts";
 export interface EncodedConfig {
   /** `generationConfig`. */
   config: Record<string, unknown>;
-  /** What the model must be told in words, because no field says it. */
+  /** An instruction for the model where no field exists. */
   instruction: string | undefined;
 }
 
-/** Settings as `generationConfig` (generate-content.md §3; translation.md §12). */
+/** Settings as `generationConfig`. */
 export function writeConfig(
   request: CanonicalRequest,
   target: Target,
@@ -54,7 +54,7 @@ export function writeConfig(
 
 type Lose = (name: SettingName, weight: LossWeight) => void;
 
-/** Settings that this dialect has no word for. */
+/** Settings that this dialect can't express. */
 function loseUnknown(request: CanonicalRequest, lose: Lose): void {
   const bias = request.logitBias;
   if (bias && Object.keys(bias).length > 0) lose("logitBias", "meaning");
@@ -64,7 +64,7 @@ function loseUnknown(request: CanonicalRequest, lose: Lose): void {
   if (metadata && Object.keys(metadata).length > 0) lose("metadata", "hint");
 }
 
-/** At most five; an empty one never matches. */
+/** At most five; empty ones never match. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
   const filled = stop?.filter((one) => one !== "") ?? [];
   if (filled.length > 5) lose("stop", "meaning");
@@ -86,14 +86,14 @@ function writePenalties(
   for (const name of ["frequencyPenalty", "presencePenalty"] as const) {
     const value = request[name];
     if (value === undefined || value === 0) continue;
-    // The range is open at its upper end.
+    // The upper bound is excluded.
     if (traits.penalties) written[name] = clamp(value, -2, 1.9999);
     else lose(name, "hint");
   }
   return written;
 }
 
-/** A format the model has no field for, or not beside functions, is asked for in words (§6). */
+/** A format that the model has no field for, or none beside functions, becomes an instruction. */
 function writeFormat(
   request: CanonicalRequest,
   traits: ModelTraits,

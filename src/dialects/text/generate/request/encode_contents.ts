@@ -21,7 +21,7 @@ import type { ModelTraits } from "../models.ts";
 
 export interface EncodedContents {
   contents: Content[];
-  /** System texts, those from between the turns behind those before them. */
+  /** System texts: those before the turns, then those between them. */
   system: SystemText[];
 }
 
@@ -30,7 +30,9 @@ interface Content {
   parts: Record<string, unknown>[];
 }
 
-/** Put before a conversation that begins with the model's words, which the vendor refuses. */
+/**
+ * The vendor refuses conversations that start with the model's turn: this user turn precedes it.
+ */
 const opening = "(continue)";
 
 export interface ContentContext {
@@ -39,7 +41,7 @@ export interface ContentContext {
   losses: Loss[];
 }
 
-/** Turns as `contents`: roles alternate, results stand in the order of their calls. */
+/** Turns as `contents`: roles alternate, and results have the order of their calls. */
 export function* writeContents(
   request: CanonicalRequest,
   context: ContentContext,
@@ -73,27 +75,27 @@ export function* writeContents(
   };
 }
 
-/** Turns of one role in a row are one; an empty one of the assistant's is none. */
+/** Merges adjacent turns of the same role; empty turns of the assistant are dropped. */
 function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
   const merged: Turn[] = [];
   for (const turn of turns) {
     yield;
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
-    const parts = turn.parts.filter(saysSomething);
+    const parts = turn.parts.filter(isWritable);
     if (parts.length === 0) {
       if (turn.role === "assistant") continue;
       throw invalidValue(turn.path, "the message has no content");
     }
     const last = merged.at(-1);
-    // The list is this function's own: `filter` made it.
+    // The list was created here, by `filter`.
     if (last?.role === turn.role) { for (const part of parts) last.parts.push(part); }
     else merged.push({ ...turn, parts });
   }
   return merged;
 }
 
-/** Whether a part becomes one; reasoning does only with this vendor's own signature. */
-function saysSomething(part: Part): boolean {
+/** Whether a part is written. Reasoning is only if this vendor signed it. */
+function isWritable(part: Part): boolean {
   if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
   if (part.type === "reasoning") {
     return signatureOf(part.opaque) !== undefined || blockOf(part.opaque) !== undefined;
@@ -115,14 +117,14 @@ interface Answered {
   result: ToolResultPart;
 }
 
-/** Each call with its result, in the order of the calls: the vendor matches by order and number. */
+/** Pairs calls with their results, in the order of the calls: the vendor matches by position. */
 function matchResults(
   calls: readonly ToolCallPart[],
   results: readonly ToolResultPart[],
   path: string,
 ): Answered[] {
   const left = new Set(results);
-  // Reversed, so that the first of an id is the next to be taken.
+  // Reversed, so that `pop` takes the first result of an id.
   const byId = Map.groupBy(results.toReversed(), ({ callId }) => callId);
   const unanswered: ToolCallPart[] = [];
   const answered = calls.flatMap((call): Answered[] => {
@@ -153,7 +155,7 @@ function* writeUserTurn(
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
   const responses = answered.map((one) => writeResponse(one, context));
-  // Until generation 3 a result holds no media: they stand behind the results, with their call.
+  // Before generation 3 a result can't hold media: they follow the results, with their call.
   const beside = context.traits.generation >= 3 ? [] : answered.flatMap(({ call, result }) => {
     const media = writeMedia(result, context);
     const intro = {
@@ -180,7 +182,7 @@ function writeResponse(
   };
 }
 
-/** A result as an object (translation.md §5.4). */
+/** A result as an object, which the dialect requires. */
 function responseObject(result: ToolResultPart): Readonly<Record<string, unknown>> {
   if (result.object) return result.object;
   const texts = result.parts.filter((part) => part.type === "text").map(({ text }) => text);
@@ -200,7 +202,7 @@ function writeMedium(part: MediaPart, context: ContentContext): Record<string, u
   return written ? [written] : [];
 }
 
-/** The first call of a step carries a signature, where the model insists on one. */
+/** The first call of a turn needs a signature, if the model requires one. */
 function* writeModelTurn(
   parts: readonly Part[],
   context: ContentContext,
@@ -235,7 +237,7 @@ function writePart(part: Part, context: ContentContext): Record<string, unknown>
   }
 }
 
-/** A part of the vendor's own work that comes back as it was. */
+/** A part of vendor-side work, which comes back unchanged. */
 function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefined {
   if (opaque?.dialect !== "generate" || opaque.kind !== "block") return undefined;
   const value = innerJson(opaque.value);

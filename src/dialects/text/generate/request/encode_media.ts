@@ -3,9 +3,9 @@ import { mediaFieldPath } from "../../../kernel/media_source.ts";
 import { isOwnFile, staysAddress } from "../media.ts";
 
 /**
- * A medium as a part (translation.md §11). Addresses can't be sent, save the vendor's own files and
- * videos: the gateway fetches the others before. What stays an address or belongs to another vendor
- * is a loss that changes the meaning.
+ * Media as a part. Only files stored at the vendor and videos may be addresses; the gateway fetches
+ * all others beforehand. An address that remains, or another vendor's file, is a loss that changes
+ * the meaning.
  */
 export function mediaPart(
   part: MediaPart,

@@ -2,8 +2,8 @@ import type { Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
 
 /**
- * `thinkingConfig` for a model (translation.md §8.1): a budget or a level, never both. What a model
- * can't be told is a loss at `path`.
+ * `thinkingConfig` for a model: a budget or a level, never both. What the model can't express is a
+ * loss at `path`.
  */
 export function writeThinking(
   reasoning: Reasoning | undefined,
@@ -57,7 +57,7 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
   max: "HIGH",
 };
 
-/** The wanted level, else the next higher one that the model takes. */
+/** The wanted level, else the next higher one that the model accepts. */
 function levelOf(reasoning: Reasoning, takes: readonly ThinkingLevel[]): ThinkingLevel {
   const wanted = levels[reasoning.effort ?? effortOf(reasoning.budgetTokens ?? 0)];
   return order.slice(order.indexOf(wanted)).find((level) => takes.includes(level)) ?? takes.at(-1)!;

@@ -9,16 +9,16 @@ import type { ModelTraits } from "../models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 
-/** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
+/** Function names: dots and colons are accepted too, but no leading digit or dash. */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
 
 export interface ToolNames {
   aliasOf: (name: string) => string;
-  /** Alias → the caller's name; changed names only. */
+  /** Alias → the caller's name, for changed names only. */
   toolNames: Readonly<Record<string, string>>;
 }
 
-/** Aliases for the tools of a request and of its history. */
+/** Aliases for the tools of the request and of its history. */
 export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
   const names = yield* toolNamesOf(request);
   const named = aliasToolNames(names, acceptedName);
@@ -37,7 +37,7 @@ export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
   return { aliasOf, toolNames: Object.fromEntries(changed.map((name) => [aliasOf(name), name])) };
 }
 
-/** The web search that the model takes beside what else is sent; what is left out is named. */
+/** The web search, if the model accepts it beside the rest; otherwise it becomes a loss. */
 export function planSearch(
   request: CanonicalRequest,
   target: Target,
@@ -55,12 +55,12 @@ export function planSearch(
     "contextSize",
   ] as const;
   loseSearchFields(search, fields, losses);
-  // Only functions can be demanded.
+  // Only functions can be forced.
   if (search.demanded) losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
   return search;
 }
 
-/** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
+/** `tools` and `toolConfig`; neither for a request without tools, which the vendor refuses. */
 export function* writeTools(
   request: CanonicalRequest,
   { traits, search, aliasOf, losses, room }: {
@@ -77,13 +77,13 @@ export function* writeTools(
     losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
   }
   const choice = request.toolChoice;
-  // Where any of the listed tools may be called, not calling the others is left to their absence.
+  // If the listed tools may but need not be called, the others aren't sent.
   const sent = choice?.names && choice.mode === "auto"
     ? toolsNamed(request.tools, choice.names)
     : request.tools;
   if (sent.length === 0) return search ? { tools: searching } : {};
   const plainMode = modeOf(request, sent);
-  // Beside the vendor's own tools the plain mode is refused.
+  // The vendor refuses AUTO beside its own tools.
   const mode = search && plainMode === "AUTO" ? "VALIDATED" : plainMode;
   const declareTool = (tool: Tool) => declare(tool, traits, aliasOf, losses, room);
   const allowed = choice?.mode === "required" && choice.names
@@ -91,7 +91,7 @@ export function* writeTools(
     : {};
   const toolConfig = {
     ...(mode === undefined ? {} : { functionCallingConfig: { mode, ...allowed } }),
-    // Without it functions and the vendor's own tools are refused in one request.
+    // Required to combine functions with the vendor's own tools.
     ...(search ? { includeServerSideToolInvocations: true } : {}),
   };
   return {
@@ -135,14 +135,14 @@ function declare(
   };
 }
 
-/** A custom tool takes free text; as a function it takes it in one property. */
+/** A custom tool takes free text: as a function it has one text property. */
 const customInput = {
   type: "object",
   properties: { input: { type: "string" } },
   required: ["input"],
 };
 
-/** A function that takes nothing has no parameters: an empty object is refused (pitfalls 40). */
+/** A function without parameters omits them: an empty object is refused. */
 function writeParameters(
   parameters: Readonly<Record<string, unknown>>,
   tool: Tool,

@@ -2,9 +2,8 @@ import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * One object of a caller's request and where it stands. The wire takes every field in two
- * spellings, `systemInstruction` and `system_instruction` (generate-content.md §1); fields are
- * asked for in the first, and paths show the one that the caller wrote.
+ * One object of a caller's request, and its path. The wire accepts every field in two spellings,
+ * `systemInstruction` and `system_instruction`: code uses the first, paths show the caller's.
  */
 export class Fields {
   readonly record: JsonRecord;
@@ -24,7 +23,7 @@ export class Fields {
     return Object.hasOwn(this.record, snake) ? snake : name;
   }
 
-  /** Most requests have no field of the second spelling, and needn't be asked for each. */
+  /** Most requests use camel case only, so that the second look-up can be skipped. */
   #hasSnakes(): boolean {
     if (this.#snakes === undefined) {
       this.#snakes = false;
@@ -33,7 +32,7 @@ export class Fields {
     return this.#snakes;
   }
 
-  /** The value of a field; undefined also for null, which says nothing in this format. */
+  /** The value of a field; null counts as undefined in this format. */
   value(name: string): unknown {
     const key = this.key(name);
     return Object.hasOwn(this.record, key) ? this.record[key] ?? undefined : undefined;
@@ -54,7 +53,7 @@ export class Fields {
     throw invalidValue(this.at(name), "expected a string");
   }
 
-  /** A number; one in digits within a string too, as 64-bit integers travel in this format. */
+  /** A number, or a string of digits, as this format writes 64-bit integers. */
   number(name: string): number | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === "number") return value;
@@ -98,7 +97,7 @@ export class Fields {
     });
   }
 
-  /** The other fields that are set, by their name in the first spelling. */
+  /** The other fields that are set; `name` is in camel case. */
   others(
     knownFields: Readonly<Record<string, unknown>>,
   ): { name: string; path: string; value: unknown }[] {

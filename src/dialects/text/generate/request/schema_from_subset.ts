@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset (generate-content.md §6) as JSON Schema: types in lower case, `nullable`
- * as a type or alternative of its own, counts as numbers. Below a depth of 100 anything goes.
+ * The wire's schema subset as JSON Schema: types in lower case, `nullable` as a type or an
+ * alternative, counts as numbers. Below a depth of 100 any value is allowed.
  */
 export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
   if (depth > maxDepth) return {};
@@ -18,7 +18,7 @@ export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
 
 const maxDepth = 100;
 
-/** Words of the subset that JSON Schema spells otherwise. */
+/** Keywords that JSON Schema spells differently. */
 const renamed: Readonly<Record<string, string>> = {
   any_of: "anyOf",
   min_items: "minItems",
@@ -29,7 +29,7 @@ const renamed: Readonly<Record<string, string>> = {
   max_properties: "maxProperties",
 };
 
-/** The order of properties is that of the object. */
+/** Dropped: the order of the properties is that of the object. */
 const dropped: ReadonlySet<string> = new Set([
   "nullable",
   "propertyOrdering",

@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below, schemaSubset } from "./schema_subset.ts";
 
-/** A schema in one of the wire's two fields; neither when it can't be said or says nothing. */
+/** A schema in one of the wire's two fields; neither if it is empty or can't be expressed. */
 export interface LoweredSchema {
   /** For `parametersJsonSchema` and `responseJsonSchema`. */
   jsonSchema?: JsonRecord;
@@ -14,9 +14,9 @@ export interface LoweredSchema {
 }
 
 /**
- * Lowers a JSON Schema to what a model takes (generate-content.md §6). References are replaced;
- * recursive schemas keep theirs, where the model takes any. `path` is where the schema's owner
- * stands in the caller's body; each keyword that is left out is a loss at `path#/json/pointer`.
+ * Lowers a JSON Schema to what a model accepts. References are inlined; recursive schemas keep
+ * theirs if the model accepts any. `path` is the path of the schema's owner in the caller's body;
+ * each keyword left out is a loss at `path#/json/pointer`.
  */
 export function lowerSchema(
   schema: JsonRecord,
@@ -42,7 +42,7 @@ export function lowerSchema(
   return { subset: schemaSubset(plain, (pointer) => lowering.lose(pointer)) };
 }
 
-/** Keywords that the wire's JSON Schema takes as they are. */
+/** Keywords that the wire's JSON Schema accepts as they are. */
 const copiedKeywords: ReadonlySet<string> = new Set([
   "$anchor",
   "type",
@@ -58,7 +58,7 @@ const copiedKeywords: ReadonlySet<string> = new Set([
   "propertyOrdering",
 ]);
 
-/** Keywords that constrain nothing: leaving them out is no loss. */
+/** Keywords that constrain nothing: omitting them is no loss. */
 const silent: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -73,7 +73,7 @@ const silent: ReadonlySet<string> = new Set([
   "nullable",
 ]);
 
-/** Constraints that go into the description instead, for the model to read. */
+/** Constraints that move into the description, for the model to read. */
 const described: ReadonlySet<string> = new Set([
   "pattern",
   "minLength",
@@ -126,7 +126,7 @@ class Lowering {
     return out;
   }
 
-  /** Beside a reference nothing may stand that doesn't begin with `$`. */
+  /** Beside a reference only keywords that start with `$` are allowed. */
   #reference(node: JsonRecord, ref: string, pointer: string, depth: number): JsonRecord {
     const out: Record<string, unknown> = { $ref: movedRef(ref) };
     for (const key of ["$defs", "definitions"]) {
@@ -192,7 +192,9 @@ class Lowering {
   }
 }
 
-/** All of several schemas as one: properties and required names joined, else the first says it. */
+/**
+ * Merges `allOf` into one schema: properties and required names are united, else the first wins.
+ */
 function withoutAllOf(node: JsonRecord): JsonRecord {
   if (!Array.isArray(node.allOf)) return node;
   const { allOf, ...rest } = node;
@@ -209,7 +211,7 @@ function withoutAllOf(node: JsonRecord): JsonRecord {
     }
     for (const name of asList(one.required)) required.add(name);
   }
-  // What is said by one is said by all, in the order in which it is said.
+  // Properties and required names of all branches, in their order.
   if (all.some((one) => isRecord(one.properties))) {
     merged.set("properties", Object.fromEntries(properties));
   }
@@ -238,7 +240,7 @@ function integerBounds(node: JsonRecord): JsonRecord {
   };
 }
 
-/** `nullable: true`, a word of other schema languages, as JSON Schema says it. */
+/** `nullable: true`, from other schema languages, as JSON Schema writes it. */
 function addNull(out: Record<string, unknown>): void {
   if (typeof out.type === "string") out.type = [out.type, "null"];
   else if (Array.isArray(out.anyOf)) out.anyOf = [...out.anyOf, { type: "null" }];

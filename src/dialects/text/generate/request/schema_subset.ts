@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset (generate-content.md §6) of a JSON Schema without references that has
- * been lowered already. `lose` is told the JSON pointer of what is left out.
+ * The wire's schema subset of a lowered JSON Schema without references. `lose` receives the JSON
+ * pointer of each keyword left out.
  */
 export function schemaSubset(
   schema: JsonRecord,
@@ -17,7 +17,7 @@ export function schemaSubset(
     ...(isNullable ? { nullable: true } : {}),
   };
   if (alternatives.list.length > 1) {
-    // Beside `anyOf` other members are refused.
+    // The vendor refuses other members beside `anyOf`.
     const anyOf = alternatives.list.map((one, index) =>
       schemaSubset(one, lose, `${pointer}/anyOf/${index}`)
     );
@@ -31,7 +31,7 @@ export function schemaSubset(
   return { ...single(schema, types[0], lose, pointer), ...described };
 }
 
-/** Types of numbers' formats and the two of strings that every model takes. */
+/** Number formats, and the two string formats that every model accepts. */
 const formats: ReadonlySet<string> = new Set([
   "enum",
   "date-time",
@@ -62,7 +62,7 @@ function single(
   };
 }
 
-/** Only strings can be listed; other values are spelled as such. */
+/** Only strings can be listed; other values become strings. */
 function enumeration(
   schema: JsonRecord,
   lose: (pointer: string) => void,
@@ -103,7 +103,7 @@ function properties(
   };
 }
 
-/** A list must say what it holds; a tuple holds any of its kinds. */
+/** An array must have `items`; a tuple accepts any of its kinds. */
 function items(schema: JsonRecord, lose: (pointer: string) => void, pointer: string): JsonRecord {
   if (isRecord(schema.items)) return schemaSubset(schema.items, lose, `${pointer}/items`);
   const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems.filter(isRecord) : [];
@@ -122,7 +122,7 @@ function typesOf(schema: JsonRecord): { types: string[]; nullable: boolean } {
   };
 }
 
-/** Schemas of which any may hold: the members of `anyOf`, or one for each of several types. */
+/** The alternatives: the members of `anyOf`, or one schema per type if there are several. */
 function alternativesOf(
   schema: JsonRecord,
   types: readonly string[],
@@ -142,16 +142,16 @@ function copied(schema: JsonRecord, names: readonly string[]): JsonRecord {
   );
 }
 
-/** Of a pointer and of each step: names may be long, and the losses below them many. */
+/** Characters of a pointer, and of each of its steps: names may be long, and losses many. */
 const maxPointer = 400;
 const maxStep = 200;
 
-/** A place within a place; of what lies very deep the outer one. */
+/** The pointer to a member; a very long pointer stays as it is. */
 export function below(pointer: string, name: string): string {
   return pointer.length > maxPointer ? pointer : `${pointer}/${step(name)}`;
 }
 
-/** One step of a JSON pointer in the form for fragments: plain ASCII without commas. */
+/** One step of a JSON pointer, encoded for a URI fragment: ASCII without commas. */
 function step(name: string): string {
   const escaped = name.slice(0, maxStep).replaceAll("~", "~0").replaceAll("/", "~1");
   return encodeURIComponent(escaped.toWellFormed());

@@ -4,7 +4,7 @@ import { BlockReader } from "./block_reader.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { laterUsage, readUsage } from "../usage.ts";
 
-/** What streamed and whole answers have in common: start, usage so far, the one finish. */
+/** State common to streamed and whole answers: the start, the usage so far, the single finish. */
 export class AnswerReader {
   readonly blocks = new BlockReader();
   finished = false;
@@ -16,7 +16,7 @@ export class AnswerReader {
     return this.#started;
   }
 
-  /** False when a message of another id stands in the same answer. */
+  /** False if the answer already has a message with another id. */
   start(message: JsonRecord, events: CanonicalEvent[]): boolean {
     const id = asString(message.id);
     if (this.#started) return id === this.#id;
@@ -39,7 +39,7 @@ export class AnswerReader {
     if (usage) events.push({ type: "usage", usage });
   }
 
-  /** `told` holds `stop_sequence` and `stop_details`. */
+  /** `stop` holds `stop_sequence` and `stop_details`. */
   finish(raw: string, stop: JsonRecord, events: CanonicalEvent[]): void {
     if (this.finished) return;
     this.finished = true;
@@ -47,7 +47,7 @@ export class AnswerReader {
     this.blocks.closeAll(events, reason !== "length");
     const details = isRecord(stop.stop_details) ? stop.stop_details : {};
     const explanation = asString(details.explanation);
-    // Why it refused is all that such an answer says (translation.md §10).
+    // Such an answer has no other text than the reason for the refusal.
     if (reason === "content_filter" && explanation !== undefined && !this.blocks.sawText) {
       this.blocks.refusal(explanation, events);
     }

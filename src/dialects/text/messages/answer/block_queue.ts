@@ -9,13 +9,12 @@ import { type BlockStyle, BlockWriter } from "./block_writer.ts";
 
 type BlockEvent = BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent;
 
-/** Text that waits for its turn: no more than this, in UTF-16 units. */
+/** Most text that may wait for its turn, in UTF-16 units. */
 const maxWaiting = 64 * 1024 * 1024;
 
 /**
- * Puts blocks one behind the other. Other dialects may keep several tool calls open at once; here a
- * delta can't come back to a block that was closed, so what starts while another block is open
- * waits until that one has ended (translation.md §13).
+ * Serializes blocks. Other dialects may have several tool calls open at once; here a closed block
+ * can't be reopened, so a block that starts while another is open waits for it to end.
  */
 export class BlockQueue {
   readonly #style: BlockStyle;
@@ -29,7 +28,7 @@ export class BlockQueue {
     this.#style = style;
   }
 
-  /** What can be sent now. Throws Fault when too much has to wait. */
+  /** Returns what can be sent now. Throws a Fault if too much has to wait. */
   take(event: BlockEvent): string {
     if (event.type === "block-start") {
       if (this.#current) {
@@ -43,7 +42,7 @@ export class BlockQueue {
     return "";
   }
 
-  /** Everything that is left. */
+  /** Returns the rest. */
   end(): string {
     let text = this.#closeCurrent();
     while (this.#waiting.size > 0) text += this.#next() + this.#closeCurrent();
@@ -70,12 +69,12 @@ export class BlockQueue {
     if (!writer) return "";
     const text = writer.end(event, this.#index);
     this.#current = undefined;
-    // A block of which nothing was said has taken no index.
+    // An empty block took no index.
     if (writer.isOpen) this.#index += writer.count;
     return text;
   }
 
-  /** The waiting blocks that have ended, and the first that has not, which is then open. */
+  /** Writes the waiting blocks that have ended, and opens the first that hasn't. */
   #next(): string {
     let text = "";
     for (const [block, events] of this.#waiting) {

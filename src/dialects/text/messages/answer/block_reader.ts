@@ -4,21 +4,21 @@ import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
-/** Pieces of vendor blocks are gathered until they end: no more than this, in UTF-16 units. */
+/** Most text of a vendor block that is buffered until it ends, in UTF-16 units. */
 const maxGathered = 32 * 1024 * 1024;
-/** No text has more sources. */
+/** Most sources of one text. */
 const maxCitations = 20_000;
-/** More blocks open at once than any answer has. */
+/** Most blocks open at once. */
 const maxOpen = 1_000;
 
 interface WordsBlock {
   kind: "text" | "reasoning";
-  /** Set once something was said: empty blocks are left out. */
+  /** Undefined until the block has content: empty blocks are left out. */
   block: number | undefined;
   opaque: Opaque | undefined;
-  /** Sources of the whole block, which come in front of its words; told when it ends. */
+  /** Sources of the block. They precede its text on the wire and are emitted when it ends. */
   citations: Citation[];
-  /** Of its text, in UTF-16 units. */
+  /** Length of its text in UTF-16 units. */
   length: number;
 }
 
@@ -27,13 +27,13 @@ type OpenBlock =
   | { kind: "tool"; block: number; input: JsonRecord; wrote: boolean }
   | { kind: "vendor"; value: JsonRecord; pieces: string[]; more: string[] };
 
-/** A stream that can't be followed. */
+/** A stream that can't be decoded. */
 export class UnreadableBlocks extends Error {}
 
 /**
- * Reads content blocks, whole or streamed, into canonical events (messages.md §2.2, §5). Text and
- * thinking open with their first words, so that empty blocks leave no trace; blocks of vendor-side
- * work are gathered and come whole.
+ * Reads content blocks, whole or streamed, into canonical events. Text and thinking blocks open
+ * with their first text, so that empty ones leave no trace; blocks of vendor-side work are buffered
+ * and emitted whole.
  */
 export class BlockReader {
   sawToolCall = false;
@@ -56,14 +56,14 @@ export class BlockReader {
     switch (value.type) {
       case "text": {
         this.#open.set(index, emptyBlock("text"));
-        this.#say(index, "text", asString(value.text), events);
+        this.#addText(index, "text", asString(value.text), events);
         const citations = Array.isArray(value.citations) ? value.citations : [];
         for (const one of citations) this.#cite(index, one, events);
         break;
       }
       case "thinking":
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("signature", value.signature)));
-        this.#say(index, "reasoning", asString(value.thinking), events);
+        this.#addText(index, "reasoning", asString(value.thinking), events);
         break;
       case "redacted_thinking": {
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("redacted", value.data)));
@@ -82,10 +82,10 @@ export class BlockReader {
     const open = this.#open.get(index);
     switch (delta.type) {
       case "text_delta":
-        this.#say(index, "text", asString(delta.text), events);
+        this.#addText(index, "text", asString(delta.text), events);
         break;
       case "thinking_delta":
-        this.#say(index, "reasoning", asString(delta.thinking), events);
+        this.#addText(index, "reasoning", asString(delta.thinking), events);
         break;
       case "signature_delta":
         if (open?.kind === "reasoning") {
@@ -110,13 +110,13 @@ export class BlockReader {
     if (open) this.#close(open, events, true);
   }
 
-  /** Closes what is still open; `whole` says that nothing of it is missing. */
+  /** Closes the open blocks. `whole`: none of their content is missing. */
   closeAll(events: CanonicalEvent[], whole: boolean): void {
     for (const open of this.#open.values()) this.#close(open, events, whole);
     this.#open.clear();
   }
 
-  /** A refusal that stands beside the content. */
+  /** A refusal reported beside the content. */
   refusal(text: string, events: CanonicalEvent[]): void {
     const block = this.#begin({ kind: "refusal" }, events);
     events.push({ type: "block-delta", choice: 0, block, text });
@@ -132,7 +132,9 @@ export class BlockReader {
     this.#open.set(index, { kind: "tool", block, input, wrote: false });
   }
 
-  /** Only tool calls may stand open side by side; anything else ends where another block starts. */
+  /**
+   * Only tool calls may be open at the same time; any other block ends when the next one starts.
+   */
   #closeOthers(events: CanonicalEvent[]): void {
     for (const [index, open] of this.#open) {
       if (open.kind === "tool") continue;
@@ -141,8 +143,8 @@ export class BlockReader {
     }
   }
 
-  /** Words for a block; one that was never started, or is of another kind, starts here. */
-  #say(
+  /** Adds text to a block, which starts here if it never did or was of another kind. */
+  #addText(
     index: number,
     kind: "text" | "reasoning",
     text: string | undefined,
@@ -180,8 +182,8 @@ export class BlockReader {
     if (open.citations.length < maxCitations) open.citations.push(citation);
   }
 
-  /** Sources speak of the whole text that they stand with. */
-  #tellSources(
+  /** A source covers the whole text of its block. */
+  #emitSources(
     { block, citations, length }: WordsBlock,
     events: CanonicalEvent[],
   ): void {
@@ -214,13 +216,13 @@ export class BlockReader {
       block = this.#begin(search ? { ...content, search } : content, events);
     } else if (open.kind === "tool") {
       block = open.block;
-      // Without deltas the input is what the start carried, usually nothing (pitfalls 55).
+      // Without deltas the input is that of the start event, usually empty.
       if (whole && !open.wrote) {
         events.push({ type: "block-delta", choice: 0, block, text: JSON.stringify(open.input) });
       }
     } else {
       opaque = open.opaque;
-      this.#tellSources(open, events);
+      this.#emitSources(open, events);
       block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;
@@ -243,12 +245,12 @@ function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | unde
   return text === undefined ? undefined : { dialect: "messages", kind, value: text };
 }
 
-/** A vendor block with its streamed input or content put in place. */
+/** A vendor block with its streamed input or content filled in. */
 function gathered(open: { value: JsonRecord; pieces: string[]; more: string[] }): JsonRecord {
   let value = open.value;
   if (open.pieces.length > 0) {
     const input = innerJson(open.pieces.join(""));
-    // Cut short by the output limit: the block stays as it began.
+    // The output limit cut the JSON: the block stays as it started.
     if (input !== undefined) value = { ...value, input };
   }
   if (open.more.length > 0) {

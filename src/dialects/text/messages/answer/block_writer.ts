@@ -9,24 +9,23 @@ import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
 import { derivedCallId, mediaNote } from "../answer_encoder.ts";
 
-/** How blocks are shown to this caller. */
 export interface BlockStyle {
-  /** False: the caller asked not to see reasoning. */
+  /** False if the caller asked not to see reasoning. */
   showsReasoning: boolean;
 }
 
 /**
- * Writes one block of a stream: start, deltas, stop (messages.md §5). Text and thinking start with
- * their first words, so that there is no empty block.
+ * Writes one block of a stream: start, deltas, stop. Text and thinking blocks start with their
+ * first text, so that none is empty.
  */
 export class BlockWriter {
-  /** The block's start was written. */
+  /** Whether the block's start was written. */
   isOpen = false;
-  /** Blocks that this one is to its caller: another vendor's search may be two. */
+  /** How many blocks the caller gets for it: another vendor's search may become two. */
   count = 1;
   readonly #event: BlockStartEvent;
   readonly #style: BlockStyle;
-  /** Input of a custom tool, which is written whole. */
+  /** Input of a custom tool, sent when the block ends. */
   #custom = "";
   #wroteInput = false;
 
@@ -89,7 +88,7 @@ export class BlockWriter {
     return this.#openText(index) + delta(index, { type: "citations_delta", citation });
   }
 
-  /** `event` is absent for a block that was still open when the answer was over. */
+  /** Without an `event` the answer ended while the block was open. */
   end(event: BlockEndEvent | undefined, index: number): string {
     const { content } = this.#event;
     let text = "";
@@ -105,7 +104,7 @@ export class BlockWriter {
     return this.isOpen ? text + sseEvent({ type: "content_block_stop", index: last }) : text;
   }
 
-  /** All blocks but the last are closed at once. */
+  /** Writes the blocks of a search and closes all but the last. */
   #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
     this.count = blocks.length;
     return blocks.map((block, offset) => {
@@ -116,7 +115,7 @@ export class BlockWriter {
     }).join("");
   }
 
-  /** The vendor's own signature; without words it alone is the block. */
+  /** The vendor's signature; without text the block consists of it alone. */
   #seal(event: BlockEndEvent | undefined, index: number): string {
     const opaque = event?.opaque;
     if (opaque?.dialect !== "messages") return "";
@@ -129,7 +128,7 @@ export class BlockWriter {
       delta(index, { type: "signature_delta", signature: opaque.value });
   }
 
-  /** Work of the vendor's own, as it was; input goes the way of all input. */
+  /** A block of vendor-side work, unchanged; its input is streamed as any other. */
   #vendor(index: number, value: unknown): string {
     if (!isRecord(value)) return "";
     if (!/tool_use$/.test(String(value.type)) || !isRecord(value.input)) {
@@ -158,10 +157,7 @@ function delta(index: number, value: Record<string, unknown>): string {
   return sseEvent({ type: "content_block_delta", index, delta: value });
 }
 
-/**
- * One event with its `event:` line: the vendor's own client ignores events without it
- * (messages.md §5).
- */
+/** One event with its `event:` line: the vendor's own client ignores events without it. */
 export function sseEvent(data: { type: string; [key: string]: unknown }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

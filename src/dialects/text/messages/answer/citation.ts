@@ -2,8 +2,8 @@ import type { Citation } from "../../../kernel/canonical.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 
 /**
- * A citation that names an address. Those into the caller's own documents (pages, characters) have
- * none and no form in other dialects.
+ * A citation of a web address. Citations of the caller's own documents (by page or character) have
+ * no form in other dialects: undefined.
  */
 export function readCitation(value: unknown): Citation | undefined {
   if (!isRecord(value)) return undefined;

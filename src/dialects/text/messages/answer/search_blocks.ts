@@ -2,7 +2,7 @@ import { sha256Hex } from "../../../../base/hash.ts";
 import type { SearchWork } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
-/** What a block says of a web search that the vendor made (messages.md §2.2), for other dialects. */
+/** The web search that a block reports, for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   if (block.type === "server_tool_use" && block.name === "web_search") {
     const query = isRecord(block.input) ? asString(block.input.query) : undefined;
@@ -19,7 +19,7 @@ export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   };
 }
 
-/** Another vendor's search as this dialect's blocks: the asking, the finding, or both. */
+/** Another vendor's search as blocks of this dialect: the query, the results, or both. */
 export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[] {
   const id = searchId(search.id);
   const blocks: Record<string, unknown>[] = [];
@@ -41,7 +41,7 @@ export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[]
         type: "web_search_result",
         url,
         title: title ?? url,
-        // What was found is the vendor's own secret, and another vendor's can't be given back.
+        // Only the vendor that searched can produce this.
         encrypted_content: "",
         page_age: null,
       })),
@@ -50,7 +50,7 @@ export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[]
   return blocks;
 }
 
-/** Ids of searches begin alike here; another vendor's becomes such a one. */
+/** Search ids have a fixed prefix; another vendor's id is hashed into one. */
 function searchId(id: string): string {
   return /^srvtoolu_[a-zA-Z0-9_]{1,100}$/.test(id) ? id : `srvtoolu_${sha256Hex(id).slice(0, 24)}`;
 }

@@ -8,7 +8,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
 
-/** A turn as the dialect wants it: never two of one role in a row, never empty. */
+/** A non-empty turn; its neighbours have the other role. */
 export interface ArrangedTurn {
   role: "user" | "assistant";
   parts: Part[];
@@ -16,8 +16,8 @@ export interface ArrangedTurn {
 }
 
 /**
- * Brings a conversation into the dialect's order (translation.md §3, §4): system texts hoisted,
- * empty parts left out, turns of one role merged, results of tools first, a user turn in front.
+ * Arranges a conversation as the dialect requires: system texts first, no empty parts, turns of the
+ * same role merged, tool results at the head of a turn, a user turn first.
  */
 export function* arrangeTurns(
   request: CanonicalRequest,
@@ -41,7 +41,7 @@ export function* arrangeTurns(
 }
 
 function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn): void {
-  const parts = turn.parts.filter(isSayable);
+  const parts = turn.parts.filter(isWritable);
   if (parts.every((part) => part.type === "reasoning")) {
     if (role === "assistant") return;
     throw invalidValue(turn.path, "expected a message that is not empty");
@@ -51,13 +51,15 @@ function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn):
   else turns.push({ role, parts, path: turn.path });
 }
 
-/** Chat clients may begin with a greeting of the assistant; here the user begins. */
+/**
+ * Conversations must begin with the user; chat clients may begin with a greeting by the assistant.
+ */
 function opening(path: string): ArrangedTurn {
   return { role: "user", parts: [{ type: "text", text: "(continue)", path }], path };
 }
 
-/** Of reasoning only what this dialect's vendor signed goes back (translation.md §8.2). */
-function isSayable(part: Part): boolean {
+/** Only reasoning signed by a vendor of this dialect can be sent back. */
+function isWritable(part: Part): boolean {
   if (part.type === "text" || part.type === "refusal") return !isBlank(part.text);
   return part.type !== "reasoning" || part.opaque?.dialect === "messages";
 }
@@ -82,7 +84,7 @@ function resultsFirst(parts: Part[]): Part[] {
   ];
 }
 
-/** An answer to be continued must not end with white space (messages.md §2.2). */
+/** A prefilled answer must not end with white space. */
 function trimEnd(turn: ArrangedTurn | undefined): void {
   const last = turn?.parts.at(-1);
   if (turn?.role !== "assistant" || (last?.type !== "text" && last?.type !== "refusal")) return;

@@ -4,12 +4,12 @@ import type { Steps } from "../../../../base/steps.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { promptTokens } from "../../../kernel/prompt_text.ts";
 
-/** More marks than this are refused (messages.md §2.2). */
+/** The vendor refuses more marks. */
 const maxMarks = 4;
 
 /**
- * Writes cache marks onto blocks, in the order of the prompt: tools, system, messages. Of too many
- * the last stay, since the longest prefix is the one worth keeping.
+ * Writes cache marks onto blocks in prompt order: tools, system, messages. Of too many the last are
+ * kept, since the longest prefix saves most.
  */
 export class CacheMarks {
   readonly #marked: { block: Record<string, unknown>; path: string }[] = [];
@@ -30,7 +30,7 @@ export class CacheMarks {
     return block;
   }
 
-  /** Takes off the marks that are too many. */
+  /** Removes the marks beyond the limit. */
   enforce(losses: Loss[]): void {
     for (const { block, path } of this.#marked.slice(0, -maxMarks)) {
       delete block.cache_control;
@@ -42,10 +42,9 @@ export class CacheMarks {
 type Block = Record<string, unknown>;
 
 /**
- * Sets the marks that a caller of another dialect can't or doesn't set: at the end of the tools, of
- * the system texts and of the last turn of the user, each where the prompt up to there is long
- * enough to be kept (`least` tokens, roughly counted). Shorter prefixes are not cached by the
- * vendor, whatever is marked.
+ * Sets cache marks for a caller that set none: at the end of the tools, of the system texts and of
+ * the user's last turn, each if the prompt up to there has at least `least` tokens (estimated). The
+ * vendor doesn't cache shorter prefixes.
  */
 export function* setMarks(
   body: { tools?: unknown; system?: unknown; messages: readonly Block[] },
@@ -62,7 +61,7 @@ export function* setMarks(
   }
 }
 
-/** Thinking can't be marked, nor can empty text, which is never written. */
+/** Thinking can't be marked. Empty text can't either, but is never written. */
 function lastMarkable(blocks: unknown): Block | undefined {
   if (!Array.isArray(blocks)) return undefined;
   return blocks.findLast((block: unknown) =>

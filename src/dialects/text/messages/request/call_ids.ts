@@ -3,13 +3,13 @@ import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_req
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
 
-/** The ids under which calls and their results are written. */
+/** The id that each call and result is written with. */
 export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
 
 /**
- * Pairs calls with their results: each call needs one result in the very next turn, and each result
- * a call in the turn before (messages.md §2.2). Ids that the dialect refuses, or that occur twice,
- * are exchanged alike on both sides. Throws invalid_value naming the ids that are left over.
+ * Pairs calls with their results: a call needs exactly one result in the next turn, and a result a
+ * call in the turn before. Ids that the dialect refuses, or that occur twice, are replaced on both
+ * sides. Throws invalid_value naming unpaired ids.
  */
 export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
   const ids = new Map<ToolCallPart | ToolResultPart, string>();
@@ -59,7 +59,7 @@ function unanswered(turn: ArrangedTurn, ids: readonly string[]) {
 function safeId(id: string, path: string, taken: ReadonlySet<string>): string {
   const plain = id.replace(/[^a-zA-Z0-9_-]/g, "_");
   const isFree = plain !== "" && !taken.has(plain);
-  // Two ids may differ only in what was replaced.
+  // Two ids may differ only in characters that are replaced.
   const isOwn = plain === id && isFree;
   return isOwn ? id : `${plain || "toolu"}_${sha256Hex(`${id} ${path}`).slice(0, 12)}`;
 }

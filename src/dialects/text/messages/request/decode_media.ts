@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
-/** An `image` block (messages.md §2.2). */
+/** An `image` block. */
 export function readImage(block: JsonRecord, path: string): MediaPart {
   const source = sourceOf(block, path);
   return {
@@ -18,7 +18,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
   };
 }
 
-/** A `document` block: a file; one given as content blocks becomes what it holds. */
+/** A `document` block: a file, or the content blocks that it consists of. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
   const name = textAt(block, "title", `${path}.title`);
@@ -43,7 +43,7 @@ export function readDocument(block: JsonRecord, path: string): (TextPart | Media
   ];
 }
 
-/** A `search_result` block: its title, source and texts as one text. */
+/** A `search_result` block as one text: title, source and texts. */
 export function readSearchResult(block: JsonRecord, path: string): TextPart {
   const texts = Array.isArray(block.content) ? block.content : [];
   const lines = [

@@ -4,17 +4,14 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
 
-/** The type of the vendor's web search, whatever its date. */
+/** The web search's type, of any version. */
 const searchType = /^web_search_\d{8}$/;
 
 export function isSearchTool(tool: JsonRecord): boolean {
   return typeof tool.type === "string" && searchType.test(tool.type);
 }
 
-/**
- * The caller's tools (messages.md §4). Those that the vendor runs itself go to `unsupported`, but for
- * its web search.
- */
+/** The caller's tools. Tools that the vendor runs go to `unsupported`, except its web search. */
 export function readTools(
   value: unknown,
   unsupported: UnsupportedField[],

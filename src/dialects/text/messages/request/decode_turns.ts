@@ -19,7 +19,7 @@ export function readSystem(value: unknown, unsupported: UnsupportedField[]): Sys
   return readTexts(value, "system", unsupported).map(({ type: _, ...text }) => text);
 }
 
-/** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
+/** Reads the messages. Roles are checked here, the pairing of calls is not. */
 export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw invalidValue("messages", "expected an array");
   return yield* mapInSteps(value as unknown[], (message, index): Turn => {
@@ -39,7 +39,7 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
   }, 1);
 }
 
-/** A mark on the message as a whole is no field of the dialect, but clients of others send it. */
+/** The dialect has no cache mark on a message, but clients of other dialects send it. */
 function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   const parts = readContent(message.content, `${path}.content`, unsupported);
   return markLast(parts, readCacheMark(message, path, false));
@@ -86,7 +86,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       return [{
         type: "reasoning",
         text: stringAt(block, "thinking", `${path}.thinking`),
-        // Thinking of other vendors was shown without one.
+        // Callers were shown other vendors' thinking without a signature.
         ...(signature === ""
           ? {}
           : { opaque: { dialect: "messages", kind: "signature", value: signature } }),
@@ -99,7 +99,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       return [{ type: "reasoning", text: "", opaque, path }];
     }
     case "compaction":
-      // Stands for all that came before it: as text it says the same to any vendor.
+      // It replaces the conversation before it, and means the same to any vendor as text.
       if (typeof block.content !== "string" || block.content === "") return [];
       return [{ type: "text", text: block.content, path }];
     default:
@@ -164,8 +164,8 @@ function readResultContent(
 }
 
 /**
- * The vendor's own work in an earlier answer is hidden from others; any other block that is not
- * known here may mean anything.
+ * Vendor-side work of an earlier answer is hidden from other vendors; leaving out any other unknown
+ * block may change the meaning.
  */
 function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
   if (typeof block.type !== "string") {

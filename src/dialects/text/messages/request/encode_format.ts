@@ -5,18 +5,18 @@ import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "./tool_schema.ts";
 
-/** How the asked output format reaches the vendor (translation.md §6). */
+/** How the requested output format reaches the vendor. */
 export interface FormatPlan {
   /** `output_config.format`. */
   native?: JsonRecord;
-  /** A tool whose input is the answer, with the member that its schema was wrapped in. */
+  /** A tool whose input is the answer; `unwrap`: the member that its schema was wrapped in. */
   tool?: { description: string; schema: JsonRecord; unwrap: string | undefined };
   /** A sentence for the system text. */
   instruction?: string;
   stripFence: boolean;
 }
 
-/** Grammars of more optional properties take long to compile or fail (messages.md §8.1). */
+/** With more optional properties the grammar takes long to compile, or fails. */
 const comfortableOptional = 12;
 const mostOptional = 24;
 
@@ -58,14 +58,14 @@ export function planFormat(
 }
 
 /**
- * The answer has to be a call of one of the caller's tools. It has no text to be formatted, and a
- * tool of ours would be a way around the demand.
+ * Whether the answer must be a call of the caller's tools. Such an answer has no text to format,
+ * and adding a tool of ours would let the model evade the demand.
  */
 function forcesCall({ toolChoice, tools }: CanonicalRequest): boolean {
   return toolChoice?.mode === "required" && tools.length > 0;
 }
 
-/** A tool's input is an object: any other root goes into a member of one. */
+/** A tool's input must be an object: any other root becomes a member of one. */
 function objectRoot(
   schema: JsonRecord,
   room: SchemaBudget,
@@ -75,7 +75,8 @@ function objectRoot(
   const root = inlined.schema ?? schema;
   const isObject = root.type === "object" || (root.type === undefined && !hasOtherRoot(root));
   if (isObject) return { schema: toolSchema(schema, room, path), unwrap: undefined };
-  // References point from the root, which moves: they are replaced, or their targets go along.
+  // References are relative to the root, which moves: they are inlined, or their targets move
+  // along.
   const { $defs, definitions, ...rest } = root;
   return {
     schema: {
@@ -90,7 +91,7 @@ function objectRoot(
   };
 }
 
-/** Without a type the branches tell; anything that names no properties may be any value. */
+/** Without a type the branches decide; a schema without properties may allow any value. */
 function hasOtherRoot(root: JsonRecord): boolean {
   if (isRecord(root.properties)) return false;
   const branches = [root.anyOf, root.oneOf, root.allOf].flatMap((one) =>

@@ -5,8 +5,8 @@ import { leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 type Block = Record<string, unknown>;
 
 /**
- * Media as a block (translation.md §11). What the dialect has no block for is a loss that leaves a
- * note in its place, so that a lenient call still makes sense to the model.
+ * Media as a block. Media that the dialect has no block for is a loss; a note takes its place, so
+ * that a lenient call still makes sense to the model.
  */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   if (part.detail !== undefined && part.detail !== "auto") {
@@ -24,7 +24,7 @@ export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   return block ?? leaveOut(part, losses);
 }
 
-/** Also for media in an assistant's turn, where the dialect has none. */
+/** Used for media in an assistant's turn too, where the dialect has none. */
 export function leaveOut(part: MediaPart, losses: Loss[]): Block {
   losses.push({ path: part.path, weight: "meaning" });
   return { type: "text", text: leftOutNote(part) };
@@ -65,7 +65,7 @@ function writeAddress(
   if (isImage) return { type: "image", source: { type: "url", url } };
   const isPdf = mimeType === undefined ? part.kind === "file" : mimeType === "application/pdf";
   if (isPdf) return document(part, { type: "url", url });
-  // An image part whose server says nothing of its type is an image all the same.
+  // An image part without a specific type is still an image.
   return part.kind === "image" && mimeType === "application/octet-stream"
     ? { type: "image", source: { type: "url", url } }
     : undefined;

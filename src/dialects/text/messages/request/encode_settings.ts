@@ -2,7 +2,7 @@ import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canoni
 import type { ModelFacts } from "../models.ts";
 import { defined } from "../../../kernel/fields.ts";
 
-/** Sampling, stop sequences, user and tier (translation.md §12); what has no field is a loss. */
+/** Sampling, stop sequences, user and tier; what has no field is a loss. */
 export function writeSettings(
   request: CanonicalRequest,
   facts: ModelFacts,
@@ -37,8 +37,8 @@ function loseUnknown(request: CanonicalRequest, lose: Lose): void {
 }
 
 /**
- * The dialect knows temperatures up to 1; newer models know no sampling at all, and thinking goes
- * with none but the defaults (messages.md §1.1, §8).
+ * Temperatures end at 1 here; newer models accept no sampling settings, and thinking allows the
+ * defaults only.
  */
 function writeSampling(
   request: CanonicalRequest,
@@ -65,7 +65,7 @@ function writeSampling(
   });
 }
 
-/** Sequences of nothing but white space are refused. */
+/** The vendor refuses sequences of white space only. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
   const accepted = stop?.filter((one) => one.trim() !== "");
   if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop", "hint");

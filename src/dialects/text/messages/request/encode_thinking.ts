@@ -2,7 +2,7 @@ import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonica
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { ModelFacts } from "../models.ts";
 
-/** What is sent about thinking, and the output limit that fits it (translation.md §8.1). */
+/** The thinking settings to send, and an output limit that fits them. */
 export interface ThinkingPlan {
   thinking?: Record<string, unknown>;
   /** `output_config.effort`. */
@@ -11,9 +11,9 @@ export interface ThinkingPlan {
   isOn: boolean;
 }
 
-/** Where neither caller nor table know a limit. */
+/** Used if neither the caller nor the table has a limit. */
 const usualMaxTokens = 4_096;
-/** Less thinking than this is refused. */
+/** The vendor refuses smaller budgets. */
 const leastBudget = 1_024;
 
 const budgets: Readonly<Record<string, number>> = {
@@ -37,7 +37,7 @@ export function planThinking(
 ): ThinkingPlan {
   const maxTokens = maxTokensOf(request, at.limit);
   const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
-  const wish = wishOf(request.reasoning);
+  const wish = requestedReasoning(request.reasoning);
   if (wish === undefined) return { maxTokens, isOn: false };
   if (wish === "off") return { ...switchedOff(facts, lose), maxTokens, isOn: false };
   if (!facts.adaptive && !facts.budget) {
@@ -46,7 +46,7 @@ export function planThinking(
   }
   const effort = facts.adaptive ? effortOf(wish, facts) : undefined;
   const effortField = effort === undefined ? {} : { effort };
-  // Forcing a tool was explicit and can't go with thinking (translation.md §5.2).
+  // The caller forced a tool explicitly, which excludes thinking.
   if (at.isForced) {
     lose();
     return { ...effortField, maxTokens, isOn: false };
@@ -61,7 +61,7 @@ export function planThinking(
     return { thinking: { type: "adaptive", ...display }, ...effortField, maxTokens, isOn: true };
   }
   const budget = budgetOf(wish, at.limit ?? maxTokens);
-  // To be shown reasoning is no reason to switch it on.
+  // A wish to see reasoning doesn't switch it on.
   if (budget === undefined) return { maxTokens, isOn: false };
   const fitted = fit(request, budget, at.limit, maxTokens);
   if (fitted.budget < leastBudget) {
@@ -72,7 +72,7 @@ export function planThinking(
     thinking: {
       type: "enabled",
       budget_tokens: fitted.budget,
-      // Budget-only models are older than the field.
+      // Models with budgets only predate the field.
       ...(facts.adaptive ? display : {}),
     },
     ...(wish.effort === undefined ? {} : effortField),
@@ -81,15 +81,15 @@ export function planThinking(
   };
 }
 
-/** The caller's limit within the model's; without one the model's own. */
+/** The caller's limit, capped by the model's; by default the model's. */
 function maxTokensOf(request: CanonicalRequest, limit: number | undefined): number {
   const asked = request.maxOutputTokens;
   if (asked === undefined) return limit ?? usualMaxTokens;
   return Math.max(1, limit === undefined ? asked : Math.min(asked, limit));
 }
 
-/** A negative budget leaves the amount to the model, which is no wish. */
-function wishOf(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
+/** A negative budget leaves the amount to the model, as does no setting at all. */
+function requestedReasoning(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
   if (!reasoning) return undefined;
   const { budgetTokens, effort, show } = reasoning;
   if (effort === "none" || (budgetTokens === 0 && effort === undefined)) return "off";
@@ -105,7 +105,7 @@ function switchedOff(
 ): Pick<ThinkingPlan, "thinking" | "effort"> {
   if (facts.off !== undefined) return { thinking: { type: facts.off } };
   if (!facts.adaptive) return {};
-  // Always on: as little as possible is all that can be asked for.
+  // Thinking can't be switched off: the lowest effort comes closest.
   lose();
   return { effort: "low" };
 }
@@ -126,7 +126,7 @@ function budgetOf(wish: Reasoning, limit: number): number | undefined {
   return budgets[wish.effort] ?? Math.max(leastBudget, Math.trunc(limit / 2));
 }
 
-/** The budget must lie below the output limit, which is raised only if the caller set none. */
+/** The budget must be below the output limit, which is raised only if the caller set none. */
 function fit(
   request: CanonicalRequest,
   budget: number,
@@ -141,8 +141,8 @@ function fit(
 }
 
 /**
- * Whether the last answer called tools without the thinking before them: with thinking on, that is
- * refused (translation.md §8.3).
+ * Whether the last answer called tools without thinking first, which is refused while thinking is
+ * on.
  */
 function callsWithoutThinking(turns: readonly ArrangedTurn[]): boolean {
   const last = turns.findLast((turn) => turn.role === "assistant");

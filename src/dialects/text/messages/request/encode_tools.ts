@@ -11,12 +11,12 @@ import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { inputSchema, toolSchema } from "./tool_schema.ts";
 
-/** Tools and tool choice as they are sent, with what must be known to undo them. */
+/** The tools and tool choice to send, and what is needed to map the answer back. */
 export interface ToolPlan {
   fields: { tools?: unknown[]; tool_choice?: Record<string, unknown> };
   /** The model must call a tool. */
   isForced: boolean;
-  /** A sentence for the system text where forcing is refused. */
+  /** An instruction for the system text, if forcing a tool is refused. */
   instruction?: string;
   aliasOf: (name: string) => string;
   toolNames: Readonly<Record<string, string>>;
@@ -24,16 +24,16 @@ export interface ToolPlan {
   jsonTool: string | undefined;
 }
 
-/** Older models take 64 characters (messages.md §4). */
+/** Older models accept at most 64 characters. */
 const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** The vendor's web search has this name among the tools. */
+/** Name of the vendor's web search among the tools. */
 const searchName = "web_search";
 
 export interface ToolContext {
   facts: ModelFacts;
   format: FormatPlan;
-  /** The web search that is to be offered. */
+  /** The web search to offer. */
   search: WebSearch | undefined;
   marks: CacheMarks;
   losses: Loss[];
@@ -57,7 +57,7 @@ export function planTools(
     tools.push({ name: jsonTool, description, input_schema: schema });
   }
   if (search) tools.push(marks.mark(writeSearch(search, losses), search));
-  // A conversation that used tools is refused without any (translation.md §5.2).
+  // The vendor refuses a conversation with tool calls if no tools are sent.
   const isStub = tools.length === 0;
   if (isStub) {
     pushAll(tools, used.map((name) => ({ name: aliasOf(name), input_schema: inputSchema({}) })));
@@ -83,11 +83,11 @@ export function planTools(
   };
 }
 
-/** The oldest version of the tool, which every model that can search takes (messages.md §4). */
+/** Writes the oldest version of the tool, which every model that can search accepts. */
 function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown> {
   const { allowedDomains, blockedDomains, maxUses, location } = search;
   loseSearchFields(search, ["contextSize"], losses);
-  // One of the two lists is taken.
+  // Only one of the two lists may be set.
   if (allowedDomains) loseSearchFields(search, ["blockedDomains"], losses);
   return {
     type: "web_search_20250305",
@@ -111,7 +111,7 @@ function usedNames(request: CanonicalRequest): string[] {
   return [...names];
 }
 
-/** Of a choice among named tools only these are sent, and those that were called before. */
+/** If the choice names tools, only those are sent, and those that were called before. */
 function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[] {
   const names = request.toolChoice?.names;
   if (!names) return request.tools;
@@ -120,7 +120,8 @@ function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[]
     if (defined.has(name)) continue;
     throw invalidValue(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
   }
-  // One forced tool is named by the choice itself; the others stay for the prompt cache's sake.
+  // A single forced tool is named by the choice itself; the others stay, to keep the prompt cache
+  // valid.
   if (request.toolChoice?.mode === "required" && names.length === 1) return request.tools;
   const sent = new Set([...names, ...used]);
   return request.tools.filter((tool) => sent.has(tool.name));
@@ -165,7 +166,7 @@ function writeFunction(tool: Tool, { facts, losses, room }: Writing): Record<str
   return { ...described, input_schema: schema };
 }
 
-/** A custom tool takes free text: here it is a function with one text (translation.md §5.1). */
+/** A custom tool takes free text: here it becomes a function with one text property. */
 function writeCustom(tool: Tool): Record<string, unknown> {
   const grammar = tool.format === undefined || tool.format === null
     ? []

@@ -23,7 +23,7 @@ export interface TurnContext {
   losses: Loss[];
 }
 
-/** The arranged turns as messages (messages.md §2.2). */
+/** The arranged turns as messages. */
 export function* writeTurns(
   turns: readonly ArrangedTurn[],
   context: TurnContext,
@@ -44,7 +44,7 @@ export function* writeTurns(
   return messages;
 }
 
-/** `ids` is absent inside results, which hold no calls. */
+/** `ids` is undefined inside results, which hold no calls. */
 function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): Block {
   switch (part.type) {
     case "text":
@@ -68,14 +68,14 @@ function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): 
 }
 
 function writeReasoning(part: ReasoningPart): Block {
-  // A search of the vendor's own that stood between its thoughts.
+  // The vendor's own search, made between its thoughts.
   if (part.opaque?.kind === "block") return innerJson(part.opaque.value) as Block;
   return part.opaque?.kind === "redacted"
     ? { type: "redacted_thinking", data: part.opaque.value }
     : { type: "thinking", thinking: part.text, signature: part.opaque?.value ?? "" };
 }
 
-/** Arguments as the object that the dialect wants (translation.md §5.4). */
+/** The arguments as an object, which the dialect requires. */
 function writeInput(call: ToolCallPart): Block {
   if (call.custom) return { input: call.arguments };
   if (call.arguments.trim() === "") return {};
@@ -112,7 +112,7 @@ function writeResultContent(result: ToolResultPart, context: TurnContext): unkno
   return parts.map((part) => writePart(part, undefined, context));
 }
 
-/** An object with nothing but one text under an agreed name is that text (translation.md §5.4). */
+/** An object whose only member is a text under a conventional name is written as that text. */
 function objectText(object: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];

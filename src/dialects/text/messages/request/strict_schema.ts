@@ -2,19 +2,19 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
-/** A schema as structured output and strict tools take it (messages.md §8.1). */
+/** A schema that structured output and strict tools accept. */
 export interface StrictSchema {
   schema: JsonRecord;
-  /** Properties that may be left out, in the whole schema. */
+  /** Number of optional properties in the whole schema. */
   optionalProperties: number;
-  /** Holds objects with free keys, which closing would empty. */
+  /** Has objects with arbitrary keys, which closing would empty. */
   isOpen: boolean;
-  /** Refused whatever is done: it holds itself, refers to what isn't there, or is too large. */
+  /** Can't be lowered: it is recursive, has an unresolved reference, or is too large. */
   isRefused: boolean;
 }
 
 /**
- * Lowers a schema: what is not accepted moves into the description, `oneOf` becomes `anyOf`, every
+ * Lowers a schema: unsupported keywords move into the description, `oneOf` becomes `anyOf`, every
  * object is closed.
  */
 export function strictSchema(root: JsonRecord, room = new SchemaBudget()): StrictSchema {
@@ -39,7 +39,7 @@ function lowered(root: JsonRecord, lowering: Lowering): JsonRecord | undefined {
 
 const copiedKeywords: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
 const schemaMaps: ReadonlySet<string> = new Set(["$defs", "definitions", "properties"]);
-/** Say nothing to a model. */
+/** Keywords without meaning to a model. */
 const ignored: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -110,7 +110,7 @@ class Lowering {
     }
   }
 
-  /** Beside a reference only definitions may stand. */
+  /** Only definitions may stand beside a reference. */
   #reference(node: JsonRecord): JsonRecord {
     const lowered: Record<string, unknown> = { $ref: node.$ref };
     for (const key of ["$defs", "definitions"]) {
@@ -120,8 +120,8 @@ class Lowering {
   }
 
   /**
-   * Several closed objects can't all hold at once, nor can alternatives beside properties: they are
-   * made one.
+   * Merges `allOf`, and alternatives beside properties: several closed objects can't all hold at
+   * once.
    */
   #merged(node: JsonRecord): JsonRecord {
     const all = recordsOf(node.allOf);
@@ -145,7 +145,7 @@ class Lowering {
 
   #close(node: JsonRecord, lowered: Record<string, unknown>): void {
     if (!isRecord(node.properties) && hasBranches(node)) {
-      // The branches are closed; closed itself, it would forbid all that they allow.
+      // The branches are closed; closing this object too would forbid everything that they allow.
       delete lowered.type;
       return;
     }

@@ -3,9 +3,9 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 
 /**
- * A tool's `input_schema` (messages.md §4): always an object, without `oneOf`, `anyOf`, `allOf` or
- * `$ref` at the top: branches are merged into one object, properties united, required those that
- * every branch requires (for `allOf` that any does).
+ * A tool's `input_schema`: an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
+ * Branches are merged into one object with all their properties; required are those that every
+ * branch requires (for `allOf`: any branch).
  */
 export function inputSchema(
   parameters: JsonRecord | undefined,
@@ -21,7 +21,7 @@ export function inputSchema(
   return flat.type === "object" ? flat : { ...flat, type: "object" };
 }
 
-/** The same for a schema at this path of the request; throws `invalid_value` for one that swells. */
+/** The same for the schema at `path`; throws `invalid_value` if it grows too large. */
 export function toolSchema(
   parameters: JsonRecord | undefined,
   room: SchemaBudget,
@@ -35,12 +35,12 @@ export function toolSchema(
   }
 }
 
-/** Deeper nesting of branches than anyone writes; references may also go in circles. */
+/** Most levels of nested branches; references may be circular. */
 const maxDepth = 20;
-/** A few definitions that name each other twice would otherwise fill any memory. */
+/** Definitions that refer to each other could otherwise multiply without bound. */
 const maxBranches = 1_000;
 
-/** References put more in place than there is room for. */
+/** The inlined references exceed the budget. */
 export class SchemaTooLarge extends Error {}
 
 class Flattening {
@@ -98,7 +98,7 @@ function unite(own: JsonRecord, parts: readonly JsonRecord[], how: "all" | "any"
   };
 }
 
-/** What several branches say of one property; each is written once to be compared. */
+/** Combines the schemas of one property; equal ones count once. */
 function joined(schemas: readonly unknown[], how: "all" | "any"): unknown {
   if (schemas.length === 1) return schemas[0];
   const distinct = new Map<string, unknown>();

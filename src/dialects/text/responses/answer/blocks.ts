@@ -2,8 +2,8 @@ import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 
 /**
- * Numbers the blocks of one answer. Of blocks that aren't tool calls at most one is open: the next
- * one ends it (canonical.ts, `BlockKind`).
+ * Numbers the blocks of one answer. At most one block other than a tool call is open; the next
+ * block ends it.
  */
 export class Blocks {
   #next = 0;
@@ -17,7 +17,7 @@ export class Blocks {
     return block;
   }
 
-  /** Whether this block, which is no tool call, is still open. */
+  /** Whether this block, which isn't a tool call, is still open. */
   isOpen(block: number | undefined): block is number {
     return block !== undefined && this.#open === block;
   }
@@ -32,7 +32,10 @@ export class Blocks {
   }
 }
 
-/** What of a whole text has not come in pieces yet, by length: nothing can be taken back. */
+/**
+ * The part of a whole text that hasn't been received in pieces, by length: text that was sent can't
+ * be taken back.
+ */
 export function missingFrom(whole: unknown, received: number): string {
   return typeof whole === "string" ? whole.slice(received) : "";
 }

@@ -3,15 +3,15 @@ import { asString, isRecord } from "../../../kernel/json.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
 /**
- * Reads a `url_citation` of a text, whose places are counted in characters; other annotations
- * point into the vendor's own files: undefined.
+ * Reads a `url_citation`, whose offsets count characters. Other annotations refer to the vendor's
+ * own files: undefined.
  */
 export function readCitation(annotation: unknown, text: TextUnits): Citation | undefined {
   if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
   const url = asString(annotation.url);
   if (url === undefined) return undefined;
   const end = index(annotation.end_index);
-  // The schema wants both numbers, so a range of nothing stands for an unknown one.
+  // The schema requires both numbers, so an empty range stands for an unknown one.
   const hasRange = end !== undefined && end > 0;
   const start = hasRange ? index(annotation.start_index) : undefined;
   return {

@@ -4,18 +4,18 @@ import type { JsonRecord } from "../../../kernel/json.ts";
 import { readVendorError, type VendorError } from "../../../kernel/vendor_error.ts";
 
 /**
- * What a vendor said inside an answer: an `error` event, flat or nested, or a response of status
- * `failed`. These carry no HTTP status, so the code's own is put in its place.
+ * The failure that an answer reports: an `error` event, flat or nested, or a response with status
+ * `failed`. They have no HTTP status; that of the error code is used.
  */
 export function readFailure(json: JsonRecord): VendorError {
   const error = readVendorError(json, undefined);
-  // A flat error event's own type says only that it is one.
+  // The type of a flat error event is just `error`.
   const type = error.type === "error" ? undefined : error.type;
   const status = error.status ?? statusOf(error.code) ?? statusOf(type);
   return { ...error, type, status };
 }
 
-/** Failure codes of responses.md §4, and the vendor's HTTP codes that turn up beside them. */
+/** The dialect's failure codes, and the vendor's HTTP error codes, which occur too. */
 function statusOf(code: string | undefined): number | undefined {
   switch (code) {
     case undefined:
@@ -41,7 +41,7 @@ function statusOf(code: string | undefined): number | undefined {
   return /image/.test(code) ? 400 : undefined;
 }
 
-/** `error` of a failed response, with our codes and the three fields that every error has. */
+/** The `error` of a failed response: our code, and the three fields that every error has. */
 export function writeFailure(fault: Fault): Record<string, unknown> {
   return {
     code: fault.code,

@@ -8,8 +8,8 @@ type HostedCounts = Pick<
 >;
 
 /**
- * Work that the vendor did beside its model: its own counts (`tool_usage`; vendor-g's
- * `server_side_tool_usage_details`, docs.x.ai "Tools"), else the items of the output.
+ * Vendor-side work: the vendor's own counts (`tool_usage`; xAI's `server_side_tool_usage_details`,
+ * docs.x.ai "Tools"), else counted from the output items.
  */
 export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCounts {
   const output = (Array.isArray(response.output) ? response.output : []).filter(isRecord);
@@ -35,14 +35,14 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
   };
 }
 
-/** Opening a page that was found is no search of its own. */
+/** Opening a page isn't a search. */
 function isSearch(item: JsonRecord): boolean {
   if (item.type !== "web_search_call") return false;
   const action = isRecord(item.action) ? item.action.type : undefined;
   return action === undefined || action === "search";
 }
 
-/** Containers that code ran in, each once; where none is named, it was one. */
+/** Number of distinct containers that code ran in; one if none is named. */
 function containers(output: readonly JsonRecord[]): number {
   const runs = output.filter(({ type, environment }) =>
     type === "code_interpreter_call" ||
@@ -56,8 +56,8 @@ function containers(output: readonly JsonRecord[]): number {
 }
 
 /**
- * Tokens of the image tool, which `usage` leaves out, with the model that drew: the answer repeats
- * its tools with the settings that held.
+ * Tokens of the image tool, which `usage` excludes, and the model that generated the images: the
+ * answer repeats its tools with the settings that applied.
  */
 export function imageToolUsage(
   response: JsonRecord,
@@ -78,7 +78,7 @@ export function imageToolUsage(
       output,
       ...named("cacheRead", count(images.cached_tokens) ?? 0),
       ...named("imageInput", count(inputDetails.image_tokens) ?? 0),
-      // Without details all of it is pictures.
+      // Without details all output is images.
       imageOutput: count(outputDetails.image_tokens) ?? output,
     },
   };

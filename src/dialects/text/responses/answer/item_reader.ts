@@ -7,18 +7,18 @@ import { ReasoningReader } from "./read_reasoning.ts";
 import { VendorItemReader } from "./read_vendor_item.ts";
 
 /**
- * Reads one output item into canonical events. Everything but `finish` may be missing, or `finish`
- * may be: an item's text comes in deltas, or in a `done` event of a part, or with the whole item,
- * and is given once, whichever come (pitfalls 97, 98).
+ * Reads one output item into canonical events. Text comes in deltas, in the `done` event of a part,
+ * or with the whole item; servers leave out any of them, and text that comes several times is
+ * emitted once.
  */
 export interface ItemReader {
-  /** The item as its `added` event shows it. */
+  /** The item of its `added` event. */
   open(item: JsonRecord, events: CanonicalEvent[]): void;
-  /** Any stream event within the item. */
+  /** A stream event within the item. */
   piece(event: JsonRecord, events: CanonicalEvent[]): void;
   /** The whole item. */
   finish(item: JsonRecord, events: CanonicalEvent[]): void;
-  /** The answer is over, or was cut. */
+  /** The answer has ended, or was cut. */
   close(events: CanonicalEvent[]): void;
 }
 
@@ -37,7 +37,7 @@ export function itemReader(type: string, blocks: Blocks): ItemReader {
   }
 }
 
-/** Type of the item that a stream event is a piece of; undefined for events of no interest. */
+/** The type of the item that a stream event belongs to; undefined for events that aren't read. */
 export function itemTypeOf(event: JsonRecord): string | undefined {
   const type = String(event.type);
   if (/^response\.(output_text|refusal)\./.test(type)) return "message";

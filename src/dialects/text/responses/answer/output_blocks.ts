@@ -6,24 +6,24 @@ import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
 
-/** An output item, or a part of one, while it is being written. */
+/** An output item, or a part of one, under construction. */
 export type Item = Record<string, unknown>;
 
-/** Tells an event of the open item; the item's id and index are added. */
-type Tell = (type: string, fields: Record<string, unknown>) => void;
+/** Emits an event of the open item, adding the item's id and index. */
+type EmitItemEvent = (type: string, fields: Record<string, unknown>) => void;
 
 /** Writes one open block into its item. */
 export interface OpenBlock {
-  /** The content part that the block is, where it is one that has sources, and its text. */
+  /** The content part of a text block, and its text: sources are added to them. */
   readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
   cite(citation: Citation): void;
   end(opaque: Opaque | undefined): void;
-  /** The answer failed: what has come so far is put into the item, and nothing told. */
+  /** The answer failed: puts the content so far into the item without an event. */
   abandon(): void;
 }
 
-/** A new item for a block, as its `added` event shows it; undefined where there is none for it. */
+/** The new item of a block, for its `added` event; undefined if this dialect has none for it. */
 export function newItem(content: BlockKind, mint: (prefix: string) => string): Item | undefined {
   switch (content.kind) {
     case "text":
@@ -65,18 +65,18 @@ export function newItem(content: BlockKind, mint: (prefix: string) => string): I
   }
 }
 
-/** Begins a block within its item, which has been told. */
-export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock {
+/** Opens a block within its item, whose `added` event was emitted. */
+export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): OpenBlock {
   switch (content.kind) {
     case "refusal":
-      return refusalBlock(item, tell);
+      return refusalBlock(item, emit);
     case "reasoning":
-      return reasoningBlock(item, tell);
+      return reasoningBlock(item, emit);
     case "tool-call":
       return content.custom
-        ? callBlock(item, tell, { name: "custom_tool_call_input", field: "input", empty: "" })
-        // A call without arguments is an empty object, never empty text (pitfalls 55).
-        : callBlock(item, tell, {
+        ? callBlock(item, emit, { name: "custom_tool_call_input", field: "input", empty: "" })
+        // A call without arguments gets an empty object; clients fail to parse an empty text.
+        : callBlock(item, emit, {
           name: "function_call_arguments",
           field: "arguments",
           empty: "{}",
@@ -84,15 +84,15 @@ export function openBlock(content: BlockKind, item: Item, tell: Tell): OpenBlock
     case "media":
       return imageBlock(item);
     default:
-      return textBlock(item, tell);
+      return textBlock(item, emit);
   }
 }
 
-function textBlock(item: Item, tell: Tell): OpenBlock {
+function textBlock(item: Item, emit: EmitItemEvent): OpenBlock {
   const logprobs: unknown[] = [];
   const annotations: Item[] = [];
   const part: Item = { type: "output_text", text: "", annotations, logprobs };
-  const at = addPart(item, part, tell);
+  const at = addPart(item, part, emit);
   let text = "";
   const units = new TextUnits();
   return {
@@ -103,11 +103,11 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
       units.add(piece);
       const written = writeLogprobs(pieceLogprobs);
       for (const one of written) logprobs.push(one);
-      tell("response.output_text.delta", { ...at, delta: piece, logprobs: written });
+      emit("response.output_text.delta", { ...at, delta: piece, logprobs: written });
     },
     cite(citation) {
       const annotation = writeCitation(citation, units);
-      tell("response.output_text.annotation.added", {
+      emit("response.output_text.annotation.added", {
         ...at,
         annotation_index: annotations.length,
         annotation,
@@ -116,8 +116,8 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
     },
     end() {
       part.text = text;
-      tell("response.output_text.done", { ...at, text, logprobs });
-      tell("response.content_part.done", { ...at, part });
+      emit("response.output_text.done", { ...at, text, logprobs });
+      emit("response.content_part.done", { ...at, part });
     },
     abandon() {
       part.text = text;
@@ -125,21 +125,21 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
   };
 }
 
-function refusalBlock(item: Item, tell: Tell): OpenBlock {
+function refusalBlock(item: Item, emit: EmitItemEvent): OpenBlock {
   const part: Item = { type: "refusal", refusal: "" };
-  const at = addPart(item, part, tell);
+  const at = addPart(item, part, emit);
   let refusal = "";
   return {
     delta(piece) {
       if (piece === "") return;
       refusal += piece;
-      tell("response.refusal.delta", { ...at, delta: piece });
+      emit("response.refusal.delta", { ...at, delta: piece });
     },
     cite() {},
     end() {
       part.refusal = refusal;
-      tell("response.refusal.done", { ...at, refusal });
-      tell("response.content_part.done", { ...at, part });
+      emit("response.refusal.done", { ...at, refusal });
+      emit("response.content_part.done", { ...at, part });
     },
     abandon() {
       part.refusal = refusal;
@@ -147,16 +147,16 @@ function refusalBlock(item: Item, tell: Tell): OpenBlock {
   };
 }
 
-function addPart(item: Item, part: Item, tell: Tell): { content_index: number } {
+function addPart(item: Item, part: Item, emit: EmitItemEvent): { content_index: number } {
   const content = item.content as Item[];
   const at = { content_index: content.length };
-  tell("response.content_part.added", { ...at, part });
+  emit("response.content_part.added", { ...at, part });
   content.push(part);
   return at;
 }
 
-/** The summary's one part begins with its first words: sealed reasoning may have none. */
-function reasoningBlock(item: Item, tell: Tell): OpenBlock {
+/** The summary's only part starts with its first text: sealed reasoning may have none. */
+function reasoningBlock(item: Item, emit: EmitItemEvent): OpenBlock {
   const at = { summary_index: 0 };
   const part: Item = { type: "summary_text", text: "" };
   let text = "";
@@ -164,18 +164,18 @@ function reasoningBlock(item: Item, tell: Tell): OpenBlock {
     delta(piece) {
       if (piece === "") return;
       if (text === "") {
-        tell("response.reasoning_summary_part.added", { ...at, part });
+        emit("response.reasoning_summary_part.added", { ...at, part });
         item.summary = [part];
       }
       text += piece;
-      tell("response.reasoning_summary_text.delta", { ...at, delta: piece });
+      emit("response.reasoning_summary_text.delta", { ...at, delta: piece });
     },
     cite() {},
     end(opaque) {
       if (text !== "") {
         part.text = text;
-        tell("response.reasoning_summary_text.done", { ...at, text });
-        tell("response.reasoning_summary_part.done", { ...at, part });
+        emit("response.reasoning_summary_text.done", { ...at, text });
+        emit("response.reasoning_summary_part.done", { ...at, part });
       }
       if (opaque) item.encrypted_content = sealed(opaque);
     },
@@ -185,7 +185,7 @@ function reasoningBlock(item: Item, tell: Tell): OpenBlock {
   };
 }
 
-/** A vendor of this dialect's own sealed content goes as it is, any other in our envelope. */
+/** Sealed content of this dialect's vendors stays as it is; any other goes into our envelope. */
 function sealed(opaque: Opaque): string {
   return opaque.dialect === "responses" && opaque.kind === "encrypted_content"
     ? opaque.value
@@ -194,14 +194,14 @@ function sealed(opaque: Opaque): string {
 
 function callBlock(
   item: Item,
-  tell: Tell,
+  emit: EmitItemEvent,
   form: { name: string; field: "arguments" | "input"; empty: string },
 ): OpenBlock {
   let text = "";
   const delta = (piece: string) => {
     if (piece === "") return;
     text += piece;
-    tell(`response.${form.name}.delta`, { delta: piece });
+    emit(`response.${form.name}.delta`, { delta: piece });
   };
   return {
     delta,
@@ -210,7 +210,7 @@ function callBlock(
       if (text === "") delta(form.empty);
       item[form.field] = text;
       const name = form.field === "arguments" ? { name: item.name } : {};
-      tell(`response.${form.name}.done`, { [form.field]: text, ...name });
+      emit(`response.${form.name}.done`, { [form.field]: text, ...name });
     },
     abandon() {
       item[form.field] = text;
@@ -218,7 +218,7 @@ function callBlock(
   };
 }
 
-/** A picture leaves whole, with its item. */
+/** An image is sent whole, with its item. */
 function imageBlock(item: Item): OpenBlock {
   let data = "";
   return {

@@ -8,15 +8,15 @@ interface KnownItem {
   reader: ItemReader;
 }
 
-/** More items than this in one answer are a vendor gone wrong. */
+/** Most items of one answer. */
 const maxItems = 10_000;
 
 /**
- * Reads output items into canonical events, in pieces or whole: a whole answer is one whose items
- * come only as `done`. Items are told apart by their id and type, else by place and type.
+ * Reads output items into canonical events. A whole answer is read as one whose items have a `done`
+ * event only. Items are identified by type and id, else by type and position.
  */
 export class OutputReader {
-  /** The answer calls the caller's tools; and one of the calls was cut short. */
+  /** Whether the answer calls a tool of the caller's, and whether such a call was cut short. */
   sawToolCall = false;
   sawCutToolCall = false;
   readonly #items: KnownItem[] = [];
@@ -34,19 +34,19 @@ export class OutputReader {
     this.#find(asString(item.type) ?? "", item.id, event).open(item, events);
   }
 
-  /** An event within an item; the item is made where its `added` never came. */
+  /** An event within an item, which is created if its `added` event never came. */
   piece(type: string, event: JsonRecord, events: CanonicalEvent[]): void {
     this.#find(type, event.item_id, event).piece(event, events);
   }
 
-  /** `response.output_item.done`: what the pieces left out, then the end of the item. */
+  /** `response.output_item.done`: adds the content that the deltas left out, and ends the item. */
   finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
     const type = asString(item.type) ?? "";
     if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
     this.#find(type, item.id, event).finish(item, events);
   }
 
-  /** The whole output, as the terminal event and a whole answer have it; ends what is open. */
+  /** The whole output, from the terminal event or a whole answer; closes the open items. */
   finishAll(output: unknown, events: CanonicalEvent[]): void {
     if (Array.isArray(output)) {
       for (const [index, item] of output.entries()) {
@@ -56,7 +56,7 @@ export class OutputReader {
     this.close(events);
   }
 
-  /** Ends what is open. */
+  /** Closes the open items. */
   close(events: CanonicalEvent[]): void {
     for (const { reader } of this.#items) reader.close(events);
   }
@@ -68,7 +68,7 @@ export class OutputReader {
       ? `${type} ${event.output_index}`
       : undefined;
     const existing = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
-      // Some servers give an item another id in each event: its place and type tell it then.
+      // Some servers give an item a new id with each event: its type and position identify it then.
       (index === undefined ? undefined : this.#byIndex.get(index)) ??
       (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
     if (existing) return existing.reader;

@@ -12,16 +12,16 @@ import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.t
 
 export type Emit = (type: string, fields: Record<string, unknown>) => void;
 
-/** More text than this in one answer, in UTF-16 units, is none: it is all held to the end. */
+/** Most text of one answer in UTF-16 units: all of it is held until the end. */
 const maxChars = 64 * 1024 * 1024;
 
 /**
- * Makes output items of canonical events and tells each step in the order of responses.md §5.2:
- * one item after the other, each from `added` to `done`. Texts in a row are parts of one message.
- * Blocks that overlap, as parallel tool calls may, wait for the one before them.
+ * Builds output items from canonical events and emits each step in the dialect's order: one item
+ * after the other, each from `added` to `done`. Adjacent texts are parts of one message. Blocks
+ * that overlap, as parallel tool calls may, wait for the one before them.
  *
- * An item is done when the next one begins or the answer ends: only then is it known whether it
- * was cut short.
+ * An item is done when the next one starts or the answer ends: only then is it known whether it was
+ * cut short.
  */
 export class OutputWriter {
   readonly items: Item[] = [];
@@ -30,12 +30,12 @@ export class OutputWriter {
   /** The item that has no `done` yet. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock } | undefined;
-  /** Events of the blocks that wait for their turn, in the order in which these started. */
+  /** Events of the waiting blocks, in the order in which the blocks started. */
   readonly #waiting = new Map<number, CanonicalEvent[]>();
   #takesTurns = false;
-  /** Text parts by block: a source may be named after its text. */
+  /** Text parts by block: a source may arrive after its text has ended. */
   readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
-  /** The search that the open item is, by its vendor's id. */
+  /** The vendor's id of the search that the open item is. */
   #search: string | undefined;
   #chars = 0;
 
@@ -44,7 +44,7 @@ export class OutputWriter {
     this.#emit = emit;
   }
 
-  /** A block's event; those of further choices have no place in this dialect. */
+  /** Adds an event of a block. The dialect has one choice: events of others are ignored. */
   add(event: CanonicalEvent): void {
     if (!("block" in event) || event.choice !== 0) return;
     const isStart = event.type === "block-start";
@@ -58,28 +58,28 @@ export class OutputWriter {
     this.#endBlock(event.opaque);
   }
 
-  /** Ends what is open: as completed, or as cut short. */
+  /** Closes the open items as completed, or as cut short. */
   close(status: "completed" | "incomplete"): void {
     while (this.#block) this.#endBlock(undefined);
     this.#closeItem(status);
   }
 
-  /** An answer that says and calls nothing is one empty message (translation.md §7). */
+  /** An answer without text and calls becomes one empty message. */
   requireContent(status: "completed" | "incomplete"): void {
     if (this.items.some((item) => item.type !== "reasoning")) return;
     this.#begin(-1, { kind: "text" });
     this.close(status);
   }
 
-  /** The answer failed: what is open stays as it is, without events. */
+  /** The answer failed: open items stay as they are, without events. */
   abandon(): void {
     if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
     this.#block?.writer.abandon();
   }
 
   /**
-   * Another vendor's search, which may come in two halves: its item is done when what was found is
-   * known, or with what comes next.
+   * Another vendor's search, which may come in two halves: its item is done when the results are
+   * known, or when the next item starts.
    */
   #takeSearch(search: SearchWork): void {
     if (search.queries) {
@@ -106,7 +106,7 @@ export class OutputWriter {
       this.#open?.item.type === "message";
     if (!continues) {
       const item = newItem(content, this.#mint);
-      // Another vendor's own work, or sound: this dialect has no item for it.
+      // This dialect has no item for another vendor's work, nor for audio.
       if (!item) return;
       this.#closeItem("completed");
       this.#open = { item, index: this.items.length };
@@ -133,12 +133,12 @@ export class OutputWriter {
   #endBlock(opaque: Opaque | undefined): void {
     this.#block?.writer.end(opaque);
     this.#block = undefined;
-    // Reasoning has no status to wait for.
+    // Reasoning has no status that could change.
     if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);
     if (!this.#takesTurns) this.#next();
   }
 
-  /** The waiting blocks that have ended, and the first that has not, which is then open. */
+  /** Writes the waiting blocks that have ended, and opens the first that hasn't. */
   #next(): void {
     this.#takesTurns = true;
     for (const [block, events] of this.#waiting) {
@@ -163,14 +163,14 @@ export class OutputWriter {
 
   #cite(number: number, citation: Citation): void {
     if (this.#block?.number === number) return this.#block.writer.cite(citation);
-    // The part is over: the source still stands in the item and in the whole response.
+    // The part has ended: the source is added to the item and to the whole response.
     const part = this.#parts.get(number);
     const annotations = part?.item.annotations;
     if (part && Array.isArray(annotations)) annotations.push(writeCitation(citation, part.text));
   }
 }
 
-/** Another vendor's web search as an item, as its `added` event shows it (responses.md §2). */
+/** Another vendor's web search as the item of its `added` event. */
 export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
   return {
     id: mint("ws_"),
@@ -180,7 +180,7 @@ export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) =
   };
 }
 
-/** What the search found. */
+/** Adds the search's results. */
 export function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
   const sources = results.map(({ url }) => ({ type: "url", url }));
   item.action = { ...item.action as Item, sources };

@@ -3,7 +3,7 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { type Blocks, missingFrom } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
 
-/** Reads a call of the caller's tool. Its block opens once the name is known. */
+/** Reads a call of the caller's tool. Its block opens when the name is known. */
 export class CallReader implements ItemReader {
   readonly #blocks: Blocks;
   readonly #custom: boolean;
@@ -11,7 +11,7 @@ export class CallReader implements ItemReader {
   #name: string | undefined;
   #block: number | undefined;
   #received = 0;
-  /** Arguments that came before the name. */
+  /** Arguments received before the name. */
   #early = "";
   #ended = false;
 
@@ -27,7 +27,7 @@ export class CallReader implements ItemReader {
 
   piece(event: JsonRecord, events: CanonicalEvent[]): void {
     this.#learn(event);
-    // `delta` of a piece, or the whole text of a `done`.
+    // A `delta`, or the whole text of a `done` event.
     const whole = missingFrom(this.#textOf(event), this.#received);
     this.#append(asString(event.delta) ?? whole, events);
   }
@@ -48,13 +48,13 @@ export class CallReader implements ItemReader {
 
   #learn(from: JsonRecord): void {
     this.#name ??= asString(from.name);
-    // The item's own id stands in where a server has no other.
+    // Servers without a `call_id` identify the call by the item's id.
     this.#id = asString(from.call_id) ?? this.#id ?? asString(from.id);
   }
 
   #textOf(from: JsonRecord): string {
     const value = this.#custom ? from.input : from.arguments;
-    // Some servers parse the arguments.
+    // Some servers send parsed arguments.
     return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
   }
 

@@ -6,7 +6,7 @@ import type { ItemReader } from "./item_reader.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 
-/** One content part: what of it has been given. */
+/** What has been emitted of one content part. */
 interface Part {
   kind: "text" | "refusal";
   block: number | undefined;
@@ -15,7 +15,7 @@ interface Part {
   hasLogprobs: boolean;
 }
 
-/** Reads a message item: each of its parts is a block. Parts without text are none. */
+/** Reads a message item: each of its parts is a block, unless it has no text. */
 export class MessageReader implements ItemReader {
   readonly #blocks: Blocks;
   readonly #parts = new Map<number, Part>();
@@ -53,7 +53,7 @@ export class MessageReader implements ItemReader {
   }
 
   close(events: CanonicalEvent[]): void {
-    // Only one is open at a time: the one of which something was said last.
+    // Only the part that received text last can be open.
     if (this.#lastPart) this.#end(this.#lastPart, events);
   }
 
@@ -90,7 +90,7 @@ export class MessageReader implements ItemReader {
     this.#delta(part, text, tokens, events);
   }
 
-  /** A part's whole text: gives what has not come yet. */
+  /** A part's whole text: emits what hasn't been received yet. */
   #whole(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
     const rest = missingFrom(text, part.received.length);
     const tokens = part.hasLogprobs ? undefined : logprobs;

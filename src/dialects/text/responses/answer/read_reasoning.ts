@@ -5,8 +5,8 @@ import { reasoningSeparator } from "../request/decode_items.ts";
 import type { ItemReader } from "./item_reader.ts";
 
 /**
- * Reads a reasoning item: its summaries, or the raw text of open models, are paragraphs of one
- * block, which ends with the sealed content. An item without either is nothing.
+ * Reads a reasoning item. Its summaries, or the raw text of open models, are paragraphs of one
+ * block, which ends with the sealed content. An item without either is ignored.
  */
 export class ReasoningReader implements ItemReader {
   readonly #blocks: Blocks;
@@ -14,7 +14,7 @@ export class ReasoningReader implements ItemReader {
   #finished = false;
   /** Units received of each paragraph. */
   readonly #received = new Map<string, number>();
-  /** The paragraph of the open block that text came for last. */
+  /** The paragraph that received text last. */
   #paragraph: string | undefined;
 
   constructor(blocks: Blocks) {

@@ -5,8 +5,8 @@ import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
 
 /**
- * Reads an item of the vendor's own work: a picture is media, anything else a block that only this
- * dialect can say. Given when it is whole; its pieces are not for callers of other dialects.
+ * Reads an item of vendor-side work: an image is media, anything else a block for this dialect
+ * only. It is emitted whole; its stream events are of no use to callers of other dialects.
  */
 export class VendorItemReader implements ItemReader {
   readonly #blocks: Blocks;
@@ -45,7 +45,10 @@ export class VendorItemReader implements ItemReader {
   close(): void {}
 }
 
-/** A search of the web; opening what was found is none. Some vendors give its arguments as text. */
+/**
+ * The web search that an item reports; undefined for one that opened a page. Some vendors send its
+ * arguments as text.
+ */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
   const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
   if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {

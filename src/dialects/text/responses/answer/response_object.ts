@@ -5,7 +5,7 @@ import { writeFinishReason } from "../finish_reason.ts";
 import type { Item } from "./output_blocks.ts";
 import { writeUsage } from "../usage.ts";
 
-/** What an answer is by now, beside the settings that it echoes. */
+/** The state of the answer, beside the settings that the response echoes. */
 export interface ResponseState {
   id: string;
   /** Unix time in seconds. */
@@ -20,10 +20,7 @@ export interface ResponseState {
   usage: Usage | undefined;
 }
 
-/**
- * The response object with all its keys (responses.md §4): the request's settings as they were
- * sent, with the defaults that hold where they were not.
- */
+/** The response object with every key: the request's settings, or the defaults that apply. */
 export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
   const request = isRecord(body) ? body : {};
   const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
@@ -63,7 +60,7 @@ export function responseObject(body: unknown, state: ResponseState): Record<stri
   };
 }
 
-/** Searches that were made, where any were: what they cost stands beside the tokens. */
+/** The number of searches, if any: they are billed beside the tokens. */
 function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
   if (usage?.webSearches === undefined || stage.type === "in_progress") return {};
   return { tool_usage: { web_search: { num_requests: usage.webSearches } } };
@@ -104,7 +101,7 @@ const tiers: ReadonlySet<unknown> = new Set([
   "ultrafast",
 ]);
 
-/** The tier that was asked for, and in the end the one that was used, in this dialect's words. */
+/** The requested tier, and at the end the tier that was used, in this dialect's words. */
 function echoTier(request: JsonRecord, state: ResponseState): unknown {
   if (state.stage.type === "in_progress") return request.service_tier ?? "auto";
   const used = state.usage?.serviceTier;

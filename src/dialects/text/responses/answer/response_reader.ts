@@ -6,7 +6,7 @@ import type { OutputReader } from "./output_reader.ts";
 import { readUsage } from "../usage.ts";
 import type { SseEvent } from "../../../../base/sse.ts";
 
-/** What a response object says of the answer beside its output; the same whole and streamed. */
+/** The start event of a response object, whole or streamed. */
 export function startEvent(response: JsonRecord): StartEvent {
   return {
     type: "start",
@@ -16,7 +16,7 @@ export function startEvent(response: JsonRecord): StartEvent {
   };
 }
 
-/** Usage, and the finish where the answer has ended. */
+/** The usage, and the finish if the answer has ended. */
 export function endingEvents(
   response: JsonRecord,
   reader: OutputReader,
@@ -38,10 +38,10 @@ export function isFailed(response: JsonRecord): boolean {
   return response.status === "failed" || response.status === "cancelled";
 }
 
-/** The whole response that the terminal event of a good answer holds (responses.md §5). */
+/** The whole response in the terminal event of a successful answer. */
 export function wholeOf(event: SseEvent): JsonRecord | undefined {
   const { data } = event;
-  // Two kinds of all events are worth parsing once more.
+  // Only these two kinds of events are worth parsing again.
   if (data === undefined || !/"type"\s*:\s*"response\.(completed|incomplete)"/.test(data)) {
     return undefined;
   }

@@ -2,17 +2,17 @@ import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 
 /**
- * The gateway's envelope: how the sealed reasoning of a vendor of another dialect travels in
- * `encrypted_content`, so that it comes back with the conversation (translation.md §8.3). Version,
- * dialect, kind and value as base64url JSON behind a mark that no vendor's own content begins with.
- * The only two functions to change when the gateway seals it.
+ * The gateway's envelope carries reasoning sealed by a vendor of another dialect in
+ * `encrypted_content`, so that it comes back with the conversation: version, dialect, kind and
+ * value as base64url JSON behind a prefix that no vendor's content starts with. To encrypt it,
+ * change these two functions only.
  */
 export function writeEnvelope(opaque: Opaque): string {
   const { dialect, kind, value } = opaque;
   return mark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
 }
 
-/** What the envelope holds; undefined when the text is none, or not whole. */
+/** The content of an envelope; undefined if the text is none, or is damaged. */
 export function readEnvelope(text: string): Opaque | undefined {
   if (!isEnvelope(text)) return undefined;
   try {
@@ -28,12 +28,12 @@ export function readEnvelope(text: string): Opaque | undefined {
   }
 }
 
-/** Whether the text was written by a gateway: no vendor takes it. */
+/** Whether a gateway wrote the text. No vendor accepts it. */
 export function isEnvelope(text: string): boolean {
   return text.startsWith(mark);
 }
 
-/** Where an envelope may stand in a request's text, to look for it without parsing. */
+/** The prefix of an envelope, to look for in a request's text without parsing it. */
 export const envelopeMark = "gwenv1.";
 const mark = envelopeMark;
 

@@ -5,7 +5,7 @@ import { isEnvelope } from "./envelope.ts";
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
 
-/** What is kept of a response to continue from: its own turn alone. */
+/** What is stored of a response to continue it: its own turn only. */
 export interface StoredTurn {
   /** Input items of that request, without those of earlier turns. */
   input: readonly Item[];
@@ -23,17 +23,17 @@ export function inputItems(body: unknown): Item[] {
 }
 
 /**
- * The request with the conversation in front of it (responses.md §7): the turns oldest first, then
- * its own input, and no `previous_response_id`. Instructions, tools and settings of earlier turns
- * are not carried over. References to items of these turns are resolved; others stay for the
- * gateway's store, or are refused when the request is read.
+ * The request with the conversation before it: the turns, oldest first, then its own input, and no
+ * `previous_response_id`. Instructions, tools and settings of earlier turns don't carry over.
+ * References to items of these turns are resolved; others stay for the gateway's store, or are
+ * refused when the request is decoded.
  */
 export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
   const earlier = withoutUnsealedReasoning(
     turns.flatMap((turn) => [...turn.input, ...turn.output]),
   );
   const earlierIds = new Set(earlier.map((item) => asString(item.id)));
-  // What is named again stands in the conversation already.
+  // An item that is referred to is in the conversation already.
   const own = inputItems(body).filter((item) => {
     const id = referenceOf(item);
     return id === undefined || !earlierIds.has(id);
@@ -42,7 +42,7 @@ export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): Js
   return { ...rest, input: [...earlier, ...own] };
 }
 
-/** The items with references replaced by what `find` knows under their id. */
+/** The items, with each reference replaced by the item that `find` returns for its id. */
 export function resolveReferences(
   items: readonly Item[],
   find: (id: string) => Item | undefined,
@@ -50,7 +50,7 @@ export function resolveReferences(
   const seen = new Set<string>();
   return items.map((item, index) => {
     const id = referenceOf(item);
-    // Each is as long as its item: a request would grow to the square of its length.
+    // A reference is short and its item long: repeated references would multiply the request.
     if (id !== undefined && seen.has(id)) {
       throw invalidValue(
         `input[${index}].id`,
@@ -62,7 +62,7 @@ export function resolveReferences(
   });
 }
 
-/** Id of the item that a reference names; undefined for any other item. */
+/** The id that a reference names; undefined for any other item. */
 export function referenceOf(item: Item): string | undefined {
   const isReference = item.type === "item_reference" ||
     ((item.type === undefined || item.type === null) && item.role === undefined);
@@ -70,25 +70,25 @@ export function referenceOf(item: Item): string | undefined {
 }
 
 /**
- * The items as a vendor of this dialect takes them from a caller without state there: reasoning
- * that it did not seal itself is left out (pitfalls 101).
+ * The items as a vendor of this dialect accepts them from a caller without state there: without
+ * reasoning that a vendor of this dialect didn't seal.
  */
 export function withoutUnusableReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
 }
 
-/** What was never sealed says nothing to a vendor that keeps no state for us. */
+/** Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. */
 export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined);
 }
 
-/** Ids of reasoning that only whoever keeps its vendor's state could read. */
+/** Ids of reasoning that isn't sealed: only the vendor's own state could resolve them. */
 export function unsealedIds(items: unknown): string[] {
   if (!Array.isArray(items)) return [];
   return items.filter(isUnsealed).map((item) => asString(item.id)).filter((id) => id !== undefined);
 }
 
-/** The items with reasoning sealed as `find` knows it. */
+/** The items with their reasoning sealed, as `find` returns it for an id. */
 export function sealItems(
   items: readonly unknown[],
   find: (id: string) => string | undefined,
@@ -105,7 +105,10 @@ export function isUnsealed(item: unknown): item is Item {
     asString(item.encrypted_content) === undefined;
 }
 
-/** What the caller got, for the store: of a whole response object or of its terminal event. */
+/**
+ * The output that the caller received, for the store: from a whole response object or its terminal
+ * event.
+ */
 export function storedOutput(
   json: unknown,
 ): { id: string; output: Item[]; status: string } | undefined {
@@ -118,8 +121,8 @@ export function storedOutput(
 }
 
 /**
- * Leaves reasoning out. What the model said and called after it loses its id, by which a vendor
- * would miss the reasoning that went before.
+ * Leaves reasoning out. Messages and calls that follow it lose their ids, by which a vendor would
+ * miss the reasoning.
  */
 function withoutReasoning(
   items: readonly Item[],

@@ -17,9 +17,9 @@ import { isRecord } from "../../../kernel/json.ts";
 const sealed = "reasoning.encrypted_content";
 
 /**
- * A call of a caller who lets answers be kept, to a vendor that is to keep nothing: its reasoning
- * is asked for sealed, so that the gateway can give it back, and of both the caller sees nothing.
- * Undefined where the caller wants nothing kept either.
+ * A call whose answer may be stored, made to a vendor that must store nothing: its reasoning is
+ * requested sealed, so that the gateway can send it back. The caller sees neither. Undefined if the
+ * caller wants nothing stored either.
  */
 export function stateless(body: unknown, model: string): StatelessCall | undefined {
   if (!isRecord(body) || body.store === false) return undefined;
@@ -28,10 +28,10 @@ export function stateless(body: unknown, model: string): StatelessCall | undefin
   return { sealReasoning, show: (text) => showAnswer(text, sealReasoning) };
 }
 
-/** Models of vendor-b that refuse to be asked for sealed reasoning, since they have none. */
+/** OpenAI's models without reasoning, which refuse the request for sealed reasoning. */
 const neverReasons = /^(?:openai\/)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/;
 
-/** `store: false`, and sealed reasoning asked for beside what the caller asks for. */
+/** Sets `store: false`, and requests sealed reasoning beside what the caller includes. */
 export function statelessEdits(text: string, members: Members, sealReasoning: boolean): Edit[] {
   const edits: Edit[] = [];
   const insert: [string, string][] = [];
@@ -54,8 +54,8 @@ function includeEdit(text: string, include: TextRange): Edit {
 }
 
 /**
- * The vendor's text, of a whole answer or of one event, as it would have been had the vendor kept
- * it: only what we asked for is taken out, everything else stays byte for byte.
+ * The text of a whole answer or of one event as if the vendor had stored it: only what we requested
+ * is removed, everything else stays byte for byte.
  */
 function showAnswer(text: string, hideSealed: boolean): string {
   if (!text.includes('"encrypted_content"') && !text.includes('"store"')) return text;

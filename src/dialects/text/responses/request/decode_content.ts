@@ -12,8 +12,8 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
 /**
- * Reads the content of a message or of a tool's output: a string or parts (responses.md §2). Parts
- * of types that aren't known here go to `unsupported`.
+ * Reads the content of a message or of a tool output: a string or parts. Parts of unknown types go
+ * to `unsupported`.
  */
 export function readContent(
   content: unknown,
@@ -35,7 +35,7 @@ function readPart(
 ): ContentPart | readonly [] {
   if (!isRecord(part)) throw invalidValue(path, "expected an object");
   switch (part.type) {
-    // Clients give an assistant's text back under either name.
+    // Clients send an assistant's text back under either type.
     case "input_text":
     case "output_text":
       if (typeof part.text !== "string") throw invalidValue(`${path}.text`, "expected a string");
@@ -68,7 +68,7 @@ function readImage(part: JsonRecord, path: string): MediaPart {
   }
   const source = mediaSource(url);
   if (!source) throw invalidValue(`${path}.image_url`, "expected an https address or a data URL");
-  // Some clients put documents where images go; the bytes say what they are.
+  // Some clients send documents as images; the bytes show what they are.
   const isFile = source.type === "base64" && !source.mimeType.startsWith("image/");
   return { type: "media", kind: isFile ? "file" : "image", source, ...extra };
 }

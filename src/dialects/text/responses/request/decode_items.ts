@@ -23,8 +23,8 @@ export interface Conversation {
 }
 
 /**
- * Reads the input items (responses.md §2) into turns (translation.md §7): what an assistant said,
- * thought and called in a row is one turn, and so are tool outputs in a row.
+ * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
+ * turn, and so do adjacent tool outputs.
  */
 export function* readItems(
   input: unknown,
@@ -65,7 +65,7 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "item_reference":
-      // The gateway has put in the place of a reference what it found in its store.
+      // The gateway has replaced references to stored items already.
       throw invalidValue(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
     default: {
       if (typeof item.type !== "string") {
@@ -107,11 +107,11 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   }
 }
 
-/** Adds to the last turn where it is of the same kind, else begins one. */
+/** Adds the part to the last turn if that is of the same kind, else starts one. */
 function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
   const last = turns.at(-1);
   const joins = last?.role === role &&
-    // A turn that begins with results holds nothing else.
+    // A turn that starts with results holds results only.
     (role === "assistant" || (last.parts[0]?.type ?? "tool-result") === "tool-result");
   if (joins) last.parts.push(part);
   else turns.push({ role, parts: [part], path });
@@ -171,7 +171,7 @@ function readReasoning(item: JsonRecord, path: string): ReasoningPart {
   };
 }
 
-/** Stands between the parts of one reasoning item, which are paragraphs of their own. */
+/** Separates the parts of one reasoning item, which are paragraphs. */
 export const reasoningSeparator = "\n\n";
 
 function texts(list: unknown): string[] {
@@ -183,9 +183,9 @@ function texts(list: unknown): string[] {
 }
 
 /**
- * Records of the vendor's own work: leaving them out is a hint, since the answer drawn from them
- * stands beside them. Any other item, one of a newer kind included, is something the caller
- * contributed or an output refers to, and leaving it out changes the meaning.
+ * Records of vendor-side work. Leaving one out is a hint, since the answer based on it stays. Any
+ * other item, including newer types, was contributed by the caller or belongs to such an item:
+ * leaving it out changes the meaning.
  */
 const vendorRecords: ReadonlySet<string> = new Set([
   "web_search_call",

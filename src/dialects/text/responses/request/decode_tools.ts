@@ -18,7 +18,7 @@ export interface Tools {
   unsupported: UnsupportedField[];
 }
 
-/** Reads `tools` and `tool_choice` (responses.md §3): flat definitions. */
+/** Reads `tools` and `tool_choice`: flat definitions. */
 export function readTools(request: JsonRecord): Tools {
   const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;
@@ -38,7 +38,7 @@ export function readTools(request: JsonRecord): Tools {
       }
       return [];
     }
-    // Work on the vendor's side: another vendor can't do it.
+    // Another vendor can't run it.
     unsupported.push({ path, value: tool, weight: "meaning" });
     return [];
   });
@@ -77,7 +77,7 @@ function readCustom(tool: JsonRecord, path: string): Tool {
   };
 }
 
-/** A grammar's fields are flat here; in the canonical form they have an object of their own. */
+/** A grammar's fields are flat here; the canonical form nests them. */
 function readToolFormat(format: unknown, path: string): unknown {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw invalidValue(path, "expected an object");
@@ -93,7 +93,7 @@ function nameOf(tool: JsonRecord, path: string): string {
 
 interface Choice {
   toolChoice?: ToolChoice;
-  /** The web search, as far as the choice leaves it. */
+  /** The web search, unless the tool choice excludes it. */
   webSearch?: WebSearch | undefined;
 }
 

@@ -19,18 +19,18 @@ import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
 
-/** What the writing of one conversation shares. */
+/** State shared while one conversation is written. */
 interface Writing {
   aliasOf: (name: string) => string;
-  /** Ids of calls of custom tools: their outputs are items of another type. */
+  /** Ids of custom tool calls: their outputs have an item type of their own. */
   customCalls: ReadonlySet<string>;
   marks: Breakpoints;
   losses: Loss[];
 }
 
 /**
- * Writes the conversation as input items (translation.md §7). System texts become developer
- * messages rather than `instructions`, which keeps their order and number.
+ * Writes the conversation as input items. System texts become developer messages instead of
+ * `instructions`, which preserves their order and number.
  */
 export function* writeItems(
   request: CanonicalRequest,
@@ -83,7 +83,7 @@ function systemMessage(
   return { type: "message", role: "developer", content };
 }
 
-/** Outputs of tools come first: they answer the calls of the turn before. */
+/** Tool outputs come first: they answer the calls of the previous turn. */
 function writeUser(parts: readonly Part[], writing: Writing): Item[] {
   const items: Item[] = [];
   const content: Item[] = [];
@@ -106,7 +106,7 @@ function writeMarked(part: MediaPart, { marks, losses }: Writing): Item[] {
   );
 }
 
-/** Texts in a row are parts of one message; reasoning and calls are items of their own. */
+/** Adjacent texts are parts of one message; reasoning and calls are items of their own. */
 function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
   const items: Item[] = [];
   let content: Item[] | undefined;
@@ -126,7 +126,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
       content = undefined;
       items.push(item);
     } else if (part.type === "media") {
-      // An assistant's message holds text alone.
+      // Assistant messages take text only.
       writing.losses.push({ path: part.path, weight: "meaning" });
     }
   }
@@ -140,12 +140,12 @@ function writeMessagePart(part: Part): Item | undefined {
 }
 
 /**
- * Reasoning goes back only to where it was sealed, with its item's own id: a vendor that keeps no
- * state refuses the one without the other (dotnet/extensions#7628).
+ * Reasoning is sent back only to a vendor that sealed it, with its item's id: a vendor that stores
+ * nothing refuses one without the other (dotnet/extensions#7628).
  */
 function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
   const { opaque } = part;
-  // A search of the vendor's own, which its reasoning is bound to.
+  // The vendor's own search, which its reasoning refers to.
   if (opaque?.dialect === "responses" && opaque.kind === "block") {
     return innerJson(opaque.value) as Item;
   }
@@ -176,7 +176,7 @@ function writeOutput(result: ToolResultPart, writing: Writing): Item {
 }
 
 function outputOf(result: ToolResultPart, writing: Writing): unknown {
-  // The dialect has no flag for a failed tool (translation.md §4.8).
+  // The dialect has no flag for a failed tool.
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
   const marked = writing.marks.ofResult(result.parts, result);
@@ -184,12 +184,12 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   const parts = marked.flatMap((part): Item[] =>
     part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
-  const isMarked = writing.marks.takes && marked.some((part) => part.cache);
+  const isMarked = writing.marks.acceptsMarks && marked.some((part) => part.cache);
   if (marked.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 
-/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+/** An object whose only member is a text `output` or `result` is written as that text. */
 function objectText(object: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];
@@ -197,12 +197,14 @@ function objectText(object: Readonly<Record<string, unknown>>): string {
   return isPlain && typeof value === "string" ? value : JSON.stringify(object);
 }
 
-/** Ids longer than the dialect's 64 characters get a short one, the same on call and output. */
+/** An id of more than 64 characters is replaced by a short one, on call and output alike. */
 function callId(id: string): string {
   return id.length <= 64 ? id : `call_${sha256Hex(id).slice(0, 40)}`;
 }
 
-/** What has no form here, or is another vendor's, is a loss that leaves a note. */
+/**
+ * Media without a form in this dialect, or stored at another vendor, is a loss and leaves a note.
+ */
 function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   const { source } = part;
   if (part.name !== undefined && (part.kind !== "file" || source.type === "url")) {

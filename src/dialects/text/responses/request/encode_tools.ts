@@ -3,7 +3,7 @@ import { defined } from "../../../kernel/fields.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
 
-/** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
+/** Writes `tools`, `tool_choice` and `parallel_tool_calls`; none without tools. */
 export function writeTools(
   request: CanonicalRequest,
   search: WebSearch | undefined,
@@ -17,7 +17,7 @@ export function writeTools(
     ...defined({
       tool_choice: writeToolChoice(request, search, aliasOf),
       parallel_tool_calls: request.parallelToolCalls,
-      // No other tool of the vendor's own is offered: the limit of all is the search's.
+      // The limit covers all vendor-side tools; the search is the only one.
       max_tool_calls: search?.maxUses,
     }),
   };
@@ -44,7 +44,7 @@ function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string
     type: "function",
     ...named,
     parameters: tool.parameters ?? null,
-    // Left out, this dialect means true where others mean false (responses.md §3).
+    // The default is true here and false in other dialects.
     strict: tool.strict ?? false,
   };
 }
@@ -63,7 +63,7 @@ function writeToolChoice(
   const choice = request.toolChoice;
   const searching = search ? [{ type: "web_search" }] : [];
   if (search?.demanded) {
-    // By its name only the older search can be chosen (openai 7.57, `ToolChoiceTypes`).
+    // Only the older search can be chosen by name (openai 7.57, `ToolChoiceTypes`).
     return request.tools.length === 0
       ? "required"
       : { type: "allowed_tools", mode: "required", tools: searching };

@@ -2,9 +2,8 @@ import type { Turn } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../kernel/fields.ts";
 
 /**
- * Every tool call has its output somewhere behind it and every output its call before it
- * (responses.md §8, translation.md §5.3): all vendors refuse a conversation where one is missing,
- * with errors that don't say so.
+ * Requires an output after every tool call and a call before every output: vendors refuse other
+ * conversations, with errors that don't name the cause.
  */
 export function requirePairs(turns: readonly Turn[]): void {
   const open = new Map<string, string>();

@@ -2,20 +2,20 @@ import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_req
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { knownFields } from "../known_fields.ts";
 
-/** Fields without which the answer is another one (translation.md §7, §12). */
+/** Fields that change the answer's meaning. */
 const meanings: ReadonlySet<string> = new Set([
   "background",
   "conversation",
   "prompt",
-  // No fields of this dialect, but a caller who sends them means them.
+  // Not fields of this dialect, but callers who send them rely on them.
   "stop",
   "n",
   "logit_bias",
 ]);
 
 /**
- * What a request says that other dialects have no word for (translation.md §12). `limitsSearches`:
- * `max_tool_calls` is the web search's limit.
+ * The fields of a request that other dialects can't express. `limitsSearches`: `max_tool_calls`
+ * applies to the web search, which is carried.
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
@@ -36,7 +36,7 @@ function isNoOp(path: string, value: unknown): boolean {
     case "truncation":
       return value === "disabled";
     case "top_logprobs":
-      // Read with `include`, which asks for log-probabilities; 0 asks for none.
+      // Read together with `include`, which requests log-probabilities; 0 requests none.
       return true;
     case "n":
       return value === 1;
@@ -58,7 +58,9 @@ const carried: ReadonlySet<unknown> = new Set([
   "web_search_call.action.sources",
 ]);
 
-/** Extras of vendor-side tools; sealed reasoning and the sources of searches are always given. */
+/**
+ * Extras of vendor-side tools. Sealed reasoning and the sources of searches are always returned.
+ */
 function unsupportedIncludes(request: JsonRecord): UnsupportedField[] {
   if (!Array.isArray(request.include)) return [];
   return request.include.flatMap((value: unknown, index): UnsupportedField[] =>
