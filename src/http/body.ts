@@ -5,13 +5,13 @@ export interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
   /**
-   * Done with each piece as it comes. The next piece is read only then: what waits stays with the
-   * caller and in the network. What it throws ends the reading.
+   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
+   * reading ends.
    */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** Ends the reading at once when it rejects. */
+  /** Ends reading at once when it rejects. */
   stopped?: Promise<never>;
-  /** Called when all has come. */
+  /** Called when the whole body has arrived. */
   complete?: () => void;
 }
 
@@ -26,13 +26,10 @@ export async function readBodyBytes(
   return joinBytes(pieces);
 }
 
-/** A body that says that it is small is read at once, which costs a third less than pieces do. */
+/** A body announced as smaller is read at once, which is a third cheaper than pieces. */
 const wholeBytes = 64 * 1024;
 
-/**
- * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
- * read away.
- */
+/** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
 export async function* bodyPieces(
   request: Request,
   maxBytes: number,
@@ -77,7 +74,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (thrown) {
-    // The caller left in the middle of its body: no failure of ours.
+    // The caller left in the middle of its body.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
@@ -86,8 +83,8 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
 }
 
 /**
- * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
- * listener ends it where this goes on for long after the answer.
+ * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
+ * on for long after the response.
  */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
@@ -97,7 +94,7 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   }
 }
 
-/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
+/** Parses JSON; the fault for malformed text has the position. */
 export function parseJson(text: string): unknown {
   if (text.trim() === "") {
     throw new Fault("invalid_json", {

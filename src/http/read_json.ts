@@ -8,7 +8,7 @@ import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../shared/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
 
-/** What a body of JSON may hold, whatever it is for (interface.md §5). */
+/** Limits of every JSON body. */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -16,27 +16,27 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Where bodies that hold much are worked on. */
+/** Processes bodies with many values. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
-  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
+  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
   readonly room: ValueGate;
 }
 
-/** A body of JSON as it was sent. */
+/** A JSON body as it was sent. */
 export interface JsonBody {
   readonly text: string;
-  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
+  /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
   readonly value: (glance?: Preview) => Promise<unknown>;
-  /** Does what else is to be done with it. */
+  /** Runs further work on it. */
   readonly step: Step;
-  /** Gives back what room it took. */
+  /** Releases its memory. */
   readonly release: () => void;
 }
 
 /**
- * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
- * at once, and the rest is read away. Only valid UTF-8.
+ * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
+ * refused at once, and the rest is discarded.
  */
 export async function readJson(
   request: Request,
@@ -81,14 +81,14 @@ async function readText(
     looked += bytes.length;
     if (looked < lookedBytes) continue;
     looked = 0;
-    // What has arrived already comes without a pause: others have their turn between.
+    // Pieces that have already arrived come without a pause: yield to the event loop.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
 
-/** Read in one go. */
+/** Bytes to read before yielding. */
 const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {

@@ -14,22 +14,22 @@ export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** What the contract's schema is held against. */
+  /** The value to validate against the contract. */
   value: (glance?: Preview) => Promise<unknown>;
-  /** Does what is to be done with it: a body that holds much is worked on in turns. */
+  /** Runs work on it: at once, or for a heavy body in turns. */
   step: Step;
 }
 
-/** The room that a large body takes up until its answer is there. */
+/** The memory that a large body holds until its answer is there. */
 export interface BodyMemory {
   release?: () => void;
-  /** Gives back the room among bodies that hold much. */
+  /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
 
-/** Reads the body that a contract takes; nothing where it takes none. */
+/** Reads the body of a contract that has one. */
 export async function readSent(
   request: Request,
   contract: Pick<Contract, "body" | "form">,
@@ -68,7 +68,7 @@ const nothing: SentBody = {
   step: runAtOnce,
 };
 
-/** Room for what has arrived, piece by piece; `room` gives it back. */
+/** Takes memory for the pieces that arrive; `room` releases it. */
 function takeRoom(
   request: Request,
   bodies: ByteGate,
@@ -83,12 +83,12 @@ function takeRoom(
     key: who,
     signal,
     bytes: length === null ? undefined : Number(length) || 0,
-    lost: () => lost.reject(madeWay()),
+    lost: () => lost.reject(bodyDropped()),
   });
   room.release = () => taken.release();
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
-    throw thrown instanceof PermitLost ? madeWay() : thrown;
+    throw thrown instanceof PermitLost ? bodyDropped() : thrown;
   };
   return {
     ready: () => taken.ready()?.catch(refused),
@@ -98,7 +98,7 @@ function takeRoom(
   };
 }
 
-function madeWay(): Fault {
+function bodyDropped(): Fault {
   return new Fault("overloaded", {
     message: "The request body came slowly while others waited for its room. Retry later.",
     retryAfterSeconds: 10,

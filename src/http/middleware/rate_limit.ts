@@ -8,8 +8,8 @@ import { toResponse } from "../respond.ts";
 import type { Env } from "../request_context.ts";
 
 /**
- * After authentication: every request takes a token of its account, whatever becomes of it, and
- * every answer says how many are left.
+ * After authentication, every request takes a token of its account, whatever its outcome, and every
+ * response says how many are left.
  */
 export function rateLimit(
   deps: {
