@@ -9,7 +9,7 @@ import {
   nothingBilled,
 } from "../relay/meter.ts";
 
-/** What a call of an operation came to, as whoever reads its answers reports it. */
+/** The usage of an operation's call, as reported by the reader of its answers. */
 export class OperationMeter implements CallMeter {
   readonly #nowMs: () => number;
   #firstTokenMs: number | undefined;
@@ -21,12 +21,12 @@ export class OperationMeter implements CallMeter {
     this.#nowMs = nowMs;
   }
 
-  /** The first of the answer has come. */
+  /** The first byte of the answer has arrived. */
   began(): void {
     this.#firstTokenMs ??= this.#nowMs();
   }
 
-  /** The last report before the call's end counts; of several requests it is their sum. */
+  /** The last report before the end counts; with several vendor requests it is their sum. */
   report(usage: BillableUsage, basis: BillingBasis, finish?: FinishReason): void {
     this.began();
     this.#reported = { usage, basis };

@@ -33,8 +33,8 @@ import { OperationMeter } from "./operation_meter.ts";
 /** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
   /**
-   * Makes one call: `work` asks the vendor, once or several times, and says what the caller gets
-   * and what it came to. What it throws ends the call as failed, and is thrown again.
+   * Runs one call: `work` makes one or more vendor requests, returns the caller's answer and reports
+   * the usage. If it throws, the call ends as failed and the error is rethrown.
    */
   run(
     call: OperationCall,
@@ -42,43 +42,43 @@ export interface Operations {
   ): Promise<Reply>;
 }
 
-/** A call that has passed its contract and whose vendor is known. */
+/** A validated call with its vendor. */
 export interface OperationCall {
   caller: CallContext;
-  /** How the record names it, and where its payloads hold media. */
+  /** Its name in records, and the fields of its payloads that hold media. */
   form: RecordedForm;
   target: ResolvedModel;
-  /** As the caller wrote it. */
+  /** The model as the caller wrote it. */
   requestedModel: string;
   stream: boolean;
   endUser?: string | undefined;
   tags?: PromptTags;
   /** JSON text for the record. */
   requestText: string;
-  /** Media that it names by hash. */
+  /** Media that it references by hash. */
   requestMedia?: readonly Media[];
-  /** Paths of what could not be carried, in the caller's words. */
+  /** Paths of unsupported fields in the caller's request. */
   losses?: readonly string[];
-  /** Files of the vendor's account that it names. */
+  /** Files in the vendor's account that it references. */
   state?: readonly VendorState[];
-  /** What it can come to at most, all requests to the vendor together. */
+  /** Upper bound of the usage of all its vendor requests. */
   bound: BoundInput;
 }
 
-/** What the work of one call is done with. */
+/** The context of a call's work. */
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
-  /** What it can cost at most; null with a vendor key of the caller's own. */
+  /** The authorized cost; null with the caller's own vendor key. */
   readonly setAsideNanos: bigint | null;
-  /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
+  /** Takes usage, also during the call: if it breaks off, the reported usage is billed. */
   readonly meter: OperationMeter;
-  /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
+  /** The vendor's successful answer; any other is thrown as a fault, after retries. */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;
-  /** The whole body; large ones a few at a time, so that memory stays flat. */
+  /** The whole body, within the memory limit for answers. */
   read(answer: UpstreamAnswer): Promise<Uint8Array>;
 }
 
-/** What the caller gets. */
+/** The caller's answer. */
 export type OperationAnswer = WholeOperationAnswer | StreamedOperationAnswer;
 
 export interface WholeOperationAnswer {
@@ -98,9 +98,9 @@ export interface StreamedOperationAnswer {
   listener: OperationListener;
 }
 
-/** Sees an operation's stream go by, piece by piece; see `StreamListener`. */
+/** Listens to an operation's stream; see `StreamListener`. */
 export interface OperationListener {
-  /** What the caller gets for a piece; `isLast`: the vendor's closing is not waited for. */
+  /** The bytes for the caller; `isLast`: don't wait for the vendor to close. */
   take(piece: Uint8Array): { bytes?: Uint8Array | undefined; isLast?: boolean };
   end(): Uint8Array | undefined;
   fail(fault: Fault): Uint8Array | undefined;
@@ -109,7 +109,7 @@ export interface OperationListener {
 
 export interface OperationDeps extends PipelineDeps {
   upstream: Upstream;
-  /** Lets in answers of many bytes a few at a time. */
+  /** Bounds the memory of answers. */
   answers: ByteGate;
 }
 
@@ -157,7 +157,7 @@ async function executeOperation(
   const { meter } = call;
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
   const asking = { upstream: deps.upstream, log: deps.log, now: () => deps.clock.now() };
-  /** The answer can't be read: unless more is known, the call came to what was asked for. */
+  /** For an unreadable answer: the usage is estimated from the request, unless more is known. */
   const unreadable = (thrown: unknown) => {
     call.stepFailed("bill", thrown);
     if (!meter.hasReport) meter.report(usageAskedFor(asked), "estimated");
@@ -183,8 +183,8 @@ async function executeOperation(
 }
 
 /**
- * The vendor's answer with a good status. A prompt that an aggregator holds back with 403, since it
- * was flagged, is refused like one that the vendor itself refuses.
+ * The vendor's successful answer. A prompt that an aggregator flags with 403 is a content policy
+ * violation, as if the vendor itself had refused it.
  */
 export async function askMedia(
   ctx: OperationContext,
@@ -199,7 +199,7 @@ export async function askMedia(
   }
 }
 
-/** What a call has cost so far, in nano-dollars; null when no price is known. */
+/** The cost of a call so far in nano-dollars; null without a price. */
 export function costOfCall(ctx: OperationContext): bigint | null {
   return ctx.meter.bill({
     status: "completed",
@@ -212,7 +212,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
-/** The pipeline's view of an operation's listener. */
+/** Adapts an operation's listener to the pipeline. */
 function streamListener(
   listener: OperationListener,
   meter: OperationMeter,
@@ -243,7 +243,7 @@ function streamListener(
   };
 }
 
-/** An answer that was cut, or that we failed at, was made all the same; an invalid one was not. */
+/** A truncated answer, or one we failed to read, was generated and is billed; an invalid one isn't. */
 function isUnreadable(thrown: unknown): boolean {
   if (isAbort(thrown)) return false;
   return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
@@ -252,7 +252,7 @@ function isUnreadable(thrown: unknown): boolean {
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-/** The usage of an answer of which no more is known than what was asked for. */
+/** Estimates the usage of an answer from its request alone. */
 function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const { images, characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));

@@ -120,6 +120,6 @@ function measure(metrics: Metrics, settled: SettledCall): void {
     metrics.vendorReportedCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
   }
   if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
-  // Tokens without cost are how peers lose money unseen (field.md 1).
+  // Tokens without a cost would lose money unnoticed.
   else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });
 }
