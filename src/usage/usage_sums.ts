@@ -57,7 +57,7 @@ export interface UsageStore {
   steps(query: UsageQuery): Promise<UsageStep[]>;
   /** Of these, calls whose records were erased: by request, or for their age. */
   erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
-  /** The dearest of a part, then those with the most calls; `all` is how many there are. */
+  /** Values of a dimension by cost, then by calls; `all` is their number. */
   values(
     query: UsageQuery,
     part: UsagePart,
@@ -65,7 +65,7 @@ export interface UsageStore {
   ): Promise<{ values: UsageValue[]; all: number }>;
 }
 
-/** Sums of nothing. */
+/** Sums over no calls. */
 export const noUsage: UsageSums = {
   ...{ calls: 0, failed: 0, truncated: 0, cancelled: 0, interrupted: 0, unpriced: 0 },
   ...{ inputTokens: 0n, cacheReadTokens: 0n, cacheWriteTokens: 0n },
