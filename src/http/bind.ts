@@ -19,16 +19,16 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Accepted<S> = S extends z.ZodType ? z.input<S> : never;
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
-/** The parsed input of a handler, which never sees the web framework. */
+/** What a handler gets: parsed input. It never sees the web framework. */
 export interface Input<Params, Query, Body> {
   params: Parsed<Params>;
   query: Parsed<Query>;
   body: Parsed<Body>;
-  /** The body as it was sent; empty without a body, and for a form. */
+  /** The body as it was sent; empty where the contract has none, and for a form. */
   bodyText: string;
-  /** The body if it was sent as `multipart/form-data` and the contract accepts that. */
+  /** A body that was sent as `multipart/form-data`, where the contract takes one. */
   form: SentForm | undefined;
-  /** Address of the peer itself, regardless of proxy headers. */
+  /** Address of the peer itself, whatever a proxy says. */
   peerHost: string;
   header(name: string): string | undefined;
 }
@@ -48,15 +48,15 @@ export type Handler<Params, Query, Body, Answer> = (
 /** Dependencies of every route, besides its contract and handler. */
 export interface BindDeps {
   maxBodyBytes: number;
-  /** Bounds the memory of large bodies. */
+  /** Lets large bodies in a few at a time, so that memory stays flat. */
   bodies: ByteGate;
-  /** Processes bodies with many values in turns. */
+  /** Where bodies that hold much are worked on. */
   heavy: HeavyBodies;
-  /** Logs faults; only our own failures are logged as errors. */
+  /** Logs a failure of our own; ordinary answers are not logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
 }
 
-/** Mounts a contract that requires a key; all routes are mounted here or by `bindPublic`. */
+/** The only writer of routes: mounts a contract's paths on a handler that needs a key. */
 export function bind<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -70,24 +70,24 @@ export function bind<
 ): void {
   mount(app, contract, deps, async (context, room) => {
     const caller = callerOf(context, contract.path);
-    // Permission is checked before the body is validated.
+    // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
     const { step, ...input } = await readInput(context, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
-    // Once the call has begun it must be settled, even if the caller leaves.
+    // The call has begun: whoever leaves now must not keep it from being settled.
     const heavyStep = runInTurns(deps.heavy.work, worker);
     const onEncoded = () => room.leaveHeavy?.();
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
 }
 
-/** Whether a route takes a request; otherwise the next matching route does. */
+/** What tells whether a route takes a request; otherwise the next one that matches does. */
 export type Applies = (request: {
   query(name: string): string | undefined;
   header(name: string): string | undefined;
 }) => boolean;
 
-/** Mounts a contract that requires no key, for requests that `applies` accepts. */
+/** Mounts a contract that asks for no key, for the requests that `applies` is true for. */
 export function bindPublic<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -147,7 +147,7 @@ function mount<Answer>(
   }
 }
 
-/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
+/** For a caller who left before an answer began: nobody receives it, but log and metrics say so. */
 const leftReply = { status: 499, headers: {}, body: null };
 
 async function readInput<
@@ -216,7 +216,7 @@ function callerOf(context: Context<Env>, endpoint: string): CallContext {
   };
 }
 
-/** Headers that become columns have a maximum length, like tags. */
+/** Headers that become columns are kept to a sensible length, like the tags. */
 function labelHeader(value: string | undefined, name: string): string | undefined {
   const trimmed = value?.trim();
   if (!trimmed) return undefined;

@@ -5,13 +5,13 @@ export interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
   /**
-   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
-   * reading ends.
+   * Done with each piece as it comes. The next piece is read only then: what waits stays with the
+   * caller and in the network. What it throws ends the reading.
    */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** Ends reading at once when it rejects. */
+  /** Ends the reading at once when it rejects. */
   stopped?: Promise<never>;
-  /** Called when the whole body has arrived. */
+  /** Called when all has come. */
   complete?: () => void;
 }
 
@@ -26,10 +26,13 @@ export async function readBodyBytes(
   return joinBytes(pieces);
 }
 
-/** A body announced as smaller is read at once, which is a third cheaper than pieces. */
+/** A body that says that it is small is read at once, which costs a third less than pieces do. */
 const wholeBytes = 64 * 1024;
 
-/** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
+/**
+ * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
+ * read away.
+ */
 export async function* bodyPieces(
   request: Request,
   maxBytes: number,
@@ -74,7 +77,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (thrown) {
-    // The caller left in the middle of its body.
+    // The caller left in the middle of its body: no failure of ours.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
@@ -83,8 +86,8 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
 }
 
 /**
- * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
- * on for long after the response.
+ * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
+ * listener ends it where this goes on for long after the answer.
  */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
@@ -94,7 +97,7 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   }
 }
 
-/** Parses JSON; the fault for malformed text has the position. */
+/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
 export function parseJson(text: string): unknown {
   if (text.trim() === "") {
     throw new Fault("invalid_json", {

@@ -8,7 +8,7 @@ import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../shared/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
 
-/** Limits of every JSON body. */
+/** What a body of JSON may hold, whatever it is for (interface.md §5). */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -16,27 +16,27 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Processes bodies with many values. */
+/** Where bodies that hold much are worked on. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
-  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
+  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
   readonly room: ValueGate;
 }
 
-/** A JSON body as it was sent. */
+/** A body of JSON as it was sent. */
 export interface JsonBody {
   readonly text: string;
-  /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
+  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
   readonly value: (glance?: Preview) => Promise<unknown>;
-  /** Runs further work on it. */
+  /** Does what else is to be done with it. */
   readonly step: Step;
-  /** Releases its memory. */
+  /** Gives back what room it took. */
   readonly release: () => void;
 }
 
 /**
- * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
- * refused at once, and the rest is discarded.
+ * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
+ * at once, and the rest is read away. Only valid UTF-8.
  */
 export async function readJson(
   request: Request,
@@ -81,14 +81,14 @@ async function readText(
     looked += bytes.length;
     if (looked < lookedBytes) continue;
     looked = 0;
-    // Pieces that have already arrived come without a pause: yield to the event loop.
+    // What has arrived already comes without a pause: others have their turn between.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
 
-/** Bytes to read before yielding. */
+/** Read in one go. */
 const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {

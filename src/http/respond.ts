@@ -1,7 +1,7 @@
 import type { Reply } from "../relay/reply.ts";
 import type { RequestContext } from "./request_context.ts";
 
-/** The security headers of every response, including errors and streams. */
+/** The security headers of every response (spec.md), errors and streams included. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   "strict-transport-security": "max-age=31536000",
   "content-security-policy": "default-src 'self'",
@@ -10,8 +10,8 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * Further headers for everything that a browser can reach without a key: pages, documents, media,
- * errors. Responses to a key go to programs, which ignore them.
+ * Beside those, on whatever a browser can be led to without a key: pages, documents, media, errors.
+ * An answer to a key is fetched by a program, which none of them tells anything.
  */
 export const pageHeaders: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
@@ -20,7 +20,7 @@ export const pageHeaders: Readonly<Record<string, string>> = {
   "referrer-policy": "no-referrer",
 };
 
-/** Converts a reply to a `Response`, with the ids of request and transaction in headers. */
+/** A reply as the web's response, with the headers that name request and transaction. */
 export function toResponse(reply: Reply, requestContext: RequestContext): Response {
   const headers = new Headers(reply.headers);
   headers.set("x-request-id", requestContext.requestId);
@@ -31,7 +31,7 @@ export function toResponse(reply: Reply, requestContext: RequestContext): Respon
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }
 
-/** A JSON reply; default status 200. */
+/** An answer of our own, as JSON; `status` is 200 when absent. */
 export function jsonReply(
   value: unknown,
   { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},

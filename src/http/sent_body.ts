@@ -14,22 +14,22 @@ export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** The value to validate against the contract. */
+  /** What the contract's schema is held against. */
   value: (glance?: Preview) => Promise<unknown>;
-  /** Runs work on it: at once, or for a heavy body in turns. */
+  /** Does what is to be done with it: a body that holds much is worked on in turns. */
   step: Step;
 }
 
-/** The memory that a large body holds until its answer is there. */
+/** The room that a large body takes up until its answer is there. */
 export interface BodyMemory {
   release?: () => void;
-  /** Releases the room for heavy bodies. */
+  /** Gives back the room among bodies that hold much. */
   leaveHeavy?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
 
-/** Reads the body of a contract that has one. */
+/** Reads the body that a contract takes; nothing where it takes none. */
 export async function readSent(
   request: Request,
   contract: Pick<Contract, "body" | "form">,
@@ -68,7 +68,7 @@ const nothing: SentBody = {
   step: runAtOnce,
 };
 
-/** Takes memory for the pieces that arrive; `room` releases it. */
+/** Room for what has arrived, piece by piece; `room` gives it back. */
 function takeRoom(
   request: Request,
   bodies: ByteGate,
@@ -83,12 +83,12 @@ function takeRoom(
     key: who,
     signal,
     bytes: length === null ? undefined : Number(length) || 0,
-    lost: () => lost.reject(bodyDropped()),
+    lost: () => lost.reject(madeWay()),
   });
   room.release = () => taken.release();
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
-    throw thrown instanceof PermitLost ? bodyDropped() : thrown;
+    throw thrown instanceof PermitLost ? madeWay() : thrown;
   };
   return {
     ready: () => taken.ready()?.catch(refused),
@@ -98,7 +98,7 @@ function takeRoom(
   };
 }
 
-function bodyDropped(): Fault {
+function madeWay(): Fault {
   return new Fault("overloaded", {
     message: "The request body came slowly while others waited for its room. Retry later.",
     retryAfterSeconds: 10,

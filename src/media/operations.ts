@@ -33,8 +33,8 @@ import { OperationMeter } from "./operation_meter.ts";
 /** Calls of media and embeddings, on the same pipeline as text. */
 export interface Operations {
   /**
-   * Runs one call: `work` makes one or more vendor requests, returns the caller's answer and reports
-   * the usage. If it throws, the call ends as failed and the error is rethrown.
+   * Makes one call: `work` asks the vendor, once or several times, and says what the caller gets
+   * and what it came to. What it throws ends the call as failed, and is thrown again.
    */
   run(
     call: OperationCall,
@@ -42,43 +42,43 @@ export interface Operations {
   ): Promise<Reply>;
 }
 
-/** A validated call with its vendor. */
+/** A call that has passed its contract and whose vendor is known. */
 export interface OperationCall {
   caller: CallContext;
-  /** Its name in records, and the fields of its payloads that hold media. */
+  /** How the record names it, and where its payloads hold media. */
   form: RecordedForm;
   target: ResolvedModel;
-  /** The model as the caller wrote it. */
+  /** As the caller wrote it. */
   requestedModel: string;
   stream: boolean;
   endUser?: string | undefined;
   tags?: PromptTags;
   /** JSON text for the record. */
   requestText: string;
-  /** Media that it references by hash. */
+  /** Media that it names by hash. */
   requestMedia?: readonly Media[];
-  /** Paths of unsupported fields in the caller's request. */
+  /** Paths of what could not be carried, in the caller's words. */
   losses?: readonly string[];
-  /** Files in the vendor's account that it references. */
+  /** Files of the vendor's account that it names. */
   state?: readonly VendorState[];
-  /** Upper bound of the usage of all its vendor requests. */
+  /** What it can come to at most, all requests to the vendor together. */
   bound: BoundInput;
 }
 
-/** The context of a call's work. */
+/** What the work of one call is done with. */
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
-  /** The authorized cost; null with the caller's own vendor key. */
+  /** What it can cost at most; null with a vendor key of the caller's own. */
   readonly setAsideNanos: bigint | null;
-  /** Takes usage, also during the call: if it breaks off, the reported usage is billed. */
+  /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
   readonly meter: OperationMeter;
-  /** The vendor's successful answer; any other is thrown as a fault, after retries. */
+  /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;
-  /** The whole body, within the memory limit for answers. */
+  /** The whole body; large ones a few at a time, so that memory stays flat. */
   read(answer: UpstreamAnswer): Promise<Uint8Array>;
 }
 
-/** The caller's answer. */
+/** What the caller gets. */
 export type OperationAnswer = WholeOperationAnswer | StreamedOperationAnswer;
 
 export interface WholeOperationAnswer {
@@ -98,9 +98,9 @@ export interface StreamedOperationAnswer {
   listener: OperationListener;
 }
 
-/** Listens to an operation's stream; see `StreamListener`. */
+/** Sees an operation's stream go by, piece by piece; see `StreamListener`. */
 export interface OperationListener {
-  /** The bytes for the caller; `isLast`: don't wait for the vendor to close. */
+  /** What the caller gets for a piece; `isLast`: the vendor's closing is not waited for. */
   take(piece: Uint8Array): { bytes?: Uint8Array | undefined; isLast?: boolean };
   end(): Uint8Array | undefined;
   fail(fault: Fault): Uint8Array | undefined;
@@ -109,7 +109,7 @@ export interface OperationListener {
 
 export interface OperationDeps extends PipelineDeps {
   upstream: Upstream;
-  /** Bounds the memory of answers. */
+  /** Lets in answers of many bytes a few at a time. */
   answers: ByteGate;
 }
 
@@ -157,7 +157,7 @@ async function executeOperation(
   const { meter } = call;
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
   const asking = { upstream: deps.upstream, log: deps.log, now: () => deps.clock.now() };
-  /** For an unreadable answer: the usage is estimated from the request, unless more is known. */
+  /** The answer can't be read: unless more is known, the call came to what was asked for. */
   const unreadable = (thrown: unknown) => {
     call.stepFailed("bill", thrown);
     if (!meter.hasReport) meter.report(usageAskedFor(asked), "estimated");
@@ -183,8 +183,8 @@ async function executeOperation(
 }
 
 /**
- * The vendor's successful answer. A prompt that an aggregator flags with 403 is a content policy
- * violation, as if the vendor itself had refused it.
+ * The vendor's answer with a good status. A prompt that an aggregator holds back with 403, since it
+ * was flagged, is refused like one that the vendor itself refuses.
  */
 export async function askMedia(
   ctx: OperationContext,
@@ -199,7 +199,7 @@ export async function askMedia(
   }
 }
 
-/** The cost of a call so far in nano-dollars; null without a price. */
+/** What a call has cost so far, in nano-dollars; null when no price is known. */
 export function costOfCall(ctx: OperationContext): bigint | null {
   return ctx.meter.bill({
     status: "completed",
@@ -212,7 +212,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
-/** Adapts an operation's listener to the pipeline. */
+/** The pipeline's view of an operation's listener. */
 function streamListener(
   listener: OperationListener,
   meter: OperationMeter,
@@ -243,7 +243,7 @@ function streamListener(
   };
 }
 
-/** A truncated answer, or one we failed to read, was generated and is billed; an invalid one isn't. */
+/** An answer that was cut, or that we failed at, was made all the same; an invalid one was not. */
 function isUnreadable(thrown: unknown): boolean {
   if (isAbort(thrown)) return false;
   return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
@@ -252,7 +252,7 @@ function isUnreadable(thrown: unknown): boolean {
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-/** Estimates the usage of an answer from its request alone. */
+/** The usage of an answer of which no more is known than what was asked for. */
 function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const { images, characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));

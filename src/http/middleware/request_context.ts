@@ -2,15 +2,15 @@ import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
-/** The first middleware: gives the request its id, and records its time and origin. */
+/** First of all: names the request and notes when it came and from where. */
 export function createRequestContext(
   deps: {
     clock: Clock;
     newRequestId: () => string;
     trustProxy: boolean;
-    /** Called when work for a request begins. */
+    /** Told where work for a request begins. */
     working?: (requestContext: RequestContext) => void;
-    /** Called when a request begins (1) and ends (-1) to wait for its caller or a vendor. */
+    /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
     waits?: (requestContext: RequestContext, change: 1 | -1) => void;
   },
 ): MiddlewareHandler<Env> {
@@ -38,12 +38,12 @@ export function createRequestContext(
   };
 }
 
-/** A caller's id is used if it is valid in a header and a column. */
+/** A caller's id is kept when it can stand in a header and a column as it is. */
 function requestIdOf(value: string | undefined): string | undefined {
   return value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value) ? value : undefined;
 }
 
-/** The last address is the one that our proxy saw; earlier ones may be forged. */
+/** The proxy in front appends the address that it saw; what stands before it may be made up. */
 function remoteHost(peer: string | undefined, forwarded: string | undefined): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   if (last) return last;
