@@ -1,9 +1,8 @@
 import { Buffer } from "node:buffer";
 
 /**
- * How many seconds a sound file lasts, read from its container; undefined for formats that don't
- * say (WebM) and for what is no sound. Reads headers only, except of MP3 and
- * AAC, whose frames are counted.
+ * Duration of an audio file in seconds, from its container; undefined for formats that don't state it
+ * (WebM) and for anything but audio. Reads headers only; of MP3 and AAC it counts the frames.
  */
 export function audioSeconds(file: Uint8Array): number | undefined {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -20,7 +19,7 @@ export function audioSeconds(file: Uint8Array): number | undefined {
   return seconds !== undefined && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
 }
 
-/** Of raw samples, such as 16-bit mono at 24 kHz: two bytes each. */
+/** Duration of raw samples; default: 16-bit mono at 24 kHz. */
 export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFrame = 2): number {
   return byteLength / (sampleRate * bytesPerFrame);
 }
@@ -31,7 +30,7 @@ function wavSeconds(bytes: Buffer): number | undefined {
     const id = bytes.toString("latin1", at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
     if (id === "fmt " && at + 20 <= bytes.length) bytesPerSecond = bytes.readUInt32LE(at + 16);
-    // A streamed file says 0xFFFFFFFF: what is there counts.
+    // A streamed file has 0xFFFFFFFF here: the bytes that are there count.
     if (id === "data" && bytesPerSecond) {
       return Math.min(size, bytes.length - at - 8) / bytesPerSecond;
     }
@@ -52,7 +51,7 @@ function oggSeconds(bytes: Buffer): number | undefined {
   const vorbis = bytes.subarray(0, 512).indexOf("\x01vorbis", 0, "latin1");
   if (last < 0 || last + 14 > bytes.length) return undefined;
   const granule = Number(bytes.readBigInt64LE(last + 6));
-  // Opus counts at 48 kHz whatever was recorded.
+  // Opus always counts at 48 kHz.
   return granule / (vorbis < 0 ? 48_000 : bytes.readUInt32LE(vorbis + 12));
 }
 
@@ -70,10 +69,10 @@ const layer3BitRates = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const;
 const sampleRates = [44_100, 48_000, 32_000] as const;
-/** Bytes between frames that are skipped, tags aside. */
+/** Max bytes to skip between frames, tags aside. */
 const maxGap = 64 * 1024;
 
-/** MP3 and AAC in ADTS: frames one after the other, each with a header of its own. */
+/** MP3 and AAC in ADTS: a sequence of frames, each with its own header. */
 function frameSeconds(bytes: Buffer): number | undefined {
   let at = 0;
   if (bytes.toString("latin1", 0, 3) === "ID3" && bytes.length > 10) {

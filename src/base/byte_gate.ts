@@ -11,26 +11,26 @@ import {
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /**
- * Bounds the bytes of bodies that are in memory at once, by what has arrived, whatever was
- * announced. Nobody can take it all:
+ * A weighted semaphore over the bytes of bodies in memory, fair between accounts. It counts bytes
+ * that have arrived, not announced ones. No account can take all of it:
  *
- * - An account takes at most as much as a third of what is then still free, which is a quarter of
- *   the whole for one alone and leaves some to whoever comes next, however many came before.
- * - One body at a time may go beyond that. It takes nothing of the others' room, so that a body
- *   larger than any share is served, and two that wait for each other can't be.
- * - Within an account older bodies come first, with what they have yet to bring; a slow one only
- *   with what it has brought.
+ * - An account may hold a third of what then remains free: a quarter of the whole if it is alone, and
+ *   always some room for the next account.
+ * - One body at a time may exceed its account's share (it is *beyond*), without taking the others'
+ *   room. So a body larger than any share is served, and two bodies can't deadlock.
+ * - Within an account older bodies go first, including the bytes they have yet to send; of a slow one
+ *   only the bytes that have arrived count.
  */
 export interface ByteGate {
-  /** A body that begins; nothing is taken yet. Give it back with `release`, whatever happens. */
+  /** Opens the permit of a new body; it holds nothing yet. Always call its `release`. */
   open(owner: PermitOwner): MemoryPermit;
-  /** Bytes that are in, for measures. */
+  /** Bytes held, for metrics. */
   readonly inside: number;
 }
 
 export interface ByteGateOptions {
   capacityBytes: number;
-  /** Told how many bytes were given back at once. */
+  /** Called with the number of bytes that a body released. */
   released?: (bytes: number) => void;
   clock?: Pick<Clock, "monotonicMs">;
   setTimer?: SetTimer;
@@ -40,24 +40,24 @@ export function createByteGate(options: ByteGateOptions): ByteGate {
   return new Gate(options);
 }
 
-/** What a body is thought to bring that doesn't say. */
+/** Assumed size of a body without `Content-Length`. */
 const likelyBytes = 4 * 1024 * 1024;
-/** Nothing is kept free for bodies that bring less. */
+/** For bodies slower than this no room is reserved. */
 const briskBytesPerSecond = 256 * 1024;
-/** A body that was worked on for so long only waits for its vendor, and counts apart. */
+/** This long after its arrival a body is assumed to wait for its vendor, and is counted separately. */
 const restAfterMs = 3_000;
-/** So long nobody has to make way for who waits. */
+/** Slow bodies are dropped for a waiter only after it has waited this long. */
 const makeWayAfterMs = 1_000;
-/** Bodies that bring less make way first. */
+/** Bodies slower than this are dropped first. */
 const silentBytesPerSecond = 16 * 1024;
-/** How often it is looked who became slow, while somebody waits. */
+/** While somebody waits, how often bodies are checked for being slow. */
 const lookMs = 250;
 
 interface Account {
   readonly key: string;
   held: number;
   resting: number;
-  /** Those that have taken room, or wait for some, oldest first. */
+  /** Bodies that hold room or wait for it, oldest first. */
   readonly bodies: Set<Body>;
 }
 
@@ -66,12 +66,12 @@ class Gate implements ByteGate, BodyGate {
   readonly #released: (bytes: number) => void;
   readonly #setTimer: SetTimer;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** In the order in which their turn comes. */
+  /** In round-robin order. */
   readonly #accounts = new Map<string, Account>();
-  /** Taken from the shares. */
+  /** Bytes held from the accounts' shares. */
   #held = 0;
   #resting = 0;
-  /** The one body that may go beyond its account's share. */
+  /** The one body that may exceed its account's share. */
   #beyond: Body | undefined;
   #waiting = 0;
   #cancelLook: (() => void) | undefined;
@@ -95,7 +95,7 @@ class Gate implements ByteGate, BodyGate {
     return this.#clock.monotonicMs();
   }
 
-  /** The body's bytes are in its `arrived` already. */
+  /** `body.arrived` already includes these bytes. */
   take(body: Body, bytes: number): Promise<void> | undefined {
     const account = this.#accountOf(body);
     account.bodies.add(body);
@@ -114,16 +114,16 @@ class Gate implements ByteGate, BodyGate {
     this.#waiting++;
     this.#serve();
     this.#startLooking();
-    // The place beyond may have been free.
+    // It may have become the body beyond.
     return body.isWaiting ? waited : undefined;
   }
 
   completed(body: Body): void {
-    // What it was yet to bring was kept free for it.
+    // The room reserved for its rest is free now.
     if (this.#waiting > 0 && this.#accounts.get(body.owner.key)?.bodies.has(body)) this.#serve();
   }
 
-  /** Its room is free again, and it waits no more. */
+  /** Frees its room, and ends its wait. */
   drop(body: Body): void {
     const account = this.#accounts.get(body.owner.key);
     if (!account?.bodies.delete(body)) return;
@@ -140,7 +140,7 @@ class Gate implements ByteGate, BodyGate {
     this.#serve();
   }
 
-  /** A body that waited does so no more. */
+  /** Ends the wait of a body. */
   left(body: Body): void {
     body.admit(this.nowMs());
     if (--this.#waiting > 0) return;
@@ -157,7 +157,7 @@ class Gate implements ByteGate, BodyGate {
     return account;
   }
 
-  /** A third of what is free afterwards, or a quarter of what the others left. */
+  /** A quarter of what the others left, which is a third of what then remains free. */
   #limitOf(account: Account): number {
     return (this.#capacity - this.#held + account.held) / 4;
   }
@@ -166,12 +166,12 @@ class Gate implements ByteGate, BodyGate {
     return !this.#isOutsize(body) && account.held + bytes <= this.#limitOf(account);
   }
 
-  /** No share could ever hold it: it waits for the place beyond, and fills none in vain. */
+  /** No share could ever hold it: it waits to be the body beyond, and takes no share. */
   #isOutsize({ owner, isDemoted }: Body): boolean {
     return !isDemoted && owner.bytes !== undefined && owner.bytes - freeBytes > this.#capacity / 4;
   }
 
-  /** What an account keeps free for a body that is getting on. */
+  /** Bytes that are reserved for the rest of a body that arrives fast enough. */
   #dueOf(body: Body, nowMs: number): number {
     if (body.isComplete || this.#beyond === body || this.#isOutsize(body)) return 0;
     if (body.isSlow(nowMs, briskBytesPerSecond)) return 0;
@@ -184,7 +184,7 @@ class Gate implements ByteGate, BodyGate {
     this.#held += bytes;
   }
 
-  /** Lets in whoever has room now; accounts take turns, and their bodies come oldest first. */
+  /** Admits waiting bodies that fit: accounts in turn, their bodies oldest first. */
   #serve(): void {
     if (this.#waiting === 0) return;
     const nowMs = this.nowMs();
@@ -227,7 +227,7 @@ class Gate implements ByteGate, BodyGate {
     if (this.#waiting > 0) this.#cancelLook ??= this.#setTimer(lookMs, () => this.#look());
   }
 
-  /** Time makes room as well: bodies become slow, or only wait for their vendor any more. */
+  /** Time frees room too: bodies become slow, or come to wait for their vendor. */
   #look(): void {
     this.#cancelLook = undefined;
     const nowMs = this.nowMs();
@@ -243,9 +243,9 @@ class Gate implements ByteGate, BodyGate {
   }
 
   /**
-   * Slow bodies make way for who waits: those of the account that holds the most for one that has
-   * less than an even share, else those of its own. What has arrived of them would stay for as long
-   * as their senders like.
+   * Drops slow bodies for waiting ones: those of the account that holds most if the waiter's account
+   * has less than an even share, else those of its own. Their senders could otherwise hold the room
+   * for as long as they like.
    */
   #makeRoom(nowMs: number): void {
     const accounts = [...this.#accounts.values()];
@@ -260,7 +260,7 @@ class Gate implements ByteGate, BodyGate {
     }
   }
 
-  /** A slow body goes back into its account's share, always where it took nothing, or makes way. */
+  /** A slow body beyond returns to its account's share if it fits, or is dropped. */
   #hurry(body: Body, nowMs: number): void {
     if (body.isComplete || !body.isSlow(nowMs, briskBytesPerSecond)) return;
     const account = this.#accountOf(body);
@@ -276,8 +276,8 @@ class Gate implements ByteGate, BodyGate {
   }
 
   /**
-   * A body at work takes several times its size; one that waits for its vendor takes that no more.
-   * There is twice the room for those, a quarter of it for each account, or one body.
+   * Processing a body takes several times its size; waiting for its vendor doesn't. Waiting bodies
+   * have twice the capacity, of which an account may use a quarter, or one body.
    */
   #rest(account: Account, body: Body): void {
     const bytes = body.held + body.extra;
@@ -294,7 +294,7 @@ class Gate implements ByteGate, BodyGate {
   }
 }
 
-/** Until the account holds no more than that, or has no slow body left. */
+/** Drops slow bodies until the account holds at most `heldBytes`, or has none left. */
 function dropSlow(account: Account, heldBytes: number, nowMs: number): void {
   for (const pace of [silentBytesPerSecond, leastBytesPerSecond]) {
     for (const body of [...account.bodies]) {

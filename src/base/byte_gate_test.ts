@@ -185,7 +185,7 @@ Deno.test("a slow body beyond its share goes back into it, or makes way when it 
   pass(40_000);
   await settled();
   assert.deepEqual([isLost, third.isWaiting], [true, false]);
-  assert.match(String(await slow.room.take(1)?.catch((thrown) => thrown)), /make way/);
+  assert.match(String(await slow.room.take(1)?.catch((thrown) => thrown)), /dropped for others/);
   assert.equal(gate.inside, mib - 64 * kib);
 });
 

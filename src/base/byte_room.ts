@@ -1,45 +1,46 @@
+/** The request whose body takes memory. */
 export interface PermitOwner {
-  /** Whose share it is. */
+  /** Whose share it takes. */
   key: string;
-  /** What the body is announced to have. */
+  /** The announced size of the body. */
   bytes?: number | undefined;
-  /** Ends the wait for room. */
+  /** Cancels the wait for room. */
   signal?: AbortSignal | undefined;
   /**
-   * Called when a slow body must make way; from then on `take` rejects with `RoomLost`. Absent: it
-   * never has to.
+   * Called when a slow body is dropped for others; from then on `take` rejects with `PermitLost`.
+   * Absent: it is never dropped.
    */
   lost?: () => void;
 }
 
-/** The room of one body. */
+/** The memory of one body. */
 export interface MemoryPermit {
   /**
-   * To be awaited before the first piece: a large body that says so waits unread for those that
-   * came before it. Takes nothing, and rejects as `take` does.
+   * Await it before the first piece: an announced large body waits, unread, behind earlier ones.
+   * Takes nothing, and rejects as `take` does.
    */
   ready(): Promise<void> | undefined;
   /**
-   * Takes room for a piece that has arrived; undefined where there is some at once. The next piece
-   * is to be read only then. Rejects with `RoomLost`, or with the signal's reason.
+   * Takes room for a piece that has arrived; undefined if there is room at once. Read the next piece
+   * only afterwards. Rejects with `PermitLost`, or with the signal's reason.
    */
   take(bytes: number): Promise<void> | undefined;
-  /** All has arrived. */
+  /** The whole body has arrived. */
   complete(): void;
-  /** Nothing is taken, as by what is small. */
+  /** It holds nothing, as small bodies do. */
   readonly isEmpty: boolean;
-  /** Gives everything back; may be called again. */
+  /** Frees everything; idempotent. */
   release(): void;
 }
 
-/** The body came slowly, was larger than its account's share, and others waited. */
+/** The body was too slow or too large while others waited. */
 export class PermitLost extends Error {
   constructor() {
-    super("A slow body had to make way for others");
+    super("A slow body was dropped for others");
   }
 }
 
-/** What a body asks of its gate. */
+/** The side of the gate that bodies use. */
 export interface BodyGate {
   nowMs(): number;
   take(body: Body, bytes: number): Promise<void> | undefined;
@@ -47,14 +48,14 @@ export interface BodyGate {
   drop(body: Body): void;
 }
 
-/** So much of each body takes no room. */
+/** The first bytes of each body, which are not counted. */
 export const freeBytes = 64 * 1024;
-/** Bodies up to this size take none once they have arrived. */
+/** Bodies up to this size are not counted once they have arrived. */
 export const smallBytes = 256 * 1024;
-/** A body beyond its share that brings less makes way for others, if it must. */
+/** A body beyond its share that is slower than this may be dropped. */
 export const leastBytesPerSecond = 64 * 1024;
 const leastAfterMs = 10_000;
-/** A pace is that of so long, and up to twice as long. */
+/** Pace is measured over one to two windows. */
 const windowMs = 1_000;
 
 interface Mark {
@@ -69,24 +70,24 @@ interface Wait {
   reject: (reason: unknown) => void;
 }
 
-/** One body, as its gate sees it. */
+/** A body's state in the gate. */
 export class Body implements MemoryPermit {
-  /** Taken from the account's share. */
+  /** Bytes held from the account's share. */
   held = 0;
-  /** Taken beyond it. */
+  /** Bytes held beyond it. */
   extra = 0;
   resting = 0;
-  /** All that has come, the free part included. */
+  /** All bytes that have arrived, uncounted ones included. */
   arrived = 0;
   completedMs = Infinity;
-  /** Too slow to wait for the place beyond with nothing in hand. */
+  /** It was beyond, but too slow: from now on it is served from its share. */
   isDemoted = false;
   #wait: Wait | undefined;
   #waitedMs = 0;
   #beyond: Mark | undefined;
   #isOver = false;
   #isLost = false;
-  /** What had come one and two looks ago, at a time without that of waiting. */
+  /** The state at the last two checks; time spent waiting for room is subtracted. */
   #recent: Mark;
   #before: Mark;
 
@@ -167,7 +168,7 @@ export class Body implements MemoryPermit {
     this.#wait = undefined;
     if (!wait) return;
     this.#waitedMs += nowMs - wait.sinceMs;
-    // Who was dropped while waiting is told why by whoever dropped it.
+    // If it was dropped while waiting, whoever dropped it rejects the wait.
     if (!this.#isOver) wait.resolve();
   }
 
@@ -176,7 +177,7 @@ export class Body implements MemoryPermit {
     this.#beyond = { atMs: nowMs - this.#waitedAt(nowMs), arrived: this.arrived };
   }
 
-  /** By the last seconds; waiting for room is no slowness of the caller's. */
+  /** Judged by the last seconds; time spent waiting for room doesn't count. */
   isSlow(nowMs: number, bytesPerSecond: number): boolean {
     const now = { atMs: nowMs - this.#waitedAt(nowMs), arrived: this.arrived };
     if (now.atMs - this.#recent.atMs >= windowMs) {

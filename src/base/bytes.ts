@@ -1,4 +1,4 @@
-/** All pieces in a row; a single one as it is, since megabytes are not copied for nothing. */
+/** Concatenates the pieces; a single piece is returned as it is, without a copy. */
 export function joinBytes<B extends ArrayBufferLike>(
   pieces: readonly Uint8Array<B>[],
 ): Uint8Array<B | ArrayBuffer> {

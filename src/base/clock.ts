@@ -1,8 +1,8 @@
-/** The one door to the clock; tests give their own. */
+/** The only access to the clock; tests pass their own. */
 export interface Clock {
   /** Wall time, for what people read. */
   now(): Date;
-  /** Milliseconds that never go back, for durations. */
+  /** Monotonic milliseconds, for durations. */
   monotonicMs(): number;
 }
 
@@ -11,7 +11,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** A clock that stands still until `advance` moves it. */
+/** A clock that only `advance` moves. */
 export class FakeClock implements Clock {
   #nowMs: number;
   constructor(start = new Date("2026-11-21T00:00:00Z")) {

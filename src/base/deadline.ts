@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** Runs `run` once after `ms`; the answer takes it back. Tests give their own. */
+/** Runs `run` once after `ms`; returns a function that cancels it. Tests pass their own. */
 export type SetTimer = (ms: number, run: () => void) => () => void;
 
 export const systemSetTimer: SetTimer = (ms, run) => {
@@ -8,15 +8,15 @@ export const systemSetTimer: SetTimer = (ms, run) => {
   return () => clearTimeout(timer);
 };
 
-/** A timer that is later than this says that the process was too busy to look at its sockets. */
+/** If a timer fires later than this, the process was too busy to read its sockets. */
 const starvedMs = 50;
 
 /**
- * A deadline that moves. Moving it later costs a reading of the clock and no timer: the one timer
- * looks, when it fires, whether the deadline has moved meanwhile.
+ * A deadline that can move. Extending it only reads the clock: when the one timer fires, it checks
+ * whether the deadline has moved.
  *
- * `patient`: where the process itself was busy beyond the deadline, what is waited for may be there,
- * unread: it gets as long again as the process was late, once.
+ * `isStarvationTolerant`: if the process was busy past the deadline, the awaited data may be there,
+ * unread, so the deadline is extended once by the time that the process was late.
  */
 export class Deadline {
   #deadlineMs = Infinity;
@@ -31,7 +31,7 @@ export class Deadline {
     readonly isStarvationTolerant = false,
   ) {}
 
-  /** The deadline is `ms` from now, whatever it was. */
+  /** Sets the deadline to `ms` from now. */
   limit(ms: number): void {
     this.#deadlineMs = this.clock.monotonicMs() + ms;
     this.#isExtended = false;

@@ -1,27 +1,27 @@
 /**
- * Takes turns by key: whoever shares a key waits in line, and lines are served one after the other,
- * so that one caller's crowd holds nobody else up for longer than the work under way.
+ * A queue that is fair between keys: each key has its own line, and lines are served round-robin. One
+ * key's crowd delays others at most by the work in progress.
  */
 export interface FairQueue {
-  /** Runs `work` when its turn has come. Throws what `refuse` gives where too many wait already. */
+  /** Runs `work` in its turn. Throws the error of `refuse` if too many wait already. */
   run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
-   * Waits for a turn; the function that it resolves with ends it, and may be called again. Rejects
-   * with the signal's reason when that fires first.
+   * Waits for a turn; resolves with an idempotent function that ends it. Rejects with the signal's
+   * reason if that fires first.
    */
   enter(key: string, signal?: AbortSignal): Promise<() => void>;
-  /** At work now, for measures. */
+  /** Running now, for metrics. */
   readonly inside: number;
   readonly waiting: number;
 }
 
 export interface FairQueueOptions {
-  /** At work at once, in all and of one key. */
+  /** How many may run at once, in all and per key. */
   atOnce: number;
   atOncePerKey: number;
-  /** Of one key; beyond that nobody is taken in. Default: without bound. */
+  /** How many may wait per key. Default: unlimited. */
   waitingPerKey?: number;
-  /** What is thrown then. */
+  /** The error beyond that. */
   refuse?: () => Error;
 }
 
@@ -33,7 +33,7 @@ type Admit = () => void;
 
 class Turns implements FairQueue {
   readonly #options: FairQueueOptions;
-  /** Who waits, by key, in the order in which keys have their turn. */
+  /** Waiters by key, in round-robin order. */
   readonly #lines = new Map<string, Set<Admit>>();
   readonly #inside = new Map<string, number>();
   #all = 0;
@@ -63,7 +63,7 @@ class Turns implements FairQueue {
 
   async enter(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    // Nobody waits whose turn could have come, so whoever finds room takes nobody's place.
+    // Nobody waits who could run, so this doesn't jump the queue.
     if (this.#hasRoom(key)) this.#admit(key);
     else await this.#wait(key, signal);
     return this.#turnOf(key);
@@ -118,7 +118,7 @@ class Turns implements FairQueue {
       if (!this.#hasRoom(key)) continue;
       const [first] = line;
       line.delete(first!);
-      // Its next one waits until all others have had their turn.
+      // The key goes to the end of the round.
       this.#lines.delete(key);
       if (line.size > 0) this.#lines.set(key, line);
       this.#admit(key);

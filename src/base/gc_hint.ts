@@ -1,16 +1,15 @@
-/** Has the engine look for garbage where large buffers come and go. */
+/** Triggers a minor GC after so many released bytes: V8 doesn't count off-heap buffers soon enough. */
 export interface GcHint {
-  /** So many bytes have been worked on and are needed no more. */
+  /** Records that `bytes` of buffers are no longer needed. */
   left(bytes: number): void;
 }
 
-/** What the runtime gives with `--expose-gc`; the tasks set it. */
+/** Available with `--expose-gc`, which the tasks set. */
 type Collect = (options: { type: "minor" }) => void;
 
 /**
- * Looks once so many bytes were left. Buffers are outside of the engine's heap: by itself it lets
- * them pile up by 64 MiB and more before it looks, while a look at what is young, as these are,
- * takes milliseconds. Does nothing where the runtime was started without `--expose-gc`.
+ * Collects after every `everyBytes`. Buffers are outside the engine's heap: by itself it lets 64 MiB
+ * and more pile up, while a minor GC takes milliseconds. Does nothing without `--expose-gc`.
  */
 export function createGcHint(
   everyBytes: number,
@@ -27,7 +26,7 @@ export function createGcHint(
   };
 }
 
-/** Frees a large buffer at once that nobody looks at any more; the bytes are gone then. */
+/** Frees a large buffer at once; its bytes must not be used any more. */
 export function released({ buffer, length }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   if (isWhole && length >= leastBytes) buffer.transfer(0);

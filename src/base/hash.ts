@@ -7,7 +7,7 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The same of many bytes, in steps. */
+/** The same for many bytes, in steps. */
 export function* sha256Steps(data: Uint8Array): Steps<string> {
   const hash = createHash("sha256");
   for (let from = 0; from < data.length; from += hashedBytes) {
@@ -17,7 +17,7 @@ export function* sha256Steps(data: Uint8Array): Steps<string> {
   return hash.digest("hex");
 }
 
-/** Hashed in one step. */
+/** Bytes per step. */
 const hashedBytes = 1024 * 1024;
 
 /** CRC-32 (IEEE 802.3, as in zip and gzip) as an unsigned 32-bit number. */

@@ -2,16 +2,16 @@ import { finish, type Steps } from "./steps.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** Does a piece of work, at once or in its turn. */
+/** Runs a piece of work, at once or in its turn. */
 export interface Step {
   <T>(job: () => T): Promise<T>;
   /** The same for work that comes in steps. */
   inSteps<T>(job: () => Steps<T>): Promise<T>;
-  /** There is much to do, and much memory that it is done on. */
+  /** The work is large, and runs in turns. */
   readonly isHeavy: boolean;
 }
 
-/** Who has no heavy work does it at once. */
+/** For light work: runs it at once. */
 export const runAtOnce: Step = Object.assign(
   <T>(job: () => T) => new Promise<T>((resolve) => resolve(job())),
   {
@@ -20,7 +20,7 @@ export const runAtOnce: Step = Object.assign(
   },
 );
 
-/** Whoever has does it in turns. */
+/** For heavy work: runs it in turns. */
 export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
   return Object.assign(<T>(job: () => T) => work.run(who, job), {
     inSteps: <T>(job: () => Steps<T>) => work.runSteps(who, job()),
@@ -28,27 +28,27 @@ export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
   });
 }
 
-/** Does work that is too much for one go a piece at a time. */
+/** Schedules work that would block the event loop for too long. */
 export interface HeavyWork {
   /**
-   * Does `job` when it is the turn of `key`: one job at a time, keys in turns, and after each job
-   * the event loop is everybody else's for as long as the job took. Rejects with the signal's
-   * reason when that fires before, or with what `tooLate` makes when its turn never came.
+   * Runs `job` when it is the key's turn: one job at a time, keys round-robin, and after each job a
+   * pause as long as the job took. Rejects with the signal's reason if that fires first, or with the
+   * error of `tooLate` after `maxWaitMs`.
    */
   run<T>(who: HeavyWorker, job: () => T): Promise<T>;
-  /** The same for work that comes in steps: as many of them at a time as are short together. */
+  /** The same for work in steps; each turn runs steps for a few milliseconds. */
   runSteps<T>(who: HeavyWorker, steps: Steps<T>): Promise<T>;
 }
 
 export interface HeavyWorker {
   readonly key: string;
   readonly signal?: AbortSignal;
-  /** Waits for its turn however long that takes. */
+  /** Waits for its turn without `maxWaitMs`. */
   readonly hasNoTimeout?: boolean;
 }
 
 export interface HeavyWorkOptions {
-  /** What who has waited for `maxWaitMs` is told. */
+  /** The error after `maxWaitMs`. */
   tooLate: () => Error;
   maxWaitMs?: number;
   clock?: Pick<Clock, "monotonicMs">;
@@ -59,14 +59,14 @@ export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
   return new Turns(options);
 }
 
-/** Steps together take about so long: a call of others meets several of them on its way. */
+/** Duration of a turn; short, since another call may meet several turns on its way. */
 const sliceMs = 8;
-/** Even after a long job others wait no longer than that. */
+/** Longest pause after a job. */
 const maxRestMs = 250;
 
 class Turns implements HeavyWork {
   readonly #options: Required<HeavyWorkOptions>;
-  /** By key, in the order in which their turn comes. */
+  /** By key, in round-robin order. */
   readonly #lines = new Map<string, (() => void)[]>();
   #isBusy = false;
 
@@ -139,7 +139,7 @@ class Turns implements HeavyWork {
     }
     const [key, [turn, ...rest]] = line;
     this.#lines.delete(key);
-    // Behind the others, whose turn it is next.
+    // The key goes to the end of the round.
     if (rest.length > 0) this.#lines.set(key, rest);
     const { clock } = this.#options;
     const begunMs = clock.monotonicMs();

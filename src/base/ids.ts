@@ -1,14 +1,14 @@
 import type { Clock } from "./clock.ts";
 
-/** One UUID of version 7 (RFC 9562 §5.7) for the clock's present time. */
+/** A version 7 UUID (RFC 9562 §5.7) for the current time. */
 export function uuidv7(clock: Pick<Clock, "now">): string {
   return createUuidv7(clock)();
 }
 
 /**
- * A source of version 7 UUIDs that only grow, also within a millisecond and when the clock goes
- * back: the 12 bits behind the time are a counter with a random start (RFC 9562 §6.2, method 1).
- * Make one per process and pass it on.
+ * A generator of strictly increasing version 7 UUIDs, also within a millisecond and when the clock
+ * goes back: the 12 bits after the time are a counter with a random start (RFC 9562 §6.2, method 1).
+ * Create one per process.
  */
 export function createUuidv7(clock: Pick<Clock, "now">): () => string {
   let lastMs = -1;

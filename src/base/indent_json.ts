@@ -1,9 +1,8 @@
 import { skipString } from "./json_text.ts";
 
 /**
- * JSON text with line ends and indents, for people: every value stays as it was written, so that
- * long numbers and the order of keys survive. Stops after about `maxChars`; text that is no JSON,
- * or breaks off, is written as far as it goes.
+ * Pretty-prints JSON text. Values stay as they were written, so that long numbers and key order
+ * survive. Stops after about `maxChars`. Invalid or truncated text is printed as far as it goes.
  */
 export function indentJson(text: string, maxChars: number): { text: string; isWhole: boolean } {
   const pieces: string[] = [];
@@ -47,10 +46,10 @@ export function indentJson(text: string, maxChars: number): { text: string; isWh
   return { text: pieces.join(""), isWhole: at >= text.length };
 }
 
-/** Further in, lines begin no further right. */
+/** Deeper levels are not indented further. */
 const deepest = 40;
 
-/** Behind the string, word, sign or blank that begins there. */
+/** End of the token that begins at `at`. */
 function endOf(text: string, at: number): number {
   const char = text[at]!;
   if (char === '"') return skipString(text, at);

@@ -1,37 +1,34 @@
-/** How much a JSON text may hold. */
+/** Limits of a JSON text. */
 export interface JsonLimits {
-  /** Values in all, containers and what is in them. */
+  /** Values in all, containers included. */
   readonly values: number;
-  /** Containers within each other. */
+  /** Nesting of containers. */
   readonly depth: number;
   /** Members of one object. */
   readonly members: number;
-  /** Different names of members in all: the engine keeps each for itself, at many times its text. */
+  /** Distinct member names in all: each costs the engine many times its text. */
   readonly names: number;
 }
 
 /** Which limit a text exceeds. */
 export type JsonExcess = keyof JsonLimits;
 
-/**
- * A container or a string (no member's name) that is large in text: where it begins, and the end
- * behind its bracket or quote.
- */
+/** Start → end (exclusive) of containers and string values that are long in text. */
 export type LargeSpans = ReadonlyMap<number, number>;
 
-/** What has fewer UTF-16 units is no large span. */
+/** Shortest large span, in UTF-16 units. */
 export const largeSpanUnits = 128 * 1024;
 
 /**
- * Counts what a JSON text holds while its pieces arrive, so that one that holds too much is refused
- * before anything is made of it. One pass, and nothing of the text is kept. Of text that is no JSON
- * the count means nothing, but it still ends.
+ * Counts the contents of a JSON text while its pieces arrive, so that one beyond the limits is
+ * rejected before it is parsed. One pass, and no text is retained. For invalid JSON the count is
+ * meaningless, but it terminates.
  */
 export class JsonCount {
   /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
-  /** Brackets close what they didn't open, or a control character stands there: this is no JSON. */
+  /** Unbalanced brackets or a control character: this isn't JSON. */
   isBroken = false;
   readonly #limits: JsonLimits;
   readonly #large = new Map<number, number>();
@@ -42,26 +39,26 @@ export class JsonCount {
   #depth = 0;
   /** Units of the pieces before this one. */
   #before = 0;
-  /** What isn't white space begins and ends there, as far as the text has come. */
+  /** Range of the text so far without surrounding white space. */
   #solidStart = -1;
   #solidEnd = 0;
-  /** Where the string that is being read begins. */
+  /** Start of the current string. */
   #stringStart = 0;
   #inString = false;
   #isEscaped = false;
-  /** Nothing but space since a container was opened. */
+  /** Only white space since a container was opened. */
   #isEmpty = false;
-  /** The next string, or the one that was begun, is a member's name. */
+  /** The current or next string is a member name. */
   #isName = false;
   #hash = 0;
-  /** One bit a name, by its hash: some names may share one. */
+  /** One bit per name, by its hash; names may collide. */
   #seen: Uint32Array | undefined;
   #names = 0;
 
   constructor(
     limits: JsonLimits,
     readonly largeUnits: number = largeSpanUnits,
-    /** Unknown to callers, who could else choose names that share a bit. */
+    /** Random, so that callers can't choose names that collide. */
     readonly seed: number = crypto.getRandomValues(new Uint32Array(1))[0]!,
   ) {
     this.#limits = limits;
@@ -70,7 +67,7 @@ export class JsonCount {
     this.#commas = new Uint32Array(limits.depth + 1);
   }
 
-  /** Large containers and strings that have ended. */
+  /** Large containers and strings that are complete. */
   get large(): LargeSpans {
     return this.#large;
   }
@@ -80,7 +77,7 @@ export class JsonCount {
     return { start: Math.max(0, this.#solidStart), end: this.#solidEnd };
   }
 
-  /** Looks at the next piece; after an excess there is nothing more to be known. */
+  /** Counts the next piece; stops at the first excess. */
   add(piece: string): JsonExcess | undefined {
     if (this.excess !== undefined) return this.excess;
     const { length } = piece;
@@ -115,7 +112,7 @@ export class JsonCount {
     return this.excess;
   }
 
-  /** Behind the string that the index stands in, or the piece's end. */
+  /** End of the string that `from` is in, or of the piece. */
   #skipString(piece: string, from: number): number {
     const { length } = piece;
     this.#inString = true;
@@ -132,7 +129,7 @@ export class JsonCount {
     return end;
   }
 
-  /** Behind the closing quote, or -1 where the piece ends before; nothing is escaped at `from`. */
+  /** Index after the closing quote, or -1 if the piece ends first; `from` is not escaped. */
   #hashName(piece: string, from: number): number {
     let at = from;
     for (; at < piece.length; at++) {
@@ -145,7 +142,7 @@ export class JsonCount {
     return -1;
   }
 
-  /** The same for what is no name: it is jumped over. */
+  /** The same for string values, which are skipped. */
   #seekQuote(piece: string, from: number): number {
     const { length } = piece;
     for (let at = from; at < length;) {
@@ -156,7 +153,7 @@ export class JsonCount {
       this.#isEscaped = slashes % 2 === 1;
       if (found < 0) return -1;
       if (!this.#isEscaped) return found + 1;
-      // Where one is escaped there are often more, and a search for each costs more than a look.
+      // Escaped quotes come in groups: scanning is cheaper than searching for each.
       const end = Math.min(length, found + 1 + walkedUnits);
       for (at = found + 1; at < end; at++) {
         const code = piece.charCodeAt(at);
@@ -182,7 +179,7 @@ export class JsonCount {
     if (++this.#names > this.#limits.names) this.excess = "names";
   }
 
-  /** What stands first in a container. */
+  /** Counts the first value of a container. */
   #countFirst(): void {
     this.#isEmpty = false;
     if (++this.values > this.#limits.values) this.excess = "values";
@@ -223,14 +220,14 @@ export class JsonCount {
   }
 }
 
-/** How far a string with an escaped quote is walked before the next quote is searched for. */
+/** Units to scan after an escaped quote before searching again. */
 const walkedUnits = 1024;
 
 function isLineSpace(code: number): boolean {
   return code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** A power of two, many times the names that are let in. */
+/** A power of two, far above the limit of names. */
 const nameBits = 1 << 20;
 
 const space = 0x20;

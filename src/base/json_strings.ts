@@ -1,27 +1,27 @@
 import { seekQuote, type TextRange } from "./json_text.ts";
 
-/** A string value in a JSON text, and where it stands. */
+/** A string value in a JSON text with its position. */
 export interface PlacedString extends TextRange {
-  /** The member whose value it is, or whose array holds it; empty at the top. */
+  /** The member whose value it is, or whose array holds it; empty at the top level. */
   readonly key: string;
   /** Key of the object that holds that member, or of the array that holds the object. */
   readonly parent: string;
-  /** Where the object that holds it begins; undefined outside of any. */
+  /** Start of the object that holds it; undefined outside of any. */
   readonly object: number | undefined;
-  /** In so many objects and arrays. */
+  /** Number of enclosing objects and arrays. */
   readonly depth: number;
 }
 
 /**
- * String values of at least `minUnits` UTF-16 units (as written, quotes not counted), in their
- * order. Jumps over strings, so that text with few long ones is walked fast; nothing recurses. Of
- * text that is no JSON what is found before it breaks off may be given.
+ * String values of at least `minUnits` UTF-16 units (as written, without quotes), in order. Skips
+ * over strings, so that text with few long ones is fast; nothing recurses. In invalid JSON it may
+ * find some strings, or none.
  */
 export function* longStrings(text: string, minUnits: number): Generator<PlacedString> {
   for (const found of longStringsSteps(text, minUnits)) if (found) yield found;
 }
 
-/** The same in steps: between two of them undefined is given. */
+/** The same in steps; yields undefined between them. */
 export function* longStringsSteps(
   text: string,
   minUnits: number,
@@ -66,16 +66,16 @@ export function* longStringsSteps(
   }
 }
 
-/** A container costs more than a unit of a string does. */
+/** Shorter than other steps: containers cost more than strings. */
 const stepUnits = 128 * 1024;
 
 interface Container {
   readonly isObject: boolean;
   readonly start: number;
-  /** Of an object its present member; of an array the member whose value it is. */
+  /** The current member of an object; the member that holds an array. */
   key: string;
   awaitsKey: boolean;
-  /** Where among the open ones the innermost object stands; -1 for none. */
+  /** Index of the innermost object among the open containers; -1 for none. */
   readonly object: number;
 }
 

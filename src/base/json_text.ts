@@ -1,11 +1,11 @@
-// Our own: values are replaced inside the text, and every other byte stays as the caller sent it.
+// Our own: it replaces values inside the text, and leaves every other byte as the caller sent it.
 import { finish, type Steps } from "./steps.ts";
 
 /**
- * Finds and replaces values inside JSON text without writing the rest anew, so that unknown
- * fields, `1.0`, 20-digit integers and key order survive. The text must be one that `JSON.parse`
- * accepts; on other text the answers mean nothing. Nothing here recurses. What looks through a whole
- * text does so in steps as well, for texts of megabytes.
+ * Finds and replaces values inside JSON text without serializing the rest again, so that unknown
+ * fields, `1.0`, 20-digit integers and key order survive. The text must be valid JSON; otherwise
+ * results are meaningless. Nothing here recurses. Functions that scan a whole text also come in
+ * steps, for texts of megabytes.
  */
 
 /** A half-open range of UTF-16 units in a text. */
@@ -27,17 +27,17 @@ export interface Member {
   readonly valueEnd: number;
 }
 
-/** The members of an object by key; for a repeated key the last, the one `JSON.parse` keeps. */
+/** The members of an object by key; of a duplicate key the last, as in `JSON.parse`. */
 export interface Members {
   readonly range: TextRange;
   readonly members: ReadonlyMap<string, Member & { readonly count: number }>;
-  /** Keys that occur more than once, in the order of their first repetition. */
+  /** Duplicate keys, in the order of their first repetition. */
   readonly duplicates: readonly string[];
 }
 
 /**
- * Range of the value at `path` (keys of objects, indexes of arrays), or undefined when there is
- * none. Of a repeated key the last counts, as for `JSON.parse`; keys are compared decoded.
+ * Range of the value at `path` (keys of objects, indexes of arrays); undefined if there is none. Of a
+ * duplicate key the last counts, as in `JSON.parse`; keys are compared decoded.
  */
 export function locate(
   text: string,
@@ -46,7 +46,7 @@ export function locate(
   return finish(locateAt(text, skipSpace(text, 0), path));
 }
 
-/** The same where the text's top-level members are known: the rest of the text is passed over. */
+/** The same, given the top-level members, so that the rest of the text isn't scanned again. */
 export function locateIn(
   text: string,
   top: Members,
@@ -84,7 +84,7 @@ function* locateAt(
   return { start, end: yield* skipValue(text, start) };
 }
 
-/** Members of the text's top-level object; undefined when the text is another kind of value. */
+/** Members of the top-level object; undefined for another kind of value. */
 export function topLevelMembers(text: string): Members | undefined {
   return finish(topLevelMembersSteps(text));
 }
@@ -94,7 +94,7 @@ export function topLevelMembersSteps(text: string): Steps<Members | undefined> {
   return membersAtSteps(text, skipSpace(text, 0));
 }
 
-/** Members of the object that begins at `start`; undefined when it is another kind of value. */
+/** Members of the object at `start`; undefined for another kind of value. */
 export function membersAt(text: string, start: number): Members | undefined {
   return finish(membersAtSteps(text, start));
 }
@@ -112,7 +112,7 @@ function* membersAtSteps(text: string, start: number): Steps<Members | undefined
   return { range: { start, end: list.end }, members, duplicates };
 }
 
-/** Ranges of the elements of an array, in one walk. */
+/** Ranges of the elements of an array, in one scan. */
 export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   const items: TextRange[] = [];
   let looked = array.start;
@@ -128,7 +128,7 @@ export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   return items;
 }
 
-/** The text with all edits made, given in any order. Throws when two of them overlap. */
+/** Applies the edits, in any order. Throws if two of them overlap. */
 export function splice(text: string, edits: readonly Edit[]): string {
   let result = "";
   let from = 0;
@@ -143,8 +143,8 @@ export function splice(text: string, edits: readonly Edit[]): string {
 }
 
 /**
- * Adds a member at the end of an object. `valueText` is JSON text. Use `changeMembers` to make
- * several changes to the same object: it minds the commas between them.
+ * Appends a member to an object. `valueText` is JSON text. For several changes to the same object use
+ * `changeMembers`, which gets the commas between them right.
  */
 export function insertMember(
   text: string,
@@ -155,12 +155,12 @@ export function insertMember(
   return changeMembers(text, object, { insert: [[key, valueText]] })[0] as Edit;
 }
 
-/** Takes a member out of an object, each repetition of it; no edit when there is none. */
+/** Removes a member, and any duplicates, from an object. */
 export function removeMember(text: string, object: TextRange, key: string): Edit[] {
   return changeMembers(text, object, { remove: [key] });
 }
 
-/** Removes members, then adds others at the end of the object, in one set of edits. */
+/** Removes members and appends others, in one set of edits. */
 export function changeMembers(
   text: string,
   object: TextRange,
@@ -198,9 +198,8 @@ export function changeMembers(
 }
 
 /**
- * Removes the first `units` UTF-16 units of the decoded string from its token (quotes included in
- * `string`) and leaves the rest of the token as it was written. Asked for more than the string
- * has, it removes everything between the quotes.
+ * Removes the first `units` UTF-16 units of the decoded string from its token (`string` includes the
+ * quotes); the rest of the token stays as written. If the string is shorter, it becomes empty.
  */
 export function cutStringPrefix(text: string, string: TextRange, units: number): Edit {
   const start = string.start + 1;
@@ -230,7 +229,7 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Others may have their turn when so many units were looked at. */
+/** Units to scan in one step. */
 const stepUnits = 512 * 1024;
 
 function* listMembers(
@@ -346,8 +345,8 @@ export function* skipStringSteps(text: string, start: number): Steps<number> {
 }
 
 /**
- * Index after the closing quote of the string that `from` stands in; where it wasn't found up to
- * about `until`, the index from which to go on, as a negative number.
+ * Index after the closing quote of the string that `from` is in. If there is none before about
+ * `until`: the index to continue from, negated.
  */
 export function seekQuote(text: string, from: number, until: number): number {
   let at = from;
@@ -357,7 +356,7 @@ export function seekQuote(text: string, from: number, until: number): number {
     let slashes = 0;
     while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
     if (slashes % 2 === 0) return quote + 1;
-    // Where one is escaped there are often more, and a search for each costs more than a look.
+    // Escaped quotes come in groups: scanning is cheaper than searching for each.
     const end = Math.min(text.length, quote + 1 + walkedUnits);
     for (at = quote + 1; at < end; at++) {
       const code = text.charCodeAt(at);
@@ -368,5 +367,5 @@ export function seekQuote(text: string, from: number, until: number): number {
   return -at;
 }
 
-/** How far a string with an escaped quote is walked before the next quote is searched for. */
+/** Units to scan after an escaped quote before searching again. */
 const walkedUnits = 1024;

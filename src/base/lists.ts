@@ -1,6 +1,6 @@
 /**
- * Adds all of `more`. A call takes some hundred thousand arguments at most, so a list whose length
- * somebody else chose is never spread into one; a test looks for that.
+ * Appends all of `more`. A call takes some hundred thousand arguments at most, so lists of unbounded
+ * length are never spread into one; a test checks that.
  */
 export function pushAll<T>(list: T[], more: Iterable<T>): void {
   for (const one of more) list.push(one);

@@ -1,37 +1,37 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** Fields of a log line; absent ones are left out. Never a prompt, never a key. */
+/** Fields of a log line; undefined and null are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The one door to the console: one line per event, `time level message key=value …`. */
+/** The only access to the console: one line per event, `time level message key=value …`. */
 export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
 }
 
-/** A log that hands each line to `write`, without the line's end. */
+/** A log that passes each line to `write`, without a line end. */
 export function createLog(write: (line: string) => void, now: () => Date): Log {
   const at = (level: string) => (message: string, fields: LogFields = {}) =>
     write(`${now().toISOString()} ${level} ${message}${formatFields(fields)}`);
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Where the lines go. */
+/** The output of log lines. */
 export interface LogLines {
   write(line: string): void;
-  /** Writes what waits; resolves when it is out, or when nobody has read it for a while. */
+  /** Resolves when all lines are written, or nobody has read them for a while. */
   flush(): void | Promise<void>;
-  /** Lines that were not written because nobody read the output. */
+  /** Number of lines that were dropped because nobody read the output. */
   readonly dropped?: number;
-  /** `told` hears how many lines were dropped, once the output takes lines again. */
+  /** `report` is called with the number of dropped lines once the output is read again. */
   onDropped?(report: (lines: number) => void): void;
 }
 
 export interface OutputOptions {
-  /** Writes some of the bytes and says how many; standard output when absent. */
+  /** Writes some of the bytes and returns how many. Default: standard output. */
   write?: (bytes: Uint8Array) => Promise<number>;
-  /** What waits to be written at most, in characters. */
+  /** Max characters that wait to be written. */
   maxWaiting?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
@@ -39,15 +39,15 @@ export interface OutputOptions {
 }
 
 /**
- * Writes to standard output, several lines at a time, and never waits for it: what is beyond the
- * bound while nobody reads is dropped and counted. Whoever else writes to standard output
- * meanwhile (`console.log`) is refused by the runtime, so all lines take this way.
+ * Writes to standard output, several lines at a time, and never blocks: while nobody reads, lines
+ * beyond the bound are dropped and counted. All output must go through it: the runtime rejects
+ * concurrent writes, such as `console.log`.
  */
 export function stdoutLines(options: OutputOptions = {}): OutputLines {
   return new OutputLines(options);
 }
 
-/** As much as is handed to the system at once. */
+/** Characters of one write. */
 const batchUnits = 64 * 1024;
 
 export class OutputLines implements LogLines {
@@ -84,11 +84,11 @@ export class OutputLines implements LogLines {
     this.#unreported++;
   }
 
-  /** A line that is never dropped, such as a key that is shown only once. */
+  /** Writes a line that is never dropped, such as a key that is shown only once. */
   print(line: string): void {
     this.#waiting.push(line + "\n");
     this.#units += line.length + 1;
-    // A microtask later, so that the lines of one turn go out together.
+    // In a microtask, so that the lines of one turn of the event loop are written together.
     this.#writing ??= Promise.resolve().then(() => this.#write());
   }
 
@@ -107,7 +107,7 @@ export class OutputLines implements LogLines {
     this.#writing = undefined;
   }
 
-  /** Once there is room for the line that says it. */
+  /** Reports dropped lines once there is room for the report itself. */
   #report(): void {
     if (this.#unreported === 0 || this.#units > this.#maxWaiting / 2) return;
     const lines = this.#unreported;
@@ -125,7 +125,7 @@ export class OutputLines implements LogLines {
     return this.#waiting.splice(0, lines).join("");
   }
 
-  /** False where nobody can read any more; the calls go on. */
+  /** False if the output is closed; calls go on. */
   async #putAll(bytes: Uint8Array): Promise<boolean> {
     try {
       for (let at = 0; at < bytes.length;) at += await this.#put(bytes.subarray(at));
@@ -145,7 +145,7 @@ function formatFields(fields: LogFields): string {
   return text;
 }
 
-/** A value with spaces, quotes or control characters is quoted, so that a line stays a line. */
+/** Quotes values with spaces, quotes or control characters, so that an event stays one line. */
 function quote(value: string): string {
   const short = value.length > 500 ? value.slice(0, 500) + "…" : value;
   return /^[\w./:@+\-…]+$/.test(short) ? short : JSON.stringify(short);

@@ -2,19 +2,19 @@ import { type Clock, systemClock } from "./clock.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /**
- * Looks whether the event loop turns. Whoever begins a piece of work notes it (`begins`), and when
- * the loop was blocked, what ran longest meanwhile is named: no work is timed while all is well.
+ * Detects a blocked event loop. Work is noted when it starts (`begins`); if the loop was blocked, the
+ * longest-running work is reported. Work is not timed otherwise.
  */
 export interface LoopWatch<Work> {
-  /** `work` runs from now on, until something else is noted. */
+  /** `work` runs from now on, until other work is noted. */
   begins(work: Work): void;
   stop(): void;
 }
 
 export interface LoopWatchOptions<Work> {
-  /** Told with each look how late it came. */
+  /** Called at each check with how late it was. */
   lag: (ms: number) => void;
-  /** The loop was blocked; what did it, where that is known. */
+  /** Called when the loop was blocked, with the work that blocked it, if known. */
   blocked: (ms: number, work: Work | undefined) => void;
   clock?: Pick<Clock, "monotonicMs">;
   setTimer?: SetTimer;
@@ -25,9 +25,9 @@ export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatc
 }
 
 const lookMs = 50;
-/** A loop that stood for longer was blocked. */
+/** Longer lag counts as blocked. */
 const blockedMs = 200;
-/** Work that is remembered between two looks; of more none can have run for long. */
+/** Work remembered between two checks; with more, none can have run for long. */
 const maxMarks = 1024;
 
 class Watching<Work> implements LoopWatch<Work> {
@@ -65,7 +65,7 @@ class Watching<Work> implements LoopWatch<Work> {
     this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }
 
-  /** What ran longest since the last look, if it can have been that which blocked. */
+  /** The longest-running work since the last check, if long enough to have blocked the loop. */
   #longest(nowMs: number): Work | undefined {
     let longest: Work | undefined;
     let longestMs = blockedMs / 2;

@@ -1,9 +1,9 @@
 import { skipString } from "./json_text.ts";
 
 /**
- * Values that a JSON text which breaks off may have begun with, the fullest first: what is open is
- * closed; then the same without the unfinished item of the innermost array, of the next one, and so
- * on. Nothing when not even that is JSON. A whole text gives its value.
+ * Completions of a truncated JSON text, the fullest first: closes what is open; then drops the
+ * unfinished item of the innermost array, then of the next one, and so on. Yields nothing if none is
+ * JSON. A complete text yields its value.
  */
 export function* mendJson(text: string): Generator<unknown> {
   const whole = parse(text);
@@ -18,7 +18,7 @@ export function* mendJson(text: string): Generator<unknown> {
     }
   }
   const arrays = [...open.keys()].filter((depth) => open[depth]!.kind === "]").toReversed();
-  // Each try reads the whole text: of very many arrays the innermost and the outermost are tried.
+  // Each attempt parses the whole text: of many arrays only the innermost and outermost are tried.
   const candidates = arrays.filter((_, at) =>
     at < mostTries / 2 || at >= arrays.length - mostTries / 2
   );
@@ -29,18 +29,18 @@ export function* mendJson(text: string): Generator<unknown> {
   }
 }
 
-/** Deeper texts are nobody's conversation. */
+/** Deeper texts are not conversations. */
 const maxDepth = 200;
 const mostTries = 24;
 
 interface Open {
-  /** What closes it. */
+  /** The closing bracket. */
   kind: "}" | "]";
-  /** Behind its last whole item or member. */
+  /** End of its last complete item or member. */
   lastEnd: number;
 }
 
-/** What is open at the end, the text with its last string closed, and without its last item. */
+/** Containers open at the end; the text with its last string closed; the text without its last item. */
 function walk(text: string): { open: Open[]; closed: string; cut: string } {
   const open: Open[] = [];
   let at = 0;
@@ -66,13 +66,13 @@ function walk(text: string): { open: Open[]; closed: string; cut: string } {
   return { open, closed: text, cut: text.slice(0, open.at(-1)?.lastEnd ?? 0) };
 }
 
-/** Whether the string that begins there and reaches the end has its closing quote. */
+/** Whether the string from `start` to the end of the text has its closing quote. */
 function isClosed(text: string, start: number): boolean {
   if (text.length - start < 2 || !text.endsWith('"')) return false;
   return slashesBefore(text, text.length - 1) % 2 === 0;
 }
 
-/** Half an escape at the end is no character yet. */
+/** Closes the last string, without an incomplete escape. */
 function closeString(text: string): string {
   const hex = /\\u[0-9a-fA-F]{0,3}$/.exec(text.slice(-5))?.[0].length ?? 1;
   const slash = text.length - hex;
@@ -80,7 +80,7 @@ function closeString(text: string): string {
   return (isHalf ? text.slice(0, slash) : text) + '"';
 }
 
-/** How many backslashes stand in front of a place, one behind the other. */
+/** Number of consecutive backslashes before `index`. */
 function slashesBefore(text: string, index: number): number {
   let at = index;
   while (text[at - 1] === "\\") at--;

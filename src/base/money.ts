@@ -3,14 +3,14 @@ export const nanoDigits = 9;
 export const picoDigits = 12;
 
 export interface ParseUsdOptions {
-  /** Takes `7.5e-08` too, as vendors' own numbers come. Operators and callers write plain decimals. */
+  /** Accepts `7.5e-08`, as vendors write numbers. Operators and callers write plain decimals. */
   allowExponent?: boolean;
-  /** Takes a leading minus sign. */
+  /** Accepts a leading minus sign. */
   allowNegative?: boolean;
   /**
-   * What becomes of digits beyond `scale`: an error (default), or the amount is taken up or down
-   * (away from or towards 0) to the next unit, or to the nearest one (half away from 0). Only for
-   * vendors' numbers, and for figures that callers computed themselves.
+   * Digits beyond `scale` are an error (default), or rounded: up (away from 0), down (towards 0) or to
+   * the nearest unit (half away from 0). Only for vendors' numbers, and for figures that callers
+   * computed themselves.
    */
   excess?: "reject" | "up" | "down" | "nearest";
 }
@@ -18,7 +18,7 @@ export interface ParseUsdOptions {
 /**
  * A decimal string in USD as a whole number of units of 10^-`scale` USD: `parseUsd("0.25", 9)` is
  * 250000000n. Strict: digits, optionally a point and digits. Throws a RangeError whose message says
- * what was expected and is fit to be shown behind the name of the field.
+ * what was expected and can be shown after the name of the field.
  */
 export function parseUsd(text: string, scale: number, options: ParseUsdOptions = {}): bigint {
   if (text.length > maxLength) throw new RangeError(`expected at most ${maxLength} characters`);
@@ -52,7 +52,7 @@ export function roundPicoToNano(pico: bigint): bigint {
   return floorDivide(pico + 500n, 1000n);
 }
 
-/** Longest money text that is read; keeps 10^n small whatever a file or vendor holds. */
+/** Longest accepted text; keeps 10^n small whatever a file or vendor sends. */
 const maxLength = 64;
 
 function dropDigits(
@@ -65,7 +65,7 @@ function dropDigits(
   if (excess === "up") return (digits + unit - 1n) / unit;
   if (excess === "down") return digits / unit;
   if (excess === "nearest") return (digits + unit / 2n) / unit;
-  // Zeros at the end carry no value, so they are no excess: "1.5000000000" is 1.5.
+  // Trailing zeros are not excess digits: "1.5000000000" is 1.5.
   if (digits % unit === 0n) return digits / unit;
   throw new RangeError(
     `expected at most ${context.scale} decimals, got ${JSON.stringify(context.text)}`,

@@ -15,16 +15,16 @@ export interface FormPart {
   readonly end: number;
 }
 
-/** A body that is no form; the message names no content. */
+/** The body isn't a valid form; the message quotes no content. */
 export class MultipartError extends Error {}
 
-/** The boundary that a `multipart/form-data` content type names; undefined for another type. */
+/** The boundary in a `multipart/form-data` content type; undefined for another type. */
 export function boundaryOf(contentType: string | undefined): string | undefined {
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType ?? "")) return undefined;
   return parameters(contentType!)?.get("boundary") ?? "";
 }
 
-/** The parts of a whole body in their order. Throws `MultipartError`. */
+/** The parts of a whole body, in order. Throws `MultipartError`. */
 export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   if (!/^[\x20-\x7e]{1,70}$/.test(boundary)) throw new MultipartError("no boundary is named");
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -56,16 +56,16 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
 }
 
 /**
- * Finds a sequence of bytes from an index on, or gives -1. It looks at every so many bytes as the
- * sequence is long (Horspool), where the runtime's own search looks at each.
+ * Finds a sequence of bytes; -1 if there is none. Skips by the sequence's length (Horspool), while
+ * the runtime's own search looks at every byte.
  */
 function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number {
   const last = wanted.length - 1;
   const steps = new Uint8Array(256).fill(wanted.length);
   for (let index = 0; index < last; index++) steps[wanted[index]!] = last - index;
   return (bytes, from) => {
-    // What is much like the sequence without being it is gone through byte by byte: looking back at
-    // each place would cost the sequence's length a byte.
+    // Bytes with many near matches are scanned linearly: comparing backwards at each position would
+    // be quadratic.
     let compared = 0;
     for (let at = from; at + last < bytes.length; at += steps[bytes[at + last]!]!) {
       let index = last;
@@ -79,8 +79,8 @@ function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number
 }
 
 /**
- * The same for a sequence whose first byte stands in it once, as the line's end of a delimiter does:
- * what agreed with it holds no other beginning, so nothing is looked at twice.
+ * The same for a sequence whose first byte occurs in it only once, as the CR of a delimiter: a partial
+ * match holds no other start, so no byte is compared twice.
  */
 function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): number {
   for (let at = from; at + wanted.length <= bytes.length;) {
@@ -95,7 +95,7 @@ function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): numbe
 const maxPartCount = 256;
 const maxHeadBytes = 16 * 1024;
 
-/** After the spaces that may follow a boundary, and the line's end. */
+/** Index after optional spaces and the line end that follow a boundary. */
 function lineEnd(bytes: Buffer, from: number): number {
   let at = from;
   while (bytes[at] === 0x20 || bytes[at] === 0x09) at++;
@@ -108,7 +108,7 @@ function partOf(head: string, body: Uint8Array, start: number, end: number): For
   for (const line of head.split("\r\n")) {
     const colon = line.indexOf(":");
     const name = line.slice(0, colon).trim().toLowerCase();
-    // Of two headers or parameters of one name somebody else might believe another.
+    // With duplicate headers or parameters, another parser might read a different value.
     if (headers.has(name)) throw new MultipartError("a part has a header twice");
     headers.set(name, line.slice(colon + 1).trim());
   }
@@ -129,8 +129,8 @@ function partOf(head: string, body: Uint8Array, start: number, end: number): For
 }
 
 /**
- * A header's parameters by their names in lower case, as browsers and libraries write them: quoted
- * or bare, `%22` for `"`. Undefined where one is there twice, or what stands there is none.
+ * A header's parameters by lower-case name, as browsers and libraries write them: quoted or bare,
+ * `%22` for `"`. Undefined if one is duplicate or malformed.
  */
 function parameters(header: string): Map<string, string> | undefined {
   const found = new Map<string, string>();

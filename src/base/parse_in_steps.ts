@@ -1,7 +1,7 @@
 import { type JsonCount, type LargeSpans, largeSpanUnits } from "./json_count.ts";
 import { skipString } from "./json_text.ts";
 
-/** A text that is no JSON, and the unit where that shows, as far as it is known. */
+/** The text isn't JSON; `position` is the offending UTF-16 unit, if known. */
 export class JsonTextError extends Error {
   readonly position: number | undefined;
 
@@ -12,10 +12,9 @@ export class JsonTextError extends Error {
 }
 
 /**
- * Parses JSON text as `JSON.parse` does, a few hundred kilobytes at a time: who runs it may do
- * something else between two steps. What a `JsonCount` has found of the text says where its large
- * containers and strings are: they are put together here, from what the runtime's parser makes of
- * the pieces between commas and of pieces of strings. Throws `JsonTextError`, and what `glance` does.
+ * Parses JSON text as `JSON.parse` does, in steps of a few hundred kilobytes. The large containers
+ * and strings that `JsonCount` has found are assembled here; the runtime's parser parses the runs of
+ * elements between commas, and pieces of strings. Throws `JsonTextError`, and what `glance` throws.
  */
 export function* parseInSteps(
   text: string,
@@ -29,8 +28,8 @@ export function* parseInSteps(
 }
 
 /**
- * Told the first elements of a large list that is a member of the whole: where they are wrong
- * already, the rest needn't be parsed.
+ * Called with the first elements of a large list that is a top-level member; it may throw if they
+ * are invalid, so that the rest isn't parsed.
  */
 export type Preview = (name: string, elements: readonly unknown[]) => void;
 
@@ -38,13 +37,13 @@ interface Parsed {
   readonly text: string;
   readonly large: LargeSpans;
   readonly stepUnits: number;
-  /** Of the whole: for its members. */
+  /** At the top level only. */
   readonly glance?: Preview | undefined;
-  /** Of a member: its name. */
+  /** The name of a top-level member. */
   readonly name?: string;
 }
 
-/** A large value that begins and ends there. */
+/** Parses a large value. */
 function parseLarge(
   parsed: Parsed,
   start: number,
@@ -54,7 +53,7 @@ function parseLarge(
   return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);
 }
 
-/** What stands between two quotes, cut into pieces between escapes. */
+/** Parses the text between two quotes in pieces, never cutting an escape. */
 function* parseString(
   { text, stepUnits }: Parsed,
   start: number,
@@ -71,7 +70,7 @@ function* parseString(
   return pieces.join("");
 }
 
-/** The place itself, or the end of the escape that it stands in; nothing is escaped at `from`. */
+/** `index`, or the end of the escape that it is in; `from` is not inside an escape. */
 function behindEscape(text: string, from: number, index: number): number {
   const least = Math.max(from, index - longestEscape + 1);
   let at = index - 1;
@@ -79,15 +78,15 @@ function behindEscape(text: string, from: number, index: number): number {
   if (at < least) return index;
   let first = at;
   while (first > from && text.charCodeAt(first - 1) === backslash) first--;
-  // Of an even number each pair is a backslash of its own.
+  // In an even number of backslashes each pair is an escaped backslash.
   if ((at - first) % 2 === 1) return index;
   return Math.max(index, at + (text.charCodeAt(at + 1) === lowerU ? longestEscape : 2));
 }
 
-/** Units of `\u0000`. */
+/** Length of `\u0000`. */
 const longestEscape = 6;
 
-/** A large container that begins and ends there, brackets included. */
+/** Parses a large container; the range includes the brackets. */
 function* parseContainer(
   parsed: Parsed,
   start: number,
@@ -96,14 +95,14 @@ function* parseContainer(
   const { text, large, stepUnits } = parsed;
   const into = text.charCodeAt(start) === openBrace ? new IntoObject(text) : new IntoArray(text);
   const last = end - 1;
-  // From here on nothing was taken yet; it begins behind a comma or the opening bracket.
+  // Start of the part that isn't parsed yet: after a comma or the opening bracket.
   let from = start + 1;
-  // The last comma so far that stands in this container itself.
+  // The last comma so far of this container itself.
   let comma = -1;
   let depth = 0;
   let looked = from;
   for (let at = from; at < last; at++) {
-    // There may be much in which nothing is to be taken: white space, or a value that is no JSON.
+    // A long stretch without elements: white space, or invalid JSON.
     if (at - looked >= lookedUnits) {
       looked = at;
       yield;
@@ -116,7 +115,7 @@ function* parseContainer(
         else depth++;
         continue;
       }
-      // Where brackets don't pair, a large one may seem to stand within a small one.
+      // With unbalanced brackets, a large value may seem to be inside a small one.
       if (depth !== 0) throw new JsonTextError(at);
       if (comma >= from) into.take(from, comma);
       const key = into.begin(comma >= from ? comma + 1 : from, at);
@@ -141,17 +140,17 @@ function* parseContainer(
       yield;
     }
   }
-  // What ended with a large value is whole; else something has to follow the last comma.
+  // After a large last value nothing is left; after a comma a value must follow.
   if (from <= last && !(into.isEmpty && isBlank(text, from, last))) into.take(from, last);
   return into.value;
 }
 
-/** A member of the whole knows its name; what is within members needn't. */
+/** Only top-level members need their name, for `glance`. */
 function memberOf({ name, glance, ...parsed }: Parsed, key: string): Parsed {
   return glance && name === undefined ? { ...parsed, glance, name: key } : parsed;
 }
 
-/** Looking through is many times faster than parsing. */
+/** Scanning is many times faster than parsing. */
 const lookedUnits = 4 * largeSpanUnits;
 
 class IntoArray {
@@ -166,14 +165,14 @@ class IntoArray {
     return this.value.length === 0;
   }
 
-  /** Adds the elements that stand there, without a comma at either end. */
+  /** Adds the elements in the range, which has no comma at either end. */
   take(start: number, end: number): void {
     const elements = parsePiece(this.#text, start, end, "[", "]") as unknown[];
     if (elements.length === 0) throw new JsonTextError(start);
     for (const element of elements) this.value.push(element);
   }
 
-  /** What stands before a large element. */
+  /** Checks the text before a large element. */
   begin(start: number, end: number): string {
     if (!isBlank(this.#text, start, end)) throw new JsonTextError(start);
     return "";
@@ -232,7 +231,7 @@ function parsePiece(
   }
 }
 
-/** Behind the string whose opening quote stands there. */
+/** Index after the string whose opening quote is at `start`. */
 function behindString(text: string, start: number, last: number): number {
   return Math.min(last, skipString(text, start));
 }

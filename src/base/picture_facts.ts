@@ -1,11 +1,11 @@
-/** What a picture's own bytes say of it; sizes in pixels. */
+/** Type and size of an image, from its header; sizes in pixels. */
 export interface PictureFacts {
   mimeType: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
   width: number;
   height: number;
 }
 
-/** Reads the header of a PNG, JPEG, WEBP or GIF; undefined when the bytes are none of them. */
+/** Reads the header of a PNG, JPEG, WebP or GIF; undefined for other bytes. */
 export function pictureFacts(bytes: Uint8Array): PictureFacts | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
@@ -22,7 +22,7 @@ function png(view: DataView): PictureFacts | undefined {
   return { mimeType: "image/png", width: view.getUint32(16), height: view.getUint32(20) };
 }
 
-/** The size stands in the first frame header, behind segments of any length. */
+/** The size is in the first frame header, after segments of any length. */
 function jpeg(view: DataView): PictureFacts | undefined {
   if (view.getUint16(0) !== 0xffd8) return undefined;
   for (let at = 2; at + 9 <= view.byteLength;) {
@@ -54,7 +54,7 @@ function webp(view: DataView): PictureFacts | undefined {
       const bits = view.getUint32(21, true);
       return { mimeType, width: 1 + (bits & 0x3fff), height: 1 + (bits >>> 14 & 0x3fff) };
     }
-    // VP8: 14 bits each; the highest two say how to scale.
+    // VP8: 14 bits each; the upper two bits are the scale.
     case 0x56503820:
       return {
         mimeType,

@@ -1,18 +1,18 @@
 /**
- * Address of a file that comes with the program, by its path from the repository's root, such as
- * `migrations/`. In the bundle and in the compiled program files keep these paths, but the code
- * around them has moved, so nobody else may go by `import.meta.url`.
+ * URL of a file that ships with the program, by its path from the repository's root, such as
+ * `migrations/`. The bundle and the compiled program keep these paths but move the code, so no other
+ * file may use `import.meta.url`.
  */
 export function programFile(path: string): URL {
   return new URL(path, root);
 }
 
-/** Address of a module that is started as a worker; a bundle has it as JavaScript. */
+/** URL of a worker's module; in a bundle it is JavaScript. */
 export function programModule(path: `${string}.ts`): URL {
   return programFile(isSource ? path : path.replace(/\.ts$/, ".js"));
 }
 
 const ownPath = "src/base/program_files.ts";
 const isSource = import.meta.url.endsWith(`/${ownPath}`);
-/** A bundle's shared parts lie in its root. */
+/** A bundle has its shared chunks in its root. */
 const root = new URL(isSource ? "../../" : "./", import.meta.url);

@@ -1,18 +1,17 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** How long a reader may ask for nothing. */
+/** Limits how long a reader may read nothing. */
 export interface UnreadTimeout {
   unreadMs: number;
   setTimer?: SetTimer;
 }
 
-/** For callers: whoever does not read holds a file, or a place among the account's streams. */
+/** For callers: one that doesn't read holds a file, or one of its account's streams. */
 export const callerUnreadTimeout: UnreadTimeout = { unreadMs: 75_000 };
 
 /**
- * A stream that takes from a generator only what its reader asks for, and nothing before it asks.
- * A reader that leaves ends the generator; so does one that asks for nothing for too long, whose
- * stream fails.
+ * A stream that pulls from a generator only what its reader asks for. The generator ends when the
+ * reader cancels, or reads nothing for too long; then the stream fails.
  */
 export function pulledStream(
   bytes: AsyncIterable<Uint8Array>,
@@ -24,8 +23,8 @@ export function pulledStream(
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (unreadMs === undefined) return;
     stopWaiting = setTimer(unreadMs, () => {
-      controller.error(new Error("the reader has asked for nothing for too long"));
-      // Nobody is left to be told.
+      controller.error(new Error("the reader has read nothing for too long"));
+      // Nobody is left to report an error to.
       pieces.return?.().catch(() => {});
     });
   };

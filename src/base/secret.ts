@@ -1,6 +1,6 @@
 /**
- * A text that must not be seen: prints as a mask in strings, JSON, `console.log` and inspection.
- * `reveal()` is the only way to the text, so uses can be found by searching for it.
+ * A text that prints as a mask in strings, JSON, `console.log` and inspection. Only `reveal()`
+ * returns it, so that its uses can be searched for.
  */
 export class Secret {
   readonly #value: string;
@@ -34,11 +34,11 @@ export class Secret {
   }
 }
 
-/** Longer texts are cut: whoever reads the message of a failure reads no more of it. */
+/** Longer texts are cut: nobody reads more of an error message. */
 const maxMaskedChars = 4_000;
 /**
- * Left out before the cut: no pattern needs more characters of a secret to know it, so that what
- * begins earlier is masked up to the cut, and what begins later isn't shown at all.
+ * Removed at the cut. No pattern needs more characters to recognize a secret: one that begins earlier
+ * is masked, and one that begins later isn't shown.
  */
 const unsureChars = 600;
 
@@ -46,7 +46,7 @@ const unsureChars = 600;
  * The text with everything that looks like a credential replaced by a mask: key formats of known
  * services, JSON web tokens, bearer values, `x-api-key`-like assignments, user names and passwords
  * and key parameters in URLs. `addresses` (whole base addresses or hosts) are replaced too.
- * Meant for vendors' error messages; errs towards masking too much. Of a long text the beginning.
+ * For vendors' error messages; errs towards masking too much. Long texts are cut.
  */
 export function maskSecrets(text: string, addresses: readonly string[] = []): string {
   let masked = text;
@@ -61,7 +61,7 @@ export function maskSecrets(text: string, addresses: readonly string[] = []): st
 
 const mask = "***";
 
-/** Each pattern is linear in the text, and masks a secret as soon as its beginning is there. */
+/** Each pattern is linear, and matches a secret from its first characters on. */
 const patterns: readonly (readonly [RegExp, string])[] = [
   // user:password@ in any URL. The cap on lengths keeps a long run without "@" linear.
   [/([a-z][a-z0-9+.-]{0,15}:\/\/)[^\s/?#@]{1,512}@/gi, `$1${mask}@`],
@@ -80,6 +80,6 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\bhf_[0-9A-Za-z*]{6,}/g, mask],
   [/\bxai-[0-9A-Za-z_*-]{8,}/g, mask],
   [/\bgsk_[0-9A-Za-z_*-]{6,}/g, mask],
-  // JSON web tokens; without their dots too, so that nothing has to be tried twice.
+  // JSON web tokens; dots are optional, so that nothing backtracks.
   [/\beyJ[0-9A-Za-z_.-]{8,}/g, mask],
 ];

@@ -1,6 +1,6 @@
-// Our own, not eventsource-parser: events keep the exact bytes that they came in, to be forwarded.
+// Our own, not eventsource-parser: events keep their exact bytes, which are forwarded.
 
-/** One server-sent event, or one run of comment lines, with the bytes it came in. */
+/** One server-sent event, or a group of comment lines, with its exact bytes. */
 export interface SseEvent {
   /**
    * The whole event as it arrived, its blank line included; a view of the chunk where it lies in
@@ -9,13 +9,13 @@ export interface SseEvent {
   readonly bytes: Uint8Array;
   /** Value of the last `event:` line. */
   readonly event?: string | undefined;
-  /** Values of the `data:` lines joined by \n; undefined where there is none (comments, pings). */
+  /** Values of the `data:` lines, joined by \n; undefined without any (comments, pings). */
   readonly data: string | undefined;
   /** False only for a last event whose blank line never came. */
   readonly terminated: boolean;
 }
 
-/** An event is larger than the cap. `before` holds the whole events of the same chunk before it. */
+/** An event exceeds the cap. `before` holds the earlier events of the same chunk. */
 export class SseEventTooLargeError extends Error {
   constructor(readonly maxEventBytes: number, readonly before: readonly SseEvent[]) {
     super(`A server-sent event is larger than ${maxEventBytes} bytes`);
@@ -33,7 +33,7 @@ export class SseEventTooLargeError extends Error {
  */
 export class SseSplitter {
   readonly #maxEventBytes: number;
-  /** Start of an event whose end has not come yet, in a buffer that doubles. */
+  /** Bytes of an incomplete event, in a buffer that doubles. */
   #carry: Uint8Array = nothing;
   #carryLength = 0;
   /** Offsets of the event's lines, from the event's first byte: start and end of each. */
@@ -92,7 +92,7 @@ export class SseSplitter {
     return events;
   }
 
-  /** What is left when the stream has ended: at most one event. */
+  /** The remaining event, if any, when the stream has ended. */
   end(): SseEvent[] {
     if (this.#carryLength === 0) return [];
     const terminated = this.#afterCr && this.#blankCr;
@@ -138,7 +138,7 @@ export class SseSplitter {
     let at = 0;
     while (at < chunk.length && this.#bom < BOM.length) {
       if (chunk[at] !== BOM[this.#bom]) {
-        // The bytes so far only looked like a BOM; they belong to the first line.
+        // Not a BOM after all: these bytes belong to the first line.
         this.#lineEmpty = this.#bom === 0;
         this.#bom = -1;
         return at;

@@ -1,7 +1,7 @@
-/** Work in steps, between which whoever drives it may do something else. */
+/** Work in steps; between them the event loop can run other work. */
 export type Steps<T> = Generator<void, T, void>;
 
-/** Does all the steps at once. */
+/** Runs all steps at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -9,10 +9,10 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** So many small things are done in one step. */
+/** Default number of elements per step. */
 const stride = 512;
 
-/** `map` in steps of so many elements. */
+/** `map` in steps of `each` elements. */
 export function* mapInSteps<A, B>(
   list: readonly A[],
   make: (one: A, index: number) => B,

@@ -1,4 +1,4 @@
-/** The text without the characters of `these` at its end. By index: a pattern tries each run. */
+/** Strips trailing characters of `these`. By index: a regular expression would be quadratic. */
 export function withoutEnd(text: string, these: string): string {
   let end = text.length;
   while (end > 0 && these.includes(text[end - 1]!)) end--;

@@ -1,21 +1,20 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** Lets in values of bodies as memory is meant for them: what is made of a text is many times it. */
+/** A weighted semaphore over JSON values: parsed, they take many times the memory of their text. */
 export interface ValueGate {
   /**
-   * Waits until there is room for so many; the function that it resolves with gives the room back,
-   * and may be called again. Who shares a `key` waits in line; lines take turns, so that one
-   * caller's crowd doesn't hold up the others. More than the whole room counts as the whole.
-   * Rejects with the signal's reason when that fires first.
+   * Waits for room for `values`; resolves with an idempotent function that releases it. Each key has
+   * its own line, and lines are served round-robin. More than the capacity counts as the capacity.
+   * Rejects with the signal's reason if that fires first.
    */
   enter(values: number, who: { key: string; signal?: AbortSignal }): Promise<() => void>;
-  /** Values that are in. */
+  /** Values admitted. */
   readonly inside: number;
 }
 
 /**
- * After so long room is given to others, though its holder may still wait for a vendor: chat calls
- * give it back before, as soon as they hold no values, other operations don't.
+ * Room is released after this time even if its owner still waits for a vendor. Chat calls release it
+ * earlier, as soon as they hold no parsed values; other operations don't.
  */
 const maxHoldMs = 10_000;
 
@@ -31,7 +30,7 @@ interface Waiter {
 class Gate implements ValueGate {
   readonly #capacity: number;
   readonly #setTimer: SetTimer;
-  /** By key, in the order in which their turn comes. */
+  /** By key, in round-robin order. */
   readonly #lines = new Map<string, Set<Waiter>>();
   #inside = 0;
 
@@ -80,7 +79,7 @@ class Gate implements ValueGate {
     return promise;
   }
 
-  /** The place of one who was let in. */
+  /** Releases the room of an admitted waiter. */
   #held(values: number): () => void {
     let isHeld = true;
     const release = () => {
@@ -97,10 +96,10 @@ class Gate implements ValueGate {
   #serve(): void {
     for (const [key, line] of this.#lines) {
       const [first] = line;
-      // Whoever comes next waits behind the large one, which else might wait for ever.
+      // Nobody overtakes a large one, which could otherwise starve.
       if (!first || !this.#fits(first.values)) return;
       line.delete(first);
-      // The line goes behind the others, whose turn it is next.
+      // The key goes to the end of the round.
       this.#lines.delete(key);
       if (line.size > 0) this.#lines.set(key, line);
       this.#inside += first.values;

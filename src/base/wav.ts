@@ -1,6 +1,6 @@
-// Our own: a header of 44 bytes, for sound that is streamed before its length is known.
+// Our own: 44 bytes of header, for audio that is streamed before its length is known.
 
-/** Samples without a header: whole numbers of 16 bits, little-endian. */
+/** Raw samples: 16-bit integers, little-endian. */
 export interface PcmFormat {
   /** Samples per second. */
   sampleRate: number;
@@ -8,12 +8,12 @@ export interface PcmFormat {
 }
 
 const bytesPerSample = 2;
-/** Says that nobody knows how long it will be; players then read to the end. */
+/** Unknown length; players then read to the end. */
 const endless = 0xffff_ffff;
 
 /**
- * The 44 bytes in front of so many bytes of samples. `bytes` undefined: a stream whose length
- * nobody knows, with 0xFFFFFFFF in both sizes.
+ * The header for `bytes` bytes of samples. Undefined: a stream of unknown length, with 0xFFFFFFFF in
+ * both size fields.
  */
 export function wavHeader(
   format: PcmFormat,
@@ -38,7 +38,7 @@ export function wavHeader(
   return header;
 }
 
-/** The format that a type such as `audio/L16;codec=pcm;rate=24000` names; absent parts as given. */
+/** The format in a type such as `audio/L16;codec=pcm;rate=24000`; `otherwise` fills absent fields. */
 export function pcmFormatOf(mimeType: string, otherwise: PcmFormat): PcmFormat {
   const number = (name: string) => {
     const found = new RegExp(`(?:^|;)\\s*${name}=(\\d{1,6})\\b`, "i").exec(mimeType)?.[1];

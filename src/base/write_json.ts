@@ -1,6 +1,6 @@
 import type { Steps } from "./steps.ts";
 
-/** What takes about so many units of text is written in one step. */
+/** Units of text per step, about. */
 const pieceUnits = 256 * 1024;
 
 /** `JSON.stringify` of a JSON value, a few hundred kilobytes at a time. */
@@ -14,14 +14,14 @@ function* write(value: unknown, pieces: string[]): Steps<void> {
   if (typeof value === "string" && value.length > pieceUnits) {
     yield* writeString(value, pieces);
   } else if (typeof value !== "object" || value === null || left(value, pieceUnits) > 0) {
-    // What is no JSON is null, as in an array; members of that kind never come here.
+    // Undefined becomes null, as in an array; undefined members are skipped by `writeObject`.
     pieces.push(JSON.stringify(value) ?? "null");
     yield;
   } else if (Array.isArray(value)) yield* writeArray(value, pieces);
   else yield* writeObject(value, pieces);
 }
 
-/** Elements that are short together are written together. */
+/** Writes runs of short elements together. */
 function* writeArray(list: readonly unknown[], pieces: string[]): Steps<void> {
   pieces.push("[");
   let from = 0;
@@ -67,7 +67,7 @@ function* writeString(text: string, pieces: string[]): Steps<void> {
   pieces.push('"');
   for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + pieceUnits);
-    // Halves of a pair would be written as escapes.
+    // Half of a surrogate pair would be written as an escape.
     if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
     pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1));
     from = to;
@@ -76,7 +76,7 @@ function* writeString(text: string, pieces: string[]): Steps<void> {
   pieces.push('"');
 }
 
-/** What is left of `room` units behind a value; none or less as soon as it is larger. */
+/** `room` minus the units of a value; stops at zero or below. */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value.length - 3;
   if (typeof value !== "object" || value === null) return room - 6;

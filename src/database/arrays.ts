@@ -1,6 +1,6 @@
 /**
  * PostgreSQL's array literals, such as `{1,NULL,{"a,b"}}` (its manual, "Array Input and Output
- * Syntax"). The drivers' own readers take NULL for a text, or a bigint for a number.
+ * Syntax"). The drivers' own parsers read NULL as text, or a bigint as a number.
  */
 export function parseArray<T>(text: string, parse: (element: string) => T): unknown[] {
   let at = 0;

@@ -4,24 +4,24 @@ import type { Log } from "../base/log.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Migration, readMigrations } from "./migration_file.ts";
 
-/** Rows of one batch, so that nobody waits long for one of them. */
+/** Rows per batch, so that row locks are short. */
 const rowsPerBatch = 1000;
 
 /**
- * The statement of a backfill step gets $1, where the last batch ended (empty before the first), and
- * $2, how many rows a batch has; it returns one row with `position` and `rows`. A batch with fewer
- * rows than it may have is the last: rows that are written meanwhile would otherwise keep it going.
+ * The statement of a backfill step gets $1, the position where the last batch ended (empty before the
+ * first), and $2, the batch size; it returns one row with `position` and `rows`. A batch that isn't
+ * full is the last: concurrently written rows would otherwise keep it going.
  */
 type Backfill = Pick<Migration, "version" | "sql">;
 
-/** Notes that a backfill is to be done; part of its step's transaction. */
+/** Records that a backfill is due; part of its step's transaction. */
 export async function startBackfill(tx: Queryable, { version, name }: Migration): Promise<void> {
   await tx.query("insert into schema_backfills (version, name) values ($1, $2)", [version, name]);
 }
 
 /**
- * The background job that does the backfills that migrations left: a batch at a time, in one process
- * at a time, each followed by a pause as long as it took. A process that is killed loses one batch.
+ * The background job that runs due backfills: one batch at a time, in one process at a time, each
+ * followed by a pause as long as it took. A killed process loses one batch.
  */
 export async function runBackfills(
   database: Database,
@@ -32,7 +32,7 @@ export async function runBackfills(
   if (waiting.length === 0) return;
   const existing = new Map((await read()).map((each) => [each.version, each]));
   for (const version of waiting) {
-    // That of a newer version is done by the processes of that version.
+    // Processes of a newer version run that version's backfills.
     const step = existing.get(version);
     if (!step) continue;
     for (;;) {
@@ -49,8 +49,8 @@ export async function runBackfills(
 }
 
 /**
- * Does the backfills of before a contract step to their end, once more from the beginning: programs
- * of the version before may have written rows behind the place where they were.
+ * Completes the backfills that precede a contract step, from the beginning: programs of the previous
+ * version may have written rows before the position that a backfill had reached.
  */
 export async function completeBackfills(
   database: Database,
@@ -66,7 +66,7 @@ export async function completeBackfills(
     for (;;) {
       const outcome = await runBatch(database, step, rowsPerBatch);
       if (outcome === "done") break;
-      // Another process is at it at this moment.
+      // Another process is running it right now.
       if (outcome === "busy") await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

@@ -1,13 +1,13 @@
 import type { Database } from "./database.ts";
 import type { IndexBuild } from "./migration_file.ts";
 
-/** Runs a statement that needs a lock which others hold: in a transaction, and again. */
+/** Runs a statement that needs contended locks: in a transaction, with retries. */
 export type WithLock = (statement: string) => Promise<void>;
 
 /**
- * Builds an index on PostgreSQL while writers go on. What a build that was cut left behind is
- * dropped and built again; what is there whole stays. PostgreSQL builds none concurrently on a
- * partitioned table: there each partition gets its own, which is attached to the table's.
+ * Builds an index on PostgreSQL while writers go on. An invalid index, left by an interrupted build,
+ * is dropped and rebuilt; a valid one stays. PostgreSQL can't build concurrently on a partitioned
+ * table: there each partition gets its own index, which is attached to the table's.
  */
 export async function buildIndex(
   database: Database,
@@ -22,7 +22,7 @@ export async function buildIndex(
   if (await stateOf(database, index.name) === "missing") {
     await withLock(createIndex(index, `on only ${index.table}`));
   }
-  // A partition that is added meanwhile brings its own, as one that is dropped takes it along.
+  // A partition that is added in the meantime gets its index with it.
   for (const partition of await partitionsWithout(database, index)) {
     const name = `${index.name}${partition.slice(index.table.length)}`;
     await buildOne(database, { ...index, name, table: partition });
@@ -37,7 +37,7 @@ async function buildOne(database: Database, index: IndexBuild): Promise<void> {
   await database.query(createIndex(index, `on ${index.table}`, "concurrently "));
 }
 
-/** The statement as it runs where nobody else writes. */
+/** The statement for a database without concurrent writers. */
 export function plainIndex(index: IndexBuild): string {
   return createIndex(index, `on ${index.table}`);
 }
@@ -55,7 +55,7 @@ async function stateOf(database: Database, name: string): Promise<"missing" | "v
   return row.valid === true ? "valid" : "invalid";
 }
 
-/** Partitions of the index's table that no part of the index stands on. */
+/** Partitions of the table that lack the index. */
 async function partitionsWithout(database: Database, index: IndexBuild): Promise<string[]> {
   const rows = await database.query(
     `select p.inhrelid::regclass::text as name from pg_inherits p

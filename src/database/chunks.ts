@@ -1,4 +1,4 @@
-/** The items in order, in groups whose sizes add up to at most `limit`; a larger one stands alone. */
+/** The items in order, in groups of at most `limit` total size; a larger item is alone in its group. */
 export function* chunks<T>(
   items: readonly T[],
   sizeOf: (item: T) => number,

@@ -1,20 +1,20 @@
-/** This process's hold on a data directory. */
+/** This process's claim on a data directory. */
 export interface DataDirClaim {
-  /** Tells a second process who holds the directory. */
+  /** Records the owner's address for other processes. */
   describe(owner: { address: string }): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Who holds a data directory, as a second process reads it. */
+/** The owner of a data directory, as other processes read it. */
 interface Owner {
   pid: number;
   address?: string;
 }
 
 /**
- * Claims a data directory for this process, making it where it is missing. The operating system
- * holds the lock, so that a killed process leaves none behind. Throws an Error of one line that
- * says who holds it and what to do.
+ * Claims a data directory for this process; creates it if missing. The operating system holds the
+ * lock, so that a killed process leaves none. Throws an Error of one line that names the owner and
+ * says what to do.
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
@@ -63,12 +63,12 @@ async function heldBy(path: string): Promise<string> {
   return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
 }
 
-/** Where the process that holds the directory answers; undefined when none does, or not yet. */
+/** The owner's address; undefined if there is no owner, or it has no address yet. */
 export async function addressOfOwner(path: string): Promise<string | undefined> {
   return (await readOwner(path))?.address;
 }
 
-/** Undefined when the note is missing or only half written. */
+/** Undefined if the file is missing or incomplete. */
 async function readOwner(path: string): Promise<Owner | undefined> {
   try {
     const owner = JSON.parse(await Deno.readTextFile(`${path}/owner.json`)) as Owner;

@@ -9,13 +9,13 @@ export type SqlValue =
   | null
   | readonly SqlValue[];
 
-/** A row as both drivers give it: `int8` as bigint, `timestamptz` as Date, `numeric` as string. */
+/** A row as both drivers return it: `int8` as bigint, `timestamptz` as Date, `numeric` as string. */
 export type SqlRow = Record<string, unknown>;
 
 /**
  * One SQL text, two drivers. Parameters are `$1`, `$2`…; no driver-specific helpers.
- * A store that can't be reached throws `Fault("store_unavailable")`; every other database error
- * is passed on as it is.
+ * An unreachable database throws `Fault("store_unavailable")`; other database errors are thrown as
+ * they are.
  */
 export interface Queryable {
   query<Row extends SqlRow = SqlRow>(
@@ -27,8 +27,8 @@ export interface Queryable {
 
 export interface QueryOptions {
   /**
-   * The statement is planned for these values each time. A plan that is kept takes every value for
-   * an average one, which some are far from. The embedded database keeps none.
+   * Plans the statement for these values (`plan_cache_mode = force_custom_plan`): a cached generic plan
+   * misjudges skewed values. The embedded database caches no plans.
    */
   forceCustomPlan?: boolean;
 }
@@ -38,11 +38,11 @@ export interface Database extends Queryable {
   readonly kind: "embedded" | "postgres";
   /** Commits when `work` returns, rolls back when it throws. No network wait inside. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
-  /** Resolves when the database answers; for `/readyz`. */
+  /** Resolves if the database answers; for `/readyz`. */
   ping(): Promise<void>;
   /**
-   * Reads that somebody waits for, on connections of their own. One that takes too long is ended,
-   * and throws `Fault("store_unavailable")`. Absent where reads can't be told apart.
+   * Interactive reads, on connections of their own. One that takes too long is cancelled, and throws
+   * `Fault("store_unavailable")`. Absent on the embedded database.
    */
   readonly reads?: Queryable;
   close(): Promise<void>;

@@ -3,31 +3,31 @@ import { Fault } from "../shared/fault.ts";
 import type { Database, Queryable } from "./database.ts";
 
 /**
- * Reads whose cost accounts choose: searches, lists, sums, exports. Accounts take turns with single
- * statements, and some connections are left to calls whatever is read. Not for transactions.
+ * Schedules reads whose cost accounts choose (searches, lists, sums, exports): round-robin by account,
+ * statement by statement, leaving connections for calls. Not for transactions.
  */
 export interface FairReads {
-  /** Somebody waits for them: on PostgreSQL they end after some time (`Database.reads`). */
+  /** Interactive reads; PostgreSQL cancels slow ones (`Database.reads`). */
   of(accountId: number): Queryable;
-  /** Reads in bulk; those of a pass through a table may take long. */
+  /** Bulk reads, such as table scans, which may take long. */
   inBulk(accountId: number): Queryable;
 }
 
-/** Statements of one account that wait; a page has up to a dozen. */
+/** Max waiting statements per account; a page has up to a dozen. */
 const waitingPerAccount = 100;
 
-/** The only one of a database, or turns would not be taken. */
+/** Create one per database: several would not share their limits. */
 export function createFairReads(database: Database): FairReads {
   const isEmbedded = database.kind === "embedded";
   const limits = { waitingPerKey: waitingPerAccount, refuse: manyReads };
-  // Whatever reaches the embedded database runs one after the other, calls' rows as well.
+  // The embedded database runs one statement at a time, including the writes of calls.
   const quick = isEmbedded
     ? createFairQueue({ atOnce: 1, atOncePerKey: 1, ...limits })
     : createFairQueue({ atOnce: 4, atOncePerKey: 2, ...limits });
   const bulk = isEmbedded ? quick : createFairQueue({ atOnce: 3, atOncePerKey: 1, ...limits });
   const reads = database.reads ?? database;
   const among = (turns: typeof quick, from: Queryable) => (accountId: number): Queryable => ({
-    query: (...asked) => turns.run(String(accountId), () => from.query(...asked)),
+    query: (...args) => turns.run(String(accountId), () => from.query(...args)),
   });
   return { of: among(quick, reads), inBulk: among(bulk, database) };
 }

@@ -15,24 +15,23 @@ import {
 
 export interface MigrateOptions {
   log?: Pick<Log, "info" | "warn">;
-  /** How long a step waits for locks; everybody who comes after it waits behind. */
+  /** How long a step waits for a lock; later queries queue behind it. */
   lockTimeoutMs?: number;
-  /** How often a step is tried, and how long the others have the tables in between. */
+  /** Max attempts of a step, and the pause between them. */
   attempts?: number;
   pauseMs?: number;
-  /** How long to wait for another process that migrates. */
+  /** How long to wait for another process that is migrating. */
   turnMs?: number;
 }
 
-/** Key of the advisory lock of the process that migrates. */
+/** Key of the advisory lock that the migrating process holds. */
 const migrationLock = 7_305_112_604_915;
 
 /**
- * Brings the schema up to date, each step in a transaction of its own; gives the names of what was
- * applied. Of several processes that start at once one applies and the others wait for it. Throws an
- * Error of one line where this program must not work on the database, where a step's text has
- * changed, and where others keep a step waiting for too long: what was applied stays, and the next
- * start goes on.
+ * Brings the schema up to date, each step in its own transaction; returns the names of the applied
+ * steps. If several processes start at once, one migrates and the others wait. Throws an Error of one
+ * line if this program is incompatible with the database, a step's text has changed, or locks keep a
+ * step waiting for too long: applied steps stay, and the next start continues.
  */
 export async function migrate(
   database: Database,
@@ -64,7 +63,7 @@ class MigrationRun {
     };
   }
 
-  /** The steps that are to be applied. */
+  /** The steps that aren't applied yet. */
   async missing(): Promise<Migration[]> {
     const schema: SchemaVersion = await readSchemaVersion(this.database);
     checkCompatible(schema, this.migrations);
@@ -72,17 +71,17 @@ class MigrationRun {
   }
 
   /**
-   * Waits for its turn by asking again and again: a statement that waited for the lock would hold a
-   * snapshot, for whose end a concurrent index build waits, which holds the lock.
+   * Takes the lock by polling. A statement that waits for the lock holds a snapshot; a concurrent
+   * index build of the lock's owner waits for all snapshots to end: a deadlock.
    */
   async inTurn(work: () => Promise<string[]>): Promise<string[]> {
-    // The embedded database has one owner, and its open transactions keep all else waiting.
+    // The embedded database has one owner, and an open transaction would block everything else.
     if (this.database.kind === "embedded") return await work();
     const began = systemClock.monotonicMs();
     for (let attempt = 1;; attempt++) {
       const applied = await this.database.transaction(async (tx) => {
         await tx.query("set local idle_in_transaction_session_timeout = 0");
-        // Without bound values: their portal would stay open, and hold a snapshot as well.
+        // Without bound values: their portal would stay open and hold a snapshot too.
         const [row] = await tx.query(`select pg_try_advisory_xact_lock(${migrationLock}) as mine`);
         return row?.mine === true ? await whileHeld(tx, work) : undefined;
       });
@@ -130,7 +129,7 @@ class MigrationRun {
     for (const index of step.indexes) await tx.query(plainIndex(index));
   }
 
-  /** In a transaction that gives up its place in the queue for a lock after a while, and tries again. */
+  /** Runs a transaction with `lock_timeout`, and retries, so that others don't queue behind it. */
   async #withLocks(step: Migration, change: (tx: Queryable) => Promise<unknown>): Promise<void> {
     const { lockTimeoutMs, attempts, pauseMs } = this.#timeouts;
     const { version, name } = step;
@@ -155,7 +154,7 @@ class MigrationRun {
   }
 }
 
-/** Lock not available, deadlock (PostgreSQL's manual, "Error Codes"). */
+/** SQLSTATEs: lock not available, deadlock (PostgreSQL's manual, "Error Codes"). */
 const retried = ["55P03", "40P01"];
 
 /** A session that says nothing for a minute is ended, and the lock with it. */

@@ -1,19 +1,19 @@
 import { sha256Hex } from "../base/hash.ts";
 
-/** One step of the schema; steps only go forward. */
+/** One forward step of the schema. */
 export interface Migration {
-  /** Number in front of the file's name. */
+  /** Number at the start of the file name. */
   version: number;
   name: string;
   sql: string;
   /**
-   * `expand`: programs of the version before go on working. `backfill`: one statement that a
-   * background job repeats until it finds nothing more. `contract`: takes away what older programs use.
+   * `expand`: programs of the previous version keep working. `backfill`: one statement that a
+   * background job repeats until no rows are left. `contract`: removes what older programs use.
    */
   phase: "expand" | "backfill" | "contract";
-  /** Of a contract step: the oldest schema version whose programs work with it. */
+  /** For a contract step: the oldest schema version whose programs work with it. */
   worksWith?: number;
-  /** Indexes that are built while writers go on, in place of the text as it is. */
+  /** Indexes to build concurrently, instead of running the text as it is. */
   indexes?: readonly IndexBuild[];
 }
 
@@ -22,7 +22,7 @@ export interface IndexBuild {
   unique: boolean;
   name: string;
   table: string;
-  /** Columns and conditions. */
+  /** Columns and condition. */
   rest: string;
 }
 
@@ -41,7 +41,7 @@ export async function readMigrations(directory: URL): Promise<Migration[]> {
   return migrations;
 }
 
-/** What the file's header (its first lines, each `-- name: value`) says of it. */
+/** Parses the file's header: its first lines, each `-- name: value`. */
 export function parseMigration(version: number, name: string, sql: string): Migration {
   const refuse = (reason: string) => new Error(`The migration ${version} ${name}: ${reason}.`);
   const header = readHeader(sql);
@@ -82,7 +82,7 @@ function readHeader(sql: string): Record<string, string | undefined> {
   return header;
 }
 
-/** Undefined where there is anything else. Texts in conditions hold no semicolon. */
+/** Undefined if there is any other statement. Conditions must not hold a semicolon. */
 function parseIndexes(sql: string): IndexBuild[] | undefined {
   const code = sql.split("\n").filter((line) => !line.trimStart().startsWith("--")).join("\n");
   const statements = code.split(";").map((one) => one.trim()).filter((one) => one !== "");

@@ -8,8 +8,8 @@ import { readMigrations } from "./migration_file.ts";
 import { openPostgres } from "./postgres/postgres.ts";
 
 /**
- * Opens the database and brings it up to date: PostgreSQL where an address is given, else the
- * embedded one below the data directory. The directory must be claimed by this process.
+ * Opens and migrates the database: PostgreSQL if a URL is set, else the embedded one below the data
+ * directory, which this process must have claimed.
  */
 export async function openDatabase(
   databaseUrl: Secret | undefined,
@@ -25,8 +25,8 @@ export async function openDatabase(
 }
 
 /**
- * Opens the database of the interaction store, which has the same tables and leaves those of
- * accounts and money empty; `database` itself where no address, or the same one, is given.
+ * Opens and migrates the database of interactions. It has the same tables, but those of accounts and
+ * money stay empty. Returns `database` if no URL, or the same one, is set.
  */
 export async function openAnalytics(
   urls: { analyticsDatabaseUrl: Secret | undefined; databaseUrl: Secret | undefined },

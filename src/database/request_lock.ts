@@ -1,9 +1,9 @@
 import type { Queryable } from "./database.ts";
 
-/** How long a repeated X-Request-ID means the same request (interface.md §5, Requests). */
+/** How long a repeated `X-Request-ID` means the same request (docs/calling.md). */
 export const sameRequestHours = 24;
 
-/** Of two requests with the same id the second waits until the first's transaction has ended. */
+/** A second request with the same id waits until the first one's transaction has ended. */
 export async function lockRequest(
   tx: Queryable,
   what: string,

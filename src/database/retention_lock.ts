@@ -1,17 +1,17 @@
 import type { Database, Queryable, SqlValue } from "./database.ts";
 
-/** Key of the advisory lock: one process at a time erases what is too old (or opens months). */
+/** Key of the advisory lock of retention: one process at a time erases old rows. */
 const retentionLock = 7_305_112_604_913;
 
-/** Rows that go in one transaction, so that nobody waits long for a row or a lock. */
+/** Rows per transaction, so that locks are short. */
 const batchRows = 2000;
 
-/** Another process erases at this moment. */
+/** Another process is erasing right now. */
 class RetentionBusy extends Error {
   override name = "RetentionBusy";
 }
 
-/** Runs steps of `eraseAlone`; undefined when another process erases at the moment. */
+/** Runs steps of `eraseAlone`; undefined if another process is erasing right now. */
 export async function unlessBusy<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -22,8 +22,8 @@ export async function unlessBusy<T>(work: () => Promise<T>): Promise<T | undefin
 }
 
 /**
- * One step of erasing, in a transaction of its own: a lock that lasted longer would need a session
- * of its own. Throws out of `unlessBusy` when another process erases.
+ * One step of retention, in its own transaction: a lock that lasted longer would need its own session.
+ * Throws out of `unlessBusy` if another process is erasing.
  */
 export async function eraseAlone<T>(
   database: Database,
@@ -36,7 +36,7 @@ export async function eraseAlone<T>(
   });
 }
 
-/** Deletes the rows of a table that are older than the limit, in batches; gives their number. */
+/** Deletes the rows of a table that are older than the limit, in batches; returns their number. */
 export async function deleteBefore(
   database: Database,
   table: string,
@@ -54,7 +54,7 @@ export async function deleteBefore(
   }
 }
 
-/** Runs a statement that changes rows; gives their number. */
+/** Runs a statement that changes rows; returns their number. */
 export async function countChanged(
   tx: Queryable,
   statement: string,

@@ -1,4 +1,4 @@
-/** PostgreSQL's text holds no U+0000 and no half of a surrogate pair; both become U+FFFD. */
+/** PostgreSQL can't store U+0000 or lone surrogates in text; both become U+FFFD. */
 export function sanitizeText(text: string): string;
 export function sanitizeText(text: string | null): string | null;
 export function sanitizeText(text: string | null): string | null {

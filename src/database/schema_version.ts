@@ -2,9 +2,9 @@ import { greatest } from "../base/lists.ts";
 import type { Queryable } from "./database.ts";
 import { checksumOf, type Migration } from "./migration_file.ts";
 
-/** What the database says of its own schema. */
+/** The schema version of a database. */
 export interface SchemaVersion {
-  /** The steps that were applied, by number. */
+  /** The applied steps, by number. */
   readonly applied: ReadonlyMap<number, AppliedStep>;
   /** The last of them; 0 in an empty database. */
   readonly version: number;
@@ -27,14 +27,14 @@ const createTable = `create table if not exists schema_migrations (
   applied_at timestamptz not null default clock_timestamp()
 )`;
 
-/** Makes the table of applied steps; part of the first step's transaction. */
+/** Creates the table of applied steps; part of the first step's transaction. */
 export async function prepareSchema(tx: Queryable): Promise<void> {
   await tx.query(createTable);
 }
 
 /**
- * Throws an Error of one line where the database was made by the development versions of before the
- * first release: their table of steps knows no `min_compatible_version`.
+ * Throws an Error of one line if a development version from before the first release created the
+ * database: its table of steps has no `min_compatible_version`.
  */
 export async function readSchemaVersion(database: Queryable): Promise<SchemaVersion> {
   const columns = await database.query(
@@ -65,7 +65,7 @@ export async function readSchemaVersion(database: Queryable): Promise<SchemaVers
   };
 }
 
-/** Throws an Error of one line where a program with these steps must not work on the database. */
+/** Throws an Error of one line if a program with these steps is incompatible with the database. */
 export function checkCompatible(
   { applied, version, minCompatible }: SchemaVersion,
   migrations: readonly Migration[],
@@ -94,7 +94,7 @@ export function checkCompatible(
   }
 }
 
-/** Notes that a step was applied; part of its transaction. */
+/** Records an applied step; part of its transaction. */
 export async function recordStep(tx: Queryable, step: Migration): Promise<void> {
   await tx.query(
     `insert into schema_migrations (version, name, checksum, phase, min_compatible_version)

@@ -1,9 +1,9 @@
 import type { Queryable, SqlValue } from "./database.ts";
 
 /**
- * Names what a database holds now, as text: `<pg_snapshot>@<time>`. Reading as of then takes no
- * open transaction: each row says which transaction wrote it (`xmin`), and the snapshot says which
- * had ended. So a slow reader holds nothing up, and a reading can be taken up again after a restart.
+ * A text that names the present state of a database: `<pg_snapshot>@<time>`. Reading as of then needs
+ * no open transaction: a row names the transaction that wrote it (`xmin`), and the snapshot says which
+ * ones had ended. So a slow reader blocks nothing, and can continue after a restart.
  */
 export async function takeSnapshot(database: Queryable): Promise<string> {
   const [row] = await database.query(
@@ -12,20 +12,20 @@ export async function takeSnapshot(database: Queryable): Promise<string> {
   return `${row!.snapshot}@${(row!.at as Date).toISOString()}`;
 }
 
-/** Conditions on rows as of a snapshot; `bind` gives the place of a value. */
+/** Conditions on rows as of a snapshot; `bind` returns the placeholder of a value. */
 export interface SnapshotConditions {
-  /** The row of this alias was written before. Rewritten rows count as written anew. */
+  /** The row of this alias was written before. An update counts as a new write. */
   written(alias: string): string;
-  /** The time in this column is so long before that the row must be in. */
+  /** The time in this column is so old that the row must be in the snapshot. */
   old(column: string): string;
   /** The time in this column is before. */
   before(column: string): string;
 }
 
 /**
- * Transaction ids in rows have 32 bits and come again after four billion transactions. Rows whose
- * time is this far back are taken to be in the snapshot, so that an id that has come again hides
- * none. What is written so late, after a long outage, may show up in the middle of an export.
+ * Transaction ids in rows have 32 bits and wrap around after four billion transactions. Rows this
+ * old are taken to be in the snapshot, so that wraparound hides none. A row that is written so late,
+ * after a long outage, may show up in the middle of an export.
  */
 const oldMs = 7 * 24 * 60 * 60 * 1000;
 const circle = 2n ** 32n;
@@ -38,8 +38,8 @@ export function snapshotConditions(
   const bindTime = (time: Date) => `${bind(time.toISOString())}::timestamptz`;
   return {
     written: (alias) => {
-      // Compared on the circle: how far the id lies after the snapshot's next one, against how
-      // many have been given out since. Casts keep both drivers from guessing types.
+      // Modulo 2^32: how far the id is after the snapshot's next one, against how many ids have
+      // been assigned since. Casts keep both drivers from guessing types.
       const id = `${alias}.xmin::text::bigint`;
       const upperBound = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
       const afterSnapshot = `(${id} - ${
@@ -54,7 +54,7 @@ export function snapshotConditions(
   };
 }
 
-/** `xmin:xmax:running,running…` as PostgreSQL writes it, and when it was taken. */
+/** Parses PostgreSQL's `xmin:xmax:running,running…` and the time. */
 function parse(snapshot: string): { next: bigint; running: bigint[]; at: Date } {
   const [, next, running, at] = /^\d+:(\d+):([\d,]*)@(.+)$/.exec(snapshot) ?? [];
   if (next === undefined || running === undefined || at === undefined) {

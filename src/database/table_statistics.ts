@@ -1,8 +1,8 @@
 import type { Database } from "./database.ts";
 
 /**
- * Columns that the planner is told about, by table. None of them says anything of a person: samples
- * of values outlive the rows that they were drawn from.
+ * Columns to analyze, by table. None holds personal data: sampled values outlive the rows that they
+ * came from.
  */
 const columns = {
   interactions: [
@@ -14,13 +14,13 @@ const columns = {
   usage_sums: ["account_id", "span", "part", "at"],
 } as const;
 
-/** As many values of a column are told apart as a server would: rare models are known as rare. */
+/** Statistics target: as many most common values as a server has, so that rare models count as rare. */
 const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
- * Draws anew what the embedded database's planner knows of tables that have grown by a fifth: it
- * has no autovacuum, and takes tables for empty that hold a million rows. A few thousand rows a
- * table are read; each table by itself, so that nobody waits long.
+ * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database has
+ * no autovacuum, and would take a table of a million rows for empty. Samples a few thousand rows, one
+ * table at a time, so that others wait only briefly.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   const grown = await database.query(

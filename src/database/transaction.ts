@@ -1,16 +1,16 @@
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 
-/** A transaction that has begun, as a driver offers it. */
+/** A driver's open transaction. */
 export interface OpenTransaction extends Queryable {
   commit(): Promise<void>;
-  /** Never throws; what can't be rolled back is given up. */
+  /** Never throws; if it can't roll back, it gives the connection up. */
   rollback(): Promise<void>;
 }
 
 /**
- * Runs `work` in a transaction, in the same way on both databases: queries run one after the other,
- * and one that fails makes the whole fail even where `work` catches its error, as the server would
- * commit nothing.
+ * Runs `work` in a transaction, the same on both databases: queries run one after the other, and a
+ * failed query fails the transaction even if `work` catches its error, since the server would not
+ * commit.
  */
 export async function transact<T>(
   transaction: OpenTransaction,
@@ -47,7 +47,7 @@ export async function transact<T>(
     await transaction.rollback();
     throw thrown;
   }
-  // A commit that fails has rolled back.
+  // A failed commit has rolled back.
   await transaction.commit();
   return result;
 }

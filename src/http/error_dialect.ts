@@ -2,8 +2,8 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { DialectName, VendorFamily } from "../../contracts/calls/vendors.ts";
 
 /**
- * The dialect in which a path's errors are written, for answers given before a route is known
- * (401, 404): by the path's own words, else by the family's first dialect.
+ * The dialect of a path's errors, for responses before a route is known (401, 404): by the path's
+ * endpoint, else the family's first dialect.
  */
 export function createErrorDialect(
   families: readonly VendorFamily[],
@@ -22,11 +22,11 @@ export function createErrorDialect(
   };
 }
 
-/** What tells the paths of a dialect's endpoints; the first that fits counts. */
+/** Paths of each dialect's endpoints; the first match counts. */
 const endpointOf: Readonly<Record<DialectName, RegExp>> = {
   messages: /\/messages(\/|$)/,
   responses: /\/responses(\/|$)/,
-  // A method of a model, also one that isn't there.
+  // A method of a model, even an unknown one.
   generate: /:[a-zA-Z]+$/,
   chat: /\/chat\/completions$/,
 };

@@ -4,11 +4,11 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
 
-/** The one encoder of error answers: the specification's three fields, and the dialect's own. */
+/** The only encoder of error responses: our three fields, and those of the dialect. */
 export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: string): Reply {
   const { code, message, param } = fault;
   const headers: Record<string, string> = { "content-type": "application/json" };
-  const retrySeconds = fault.retryAfterSeconds ?? usualRetrySeconds[code];
+  const retrySeconds = fault.retryAfterSeconds ?? defaultRetrySeconds[code];
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
@@ -18,13 +18,13 @@ export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: strin
   return { status: errors[code].status, headers, body };
 }
 
-/** After how long a call is worth another try that we refused, where the fault doesn't say. */
-const usualRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
+/** Default `Retry-After` of our own refusals. */
+const defaultRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
   overloaded: 1,
   store_unavailable: 2,
 };
 
-/** Anything thrown as a fault; what isn't one is a failure of our own. */
+/** Any thrown value as a fault; other errors are internal. */
 export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault("internal_error", { cause: thrown });
 }

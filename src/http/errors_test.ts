@@ -59,7 +59,7 @@ Deno.test("chat and responses say param null where no field is wrong", () => {
   }
 });
 
-/** The closed list of protocols/messages.md §6. */
+/** The closed list of error types of the messages dialect. */
 const messagesTypes = new Set([
   "invalid_request_error",
   "authentication_error",

@@ -8,12 +8,12 @@ import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
 
 /**
- * Stands before everything else: what the service has no room for is refused before anything is
- * made of it, at a fraction of what a call costs.
+ * Load shedding in front of the application: excess requests are refused before any processing, at a
+ * fraction of the cost of a call.
  */
 export interface FrontDoor {
   guard(listener: RequestListener): RequestListener;
-  /** This credential is of that account, so that its calls are counted together. */
+  /** Maps a credential to its account, so that the account's calls are counted together. */
   knows(credential: Credential, accountId: number): void;
 }
 
@@ -33,20 +33,20 @@ export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
 }
 
 /**
- * A refusal is sent after this delay: callers that ask again at once would else have the process do
- * nothing but refuse.
+ * Delay before a refusal is sent: otherwise callers that retry at once would keep the process busy
+ * with refusals alone.
  */
 const sendAfterMs = 500;
 const sendEveryMs = 10;
 /**
- * A refusal, with the connection that it often costs, takes a tenth of the time that a call does:
- * all together they take a fifth of what the process can do at most.
+ * A refusal, with its connection, takes a tenth of the time of a call: so refusals take at most a
+ * fifth of the process's time.
  */
 const refusalsPerCall = 2;
 const refusalsPerSecond = { least: 100, most: 600 };
-/** Of those whose time came while the loop stood still. */
+/** Refusals to send at once when the event loop was blocked. */
 const maxSentAtOnce = 64;
-/** More are not kept waiting. */
+/** Further refusals are sent without delay. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
 
@@ -54,15 +54,15 @@ class Door implements FrontDoor {
   readonly #deps: FrontDoorDeps;
   readonly #setTimer: SetTimer;
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
-  /** Accounts by a hash of what their callers send; no key is kept. */
+  /** Hash of the credential → account; no key is stored. */
   readonly #accounts = new Map<number, string>();
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** By dialect and seconds, which are few. */
+  /** By dialect and `Retry-After`: few combinations. */
   readonly #refusals = new Map<string, Refusal>();
-  /** Refusals that wait to be sent, the next first. */
+  /** Refusals to be sent, the next first. */
   readonly #held: Held[] = [];
   #sentMs = 0;
-  /** How many may be sent now; a fraction is kept for the next time. */
+  /** How many may be sent now; the fraction carries over. */
   #maySend = 1;
 
   constructor(deps: FrontDoorDeps) {
@@ -91,7 +91,7 @@ class Door implements FrontDoor {
     };
   }
 
-  /** Unknown callers are one for each address: made-up keys are no way past the others. */
+  /** Unknown callers count by address, so that made-up keys give no advantage. */
   #whoOf({ headers, socket }: IncomingMessage): string {
     const hash = this.#hashOf((name) => {
       const value = headers[name];
@@ -114,7 +114,7 @@ class Door implements FrontDoor {
     noRoom: Overloaded,
   ): void {
     const sent = incoming.headers["x-request-id"];
-    // One that can stand in a header and, as it is, in JSON.
+    // It must be valid in a header and, without escaping, in JSON.
     const requestId = typeof sent === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(sent)
       ? sent
       : crypto.randomUUID();
@@ -142,7 +142,7 @@ class Door implements FrontDoor {
     this.#setTimer(sendAfterMs, () => this.#send());
   }
 
-  /** Those whose time has come, a few at once: all together would ask again together. */
+  /** Sends due refusals, a few at a time, so that callers don't retry all together. */
   #send(): void {
     const nowMs = this.#clock.monotonicMs();
     const { least, most } = refusalsPerSecond;
@@ -154,14 +154,14 @@ class Door implements FrontDoor {
     for (; this.#maySend >= 1; taken++) {
       const next = this.#held[taken];
       if (next === undefined || next.atMs > nowMs) break;
-      // Who has left costs nothing.
+      // Callers who have left don't count.
       if (next.send()) this.#maySend--;
     }
     this.#held.splice(0, taken);
     if (this.#held.length > 0) this.#setTimer(sendEveryMs, () => this.#send());
   }
 
-  /** The refusal in a dialect's words, but for the request's id. */
+  /** The dialect's refusal, without the request's id. */
   #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: Overloaded): Refusal {
     const kind = `${dialect} ${retryAfterSeconds}`;
     const cached = this.#refusals.get(kind);
@@ -178,32 +178,32 @@ class Door implements FrontDoor {
   }
 }
 
-/** A refusal that waits to be sent. */
+/** A refusal in the queue. */
 interface Held {
   readonly atMs: number;
-  /** False when its caller has left. */
+  /** False if the caller has left. */
   send(): boolean;
 }
 
-/** A refusal that is made but for its request's id. */
+/** An encoded refusal without the request's id. */
 interface Refusal {
   readonly status: number;
-  /** Names and values by turns. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
-  /** Of its body, of ASCII; the id stands between them. */
+  /** The ASCII body, split where the id goes. */
   readonly pieces: readonly string[];
 }
 
-/** Stands where a request's id will. */
+/** Placeholder of the request's id. */
 const idMark = "00000000-0000-0000-0000-000000000000";
 
-/** Probes, measures and pages for people are never refused. */
+/** Probes, metrics and the dashboard are never refused. */
 function isOpen(path: string): boolean {
   return path === "/livez" || path === "/readyz" || path === "/metrics" || path === "/" ||
     path === "/dashboard" || path.startsWith("/dashboard/");
 }
 
-/** Quick, and different in each process; good enough to tell callers apart. */
+/** A fast, seeded, non-cryptographic hash (cyrb53). */
 function hashOf(text: string, seed: number): number {
   let high = 0xdeadbeef ^ seed;
   let low = 0x41c6ce57 ^ seed;

@@ -3,10 +3,9 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { Reply } from "../relay/reply.ts";
 
 /**
- * Answers a POST once for each `X-Request-ID` that its caller chose (interface.md §5, Requests);
- * without one it is simply run. `query` is named where it changes the answer's form. `permit` throws
- * where the key may not make this call, which `run` finds out too late for an answer that is stored:
- * another key of the account may have asked for it.
+ * Answers a POST once per `X-Request-ID` of the caller; without one it just runs. `query` is set where
+ * it changes the form of the answer. `permit` throws if the key may not make this call: `run` would
+ * check that too late, since another key of the account may have stored the answer.
  */
 export async function idempotent(
   idempotency: Idempotency,
@@ -20,7 +19,7 @@ export async function idempotent(
   run: () => Promise<Reply>,
 ): Promise<Reply> {
   const { requestId, path, signal, trace } = caller;
-  // An id of ours is new each time.
+  // Ids that we generate never repeat.
   if (caller.header("x-request-id") !== requestId) return await run();
   permit?.();
   const accountId = caller.principal.account.id;

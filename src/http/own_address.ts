@@ -1,18 +1,18 @@
 import { withoutEnd } from "../base/trim.ts";
 
-/** Where this service is reached: as configured, else as the caller reached it. */
+/** The service's own address: as configured, else as the caller reached it. */
 export interface AddressDeps {
   /** `BASE_URL`. */
   readonly baseUrl: string | undefined;
-  /** `HOST`, that the listener is bound to. */
+  /** `HOST`, the address that the listener is bound to. */
   readonly host: string;
-  /** The listener speaks TLS. */
+  /** The listener uses TLS. */
   readonly secure: boolean;
 }
 
 /**
- * For what is handed to the caller who asked and to nobody else. Without a slash at the end; empty
- * where nobody knows, so that addresses are relative.
+ * For responses to this caller only. Without a trailing slash; empty if unknown, so that URLs become
+ * relative.
  */
 export function ownAddress(
   deps: AddressDeps,
@@ -25,8 +25,8 @@ export function ownAddress(
 }
 
 /**
- * For what others may be shown too, as by a cache: a `Host` is believed there only where it is this
- * machine, or the address that the listener has. Empty otherwise, so that addresses are relative.
+ * For responses that a cache may show to others: there a `Host` is trusted only if it is this machine
+ * or the listener's address. Empty otherwise, so that URLs become relative.
  */
 export function publicAddress(
   deps: AddressDeps,
@@ -36,13 +36,13 @@ export function publicAddress(
   return isKnown ? ownAddress(deps, header) : "";
 }
 
-/** Whether a `Host`, with a port or without, names this machine or what the listener is bound to. */
+/** Whether a `Host`, with or without a port, is this machine or the listener's address. */
 export function isOwnHost(host: string, boundTo: string): boolean {
   const name = nameOf(host);
   return loopback.test(name) || name === boundTo.toLowerCase();
 }
 
-/** The name or address in a `Host`, without port and brackets, in small letters. */
+/** The name or address in a `Host`, without port and brackets, in lower case. */
 export function nameOf(host: string): string {
   return host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase();
 }

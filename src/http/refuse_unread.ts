@@ -31,9 +31,8 @@ const faults = {
 } as const;
 
 /**
- * The answer to a request that was not read, or not to its end: like every other, with a body and
- * the headers of all answers, though nothing is known of it but its target at most, not even
- * whether it has an id.
+ * The response to a request that was not fully read. It has a body and headers like any other,
+ * although at most the request's target is known, and not even its id.
  */
 export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "service") {
   const requestId = crypto.randomUUID();
@@ -50,7 +49,7 @@ export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "
   };
 }
 
-/** The path of a request's target as it was sent: in origin form or, to a proxy, in absolute form. */
+/** The path of a request target, in origin form or (as to a proxy) absolute form. */
 export function pathOfTarget(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "").split(/[?#]/, 1)[0]!;
 }

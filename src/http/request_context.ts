@@ -2,16 +2,16 @@ import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 
-/** What the middleware knows of a request; handlers get what they need of it as `Caller`. */
+/** The middleware's view of a request; handlers get a `CallContext`. */
 export interface RequestContext {
   readonly requestId: string;
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
-  /** Address of the peer itself; empty where nobody knows. */
+  /** Address of the peer itself; empty if unknown. */
   readonly peerHost: string;
-  /** Address of the peer, or of the caller that a trusted proxy names. */
+  /** Address of the peer, or the caller's address from a trusted proxy. */
   readonly remoteHost: string;
-  /** Path template of the route, once one was found. */
+  /** Path template of the route, once matched. */
   route: string | undefined;
   principal: Principal | undefined;
   vendorKey: Secret | undefined;

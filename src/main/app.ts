@@ -69,7 +69,7 @@ export function createApp(
   operationRoutes(app, { ...binding, ready: services.ready, metrics, metricsToken });
   publicRoutes(app, binding, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
-  // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
+  // The dashboard accepts sessions only; everything below accepts keys only.
   app.route("/", createDashboard(dashboard));
   const { keyCache } = services.keys;
   const failures = createFailureLimit(clock, failedKeys);
@@ -97,14 +97,14 @@ export function createApp(
   return { app, directCalls: createDirectCalls({ endpoints: direct, ...steps }) };
 }
 
-/** What needs no key. */
+/** Endpoints without a key. */
 function publicRoutes(app: Hono<Env>, binding: BindDeps, { config, records }: Services): void {
   const { media, mediaSigner, recorder } = records;
   referenceRoutes(app, { ...binding, ...addressOf(config) });
   signedMediaRoutes(app, { ...binding, media, mediaSigner, recorder });
 }
 
-/** Models, and what is recorded of calls. */
+/** Models and recorded calls. */
 function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { clock, log, newId, version, cohorts, exports, idempotency } = services;
   const { registry, catalogue, prices } = services.vendors;
@@ -145,10 +145,10 @@ function addressOf({ baseUrl, host, tls }: Config): AddressDeps {
   return { baseUrl, host, secure: tls !== undefined };
 }
 
-/** Wrong keys that one address may send: enough for a fleet that was given an old one. */
+/** Rate limit of wrong keys per address: enough for a fleet with an outdated key. */
 const failedKeys = { burst: 400, perSecond: 5 };
 
-/** Requests report where their work begins and where they wait. */
+/** Lets requests report when they work and when they wait. */
 function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
   return {
     working: (request: RequestContext) => loopWatch.begins(request),
@@ -158,12 +158,12 @@ function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | 
   };
 }
 
-/** The dialect of a path's errors, before its route is known. */
+/** The dialect of a path's errors before its route is known. */
 export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
 }
 
-/** One name for all pages in log and metrics: some of their paths hold ids. */
+/** One route name for all pages in log and metrics, since some paths hold ids. */
 function nameRoute(route: string): MiddlewareHandler<Env> {
   return async (context, next) => {
     context.get("requestContext").route = route;
@@ -171,7 +171,7 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
   };
 }
 
-/** Only failures of our own are logged as errors; what callers did wrong is an ordinary answer. */
+/** Only our own failures are logged as errors; invalid requests are ordinary. */
 function createFaultLog(log: Log): BindDeps["onFault"] {
   return (fault, requestId) => {
     const { status } = errors[fault.code];

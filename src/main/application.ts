@@ -54,7 +54,7 @@ import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_m
 import type { OpenedStores } from "./open_stores.ts";
 import { createVendors, type Vendors } from "./vendors.ts";
 
-/** Everything that a server is built of, by subject; whoever uses some of it takes it by name. */
+/** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services {
   config: Config;
   version: string;
@@ -63,7 +63,7 @@ export interface Services {
   metrics: Metrics;
   newId: () => string;
   database: Database;
-  /** Where interactions, payloads and media stand; `database` unless it is configured. */
+  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analytics: Database;
   /** The interactions in it. */
   analyticsStore: AnalyticsStore;
@@ -82,22 +82,22 @@ export interface Services {
   evals: EvalServices;
   background: BackgroundServices;
   calls: Calls;
-  /** Which requests are let in when there are many. */
+  /** Admission control under load. */
   admission: Admission;
-  /** Knows what blocks the event loop. */
+  /** Detects what blocks the event loop. */
   loopWatch: LoopWatch<LoopWork>;
-  /** Stores the prices behind the versions that records name. */
+  /** Stores the prices of the versions that records name. */
   archivePrices: () => Promise<void>;
   journalStatus: () => Promise<JournalStatus>;
-  /** Resolves when calls can be taken. */
+  /** Resolves if calls can be accepted. */
   ready: () => Promise<void>;
-  /** Takes in what an earlier run of this process left, then starts the background jobs. */
+  /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
   start: () => Promise<void>;
 }
 
 /**
- * The composition root: builds every subject out of those before it. What has to end is registered
- * on `stack`, which ends it in reverse order.
+ * The composition root: builds each subject from the earlier ones. Cleanup is registered on `stack`,
+ * which runs it in reverse order.
  */
 export function createServices(
   config: Config,
@@ -167,13 +167,10 @@ export function createServices(
   return services;
 }
 
-/** What every subject is built on. */
+/** The dependencies of every subject. */
 interface Core extends OpenedStores {
   analyticsStore: AnalyticsStore;
-  /**
-   * Whoever writes or keeps something of a call asks it whether the call was erased; what erases
-   * fills it.
-   */
+  /** Which calls were erased; checked by everything that stores or caches data of a call. */
   erasureIndex: ErasureIndex;
   config: Config;
   clock: Clock;
@@ -195,7 +192,7 @@ function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core
   };
 }
 
-/** Who may call, how often and for how much. */
+/** Keys, rate limits and credit. */
 function createAccess(
   { config, database, processId, clock, log, newId }: Core,
   { apiKeys, vendorKeys, ledger }: OperatorStores,
@@ -210,7 +207,7 @@ function createAccess(
   };
 }
 
-/** What records calls, repeats them, exports them and erases them. */
+/** Records, idempotency, exports and erasure. */
 function createRecording(
   core: Core,
   dialects: Services["dialects"],
@@ -245,7 +242,7 @@ function createRecording(
   return { records, storedResponses, idempotency, sweepReplays, exports, erasure };
 }
 
-/** What makes calls for callers who don't wait for them. */
+/** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
   { dialects, calls, records, storedResponses, rateLimiter, registry, apiKeys }:
@@ -270,7 +267,7 @@ function createWork(
   };
 }
 
-/** Jobs that are made for the clock alone. */
+/** The work of housekeeping jobs. */
 function createHousekeeping({ config, database, analytics, analyticsStore, clock, log }: Core) {
   const { retentionPayloadDays, retentionUsageDays } = config;
   return {
@@ -296,7 +293,7 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
   return log;
 }
 
-/** Takes in what an earlier run of this process left, then starts what works by itself. */
+/** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
   { stores, records, erasure, evals, keys, archivePrices }: Pick<
@@ -305,17 +302,17 @@ async function start(
   >,
   jobs: JobRunner,
 ): Promise<void> {
-  // First, so that nothing erased comes back out of the journal.
+  // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones();
   await recover(core, { recorder: records.recorder, ledger: stores.ledger });
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();
-  // A version stands for its prices before the first record names it.
+  // Prices are stored before the first record names their version.
   await archivePrices();
 }
 
-/** Charges first: what a lease still holds after them is what calls did not use. */
+/** Posts charges before it returns leases: what a lease still holds then is unused. */
 async function recover(
   { journal, processId, log }: Core,
   { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
@@ -329,7 +326,7 @@ async function recover(
   log.info("recovered the journal and leases of the last run", { ...found, leases });
 }
 
-/** The last line is the first to end: jobs, then work, then what waits to be written, then leases. */
+/** Runs last line first: stops jobs, then work, then drains records, then returns leases. */
 function closeInOrder(
   stack: AsyncDisposableStack,
   {

@@ -15,18 +15,18 @@ import type { HeavyBodies } from "../http/sent_body.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 
-/** What reaches models. */
+/** Everything that calls models. */
 export interface Calls {
   relay: Relay;
-  /** Pictures, speech, transcripts and embeddings. */
+  /** Images, speech, transcription and embeddings. */
   operations: Operations;
-  /** Pictures of any vendor that draws. */
+  /** Images by any vendor that supports them. */
   generateImages: (request: ImagesRequest) => Promise<Reply>;
-  /** Speech of any vendor that speaks. */
+  /** Speech by any vendor that supports it. */
   generateSpeech: (request: SpeechRequest) => Promise<Reply>;
-  /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
+  /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
   bodies: ByteGate;
-  /** Where bodies that hold much are worked on. */
+  /** Processes bodies with many values. */
   heavy: HeavyBodies;
   countTokens: (request: CountRequest) => Promise<Reply>;
 }
@@ -80,22 +80,22 @@ export function createCalls(
   };
 }
 
-/** Where the vendors are; an operator may have one in a network of their own. */
+/** The vendors' hosts, some of which may be on the operator's own network. */
 function hostsOf(registry: Registry): string[] {
   return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
-/** How often young garbage is looked for. */
+/** Suggest a minor GC after this many released bytes. */
 const gcHintEveryBytes = 6 * 1024 * 1024;
 
-/** Requests and answers have room apart: who holds the one may wait for the other. */
+/** Requests and answers have separate limits: the holder of one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
   const gcHint = createGcHint(gcHintEveryBytes);
   const released = (bytes: number) => gcHint.left(bytes);
   return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }
 
-/** Values of bodies that hold much, all together; somewhat more than one body may have. */
+/** Total JSON values of heavy bodies; somewhat more than the limit of one body. */
 const heavyValues = 1_500_000;
 
 function heavyBodies(): HeavyBodies {

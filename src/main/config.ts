@@ -8,7 +8,7 @@ import type { BucketSettings } from "../exports/store/export_bucket.ts";
 
 export { ConfigError };
 
-/** What the environment says (interface.md §2), parsed and checked. */
+/** The environment, parsed and validated (docs/configuration.md). */
 export interface Config {
   host: string;
   port: number;
@@ -17,7 +17,7 @@ export interface Config {
   databaseUrl: Secret | undefined;
   analyticsDatabaseUrl: Secret | undefined;
   masterKey: Secret | undefined;
-  /** Label → what the environment overrides of that vendor. */
+  /** Label → overrides from the environment. */
   vendors: Readonly<Record<string, { baseUrl: string | undefined; apiKey: Secret | undefined }>>;
   vendorsFile: string | undefined;
   pricesFile: string | undefined;
@@ -32,9 +32,9 @@ export interface Config {
   retentionPayloadDays: number | undefined;
   retentionUsageDays: number | undefined;
   maxBodyBytes: number;
-  /** Requests that are answered at once; one account has a quarter of what the others leave. */
+  /** Max requests in flight; an account may have a quarter of what the others leave. */
   callsInFlightMax: number;
-  /** Of large bodies that are worked on at once: of requests, and again of answers. */
+  /** Max memory of large bodies: for requests, and the same again for answers. */
   bodiesInFlightBytes: number;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
@@ -42,17 +42,17 @@ export interface Config {
   connectTimeoutMs: number;
   firstByteTimeoutMs: number;
   idleTimeoutMs: number;
-  /** How long a caller may take nothing of its answer. */
+  /** How long a caller may read nothing of its answer. */
   callerUnreadTimeoutMs: number;
-  /** Silence in a translated stream after which the caller is sent something without meaning. */
+  /** Silence in a translated stream before a keep-alive is sent. */
   keepAliveMs: number;
-  /** Streams that an account may have under way; accounts of the free tier a tenth. */
+  /** Max open streams per account; a tenth in the free tier. */
   streamsPerAccountMax: number;
-  /** Background calls that an account may have unfinished; accounts of the free tier a tenth. */
+  /** Max unfinished background calls per account; a tenth in the free tier. */
   backgroundPerAccountMax: number;
-  /** How long a vendor may take for one. */
+  /** Max duration of a background call at the vendor. */
   backgroundTimeoutMs: number;
-  /** Of payloads and media, of an account and in one process. */
+  /** Max bytes of payloads and media per account and day, in this process. */
   storedBytesPerDay: number;
   journalSync: "always" | "interval";
   // Callers' connections (docs/configuration.md, "Connections").
@@ -61,28 +61,28 @@ export interface Config {
   callerIdleTimeoutMs: number;
   connectionsMax: number;
   connectionsPerPeerMax: number;
-  /** Where systemd wants to hear that the service is well, and how often at least. */
+  /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
   leaseSeconds: number;
   metricsToken: Secret | undefined;
   fetchAllowHosts: readonly string[];
-  /** Value of an environment variable that a vendor row names; undefined when it is not set. */
+  /** Value of the environment variable that a vendor row names; undefined if not set. */
   secretFrom(name: string): Secret | undefined;
 }
 
 export interface OAuthConfig extends SignInSettings {
-  /** Small letters; people with a verified address of these may sign in. */
+  /** In lower case; people with a verified email in these domains may sign in. */
   emailDomains: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the process's environment, the only place that does; `overrides` come before it. */
+/** Reads the process's environment; nothing else does. `overrides` take precedence. */
 export function readConfig(overrides: Environment = {}): Config {
   return parseConfig({ ...Deno.env.toObject(), ...overrides });
 }
 
-/** Parses an environment; throws `ConfigError` naming the variable, its value and what it takes. */
+/** Parses an environment; a `ConfigError` names the variable, its value and what it accepts. */
 export function parseConfig(environment: Environment): Config {
   const read = new EnvironmentReader(environment);
   const config: Config = {
@@ -142,7 +142,7 @@ export function parseConfig(environment: Environment): Config {
   return config;
 }
 
-/** A compiled program keeps its data beside itself, wherever it is started from. */
+/** A compiled program has its data beside itself, whatever the working directory. */
 export function defaultDataDir(
   isCompiled = Deno.build.standalone,
   program = () => Deno.execPath(),
@@ -150,13 +150,13 @@ export function defaultDataDir(
   return isCompiled ? join(dirname(program()), "data") : "./data";
 }
 
-/** True for hosts that only this machine reaches. */
+/** True for hosts that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" ||
     /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Keys must not cross a network in the clear (spec.md, Credentials 5). */
+/** Keys must not cross a network unencrypted. */
 function refuseBarePlainHttp(config: Config): void {
   if (config.tls || config.trustProxy || config.allowPlainHttp || isLoopback(config.host)) return;
   throw new ConfigError(

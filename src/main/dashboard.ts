@@ -25,7 +25,7 @@ import { firstModel } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
-/** What the dashboard works on; people reach the service at `address`. */
+/** The dashboard's dependencies; `address` is the public address of the service. */
 export function createDashboardDeps(services: Services, address: string): DashboardDeps {
   const { config, database, clock, log, newId, stores, credit, records } = services;
   const { keyCache, storedKeys } = services.keys;
@@ -69,7 +69,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   };
 }
 
-/** What the pages on interactions work on. */
+/** Dependencies of the pages on interactions. */
 function createInteractionDeps(services: Services): InteractionDeps {
   const { dialects, records, stores, erasure, exports, archivePrices } = services;
   const { registry } = services.vendors;
@@ -88,7 +88,7 @@ function createInteractionDeps(services: Services): InteractionDeps {
       if (priceVersion === null) return undefined;
       let version = await stores.priceVersions.find(priceVersion);
       if (!version) {
-        // A version that was learned just now may not be stored yet.
+        // A new version may not be stored yet.
         await archivePrices();
         version = await stores.priceVersions.find(priceVersion);
       }
@@ -100,7 +100,7 @@ function createInteractionDeps(services: Services): InteractionDeps {
   };
 }
 
-/** What the pages of records work on. */
+/** Dependencies of the pages on records. */
 function createRecordDeps(services: Services): RecordDeps {
   const { config, database, analyticsStore, clock, log, newId } = services;
   const { stores, records, credit } = services;
@@ -140,7 +140,7 @@ function createRecordDeps(services: Services): RecordDeps {
   };
 }
 
-/** Asks the vendor for its models with this key, which costs nothing. */
+/** Lists the vendor's models with this key, which is free. */
 async function testKey(
   { registry, upstream }: Pick<Vendors, "registry" | "upstream">,
   label: string,

@@ -1,19 +1,19 @@
 import { withoutEnd } from "../base/trim.ts";
 import { Secret } from "../base/secret.ts";
 
-/** A wrong value in the environment; the message is one line for the operator. */
+/** An invalid value in the environment; the message is one line for the operator. */
 export class ConfigError extends Error {
   override name = "ConfigError";
 
   constructor(message: string) {
-    // A value of several lines is shown in one.
+    // Shows a multi-line value in one line.
     super(message.replace(/[\r\n]+/g, " "));
   }
 }
 
 /**
- * Reads variables, one method per kind of value. An empty value counts as not set; a wrong one
- * throws a `ConfigError` that names the variable, its value (masked if secret) and what it takes.
+ * Reads variables, one method per kind of value. An empty value counts as not set; an invalid one
+ * throws a `ConfigError` with the variable, its value (masked if secret) and what it accepts.
  */
 export class EnvironmentReader {
   readonly #environment: Readonly<Record<string, string | undefined>>;
@@ -88,7 +88,7 @@ export class EnvironmentReader {
     throw invalid(name, masked, "an address such as postgres://user:password@host:5432/database");
   }
 
-  /** An http or https address, without the slash at its end. */
+  /** An http or https URL without a trailing slash. */
   url(name: string): string | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -122,14 +122,14 @@ export class EnvironmentReader {
     return BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
   }
 
-  /** Path of a file that is there. */
+  /** Path of an existing file. */
   file(name: string): string | undefined {
     const path = this.text(name);
     if (path === undefined) return undefined;
     try {
       if (Deno.statSync(path).isFile) return path;
     } catch {
-      // Falls through to the same sentence: it can't be read as a file.
+      // Falls through to the same error.
     }
     throw invalid(name, path, "a file that can be read");
   }

@@ -5,7 +5,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { Config } from "./config.ts";
 import { defaultModels } from "../pricing/table/price_table.ts";
 
-/** The lines that a start prints: the address always, the key and a first call only once. */
+/** The lines that a start prints: always the address; on the first start the key and a first call. */
 export function greeting(
   deps: ModelDeps & { config: Config; version: string },
   address: string,
@@ -54,7 +54,7 @@ interface ModelDeps {
   clock: Pick<Clock, "now">;
 }
 
-/** A priced model of the first vendor that has a key and takes chat calls. */
+/** A priced model of the first vendor with a key and the chat dialect. */
 export function firstModel(
   { registry, prices, clock }: ModelDeps,
 ): string | undefined {

@@ -5,24 +5,24 @@ import type { Admission } from "../overload/admission.ts";
 import type { Metrics, ReadMeasure } from "../shared/metrics.ts";
 import type { RequestContext } from "../http/request_context.ts";
 
-/** Named in the log when the event loop was blocked. */
+/** Identifies the request that blocked the event loop. */
 export type LoopWork = Pick<RequestContext, "route" | "requestId" | "principal">;
 
 export function loadMeasures(admission: Admission): Readonly<Record<string, ReadMeasure>> {
   return {
     gateway_calls_under_way: {
-      help: "Requests that are being answered",
+      help: "Requests in flight",
       read: () => admission.underWay,
     },
     gateway_calls_shed_total: {
-      help: "Requests refused with 503 overloaded before anything was made of them",
+      help: "Requests refused with 503 overloaded before any processing",
       kind: "counter",
       read: () => admission.refused,
     },
   };
 }
 
-/** Logs and counts refused calls, and what blocked the event loop. */
+/** Logs and counts refused calls and a blocked event loop. */
 export function watchLoad(
   { admission, clock, log, metrics }: {
     admission: Admission;
@@ -54,7 +54,7 @@ export function watchLoad(
 
 const logEveryMs = 5_000;
 
-/** Logs refusals: one line for all of the last seconds. */
+/** Logs refusals, at most one line every few seconds. */
 class RefusalLog {
   #logged = 0;
   #nextMs = 0;

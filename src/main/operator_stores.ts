@@ -16,7 +16,7 @@ import { createPeople } from "../people/store/people.ts";
 import type { PriceVersionStore } from "../repricing/price_archive.ts";
 import { createPriceVersions } from "../repricing/store/price_versions.ts";
 
-/** What the operator manages: the server and the commands build the same stores. */
+/** The stores that the operator manages; server and commands share them. */
 export interface OperatorStores {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
@@ -24,14 +24,14 @@ export interface OperatorStores {
   ledger: Ledger;
   people: PeopleStore;
   priceVersions: PriceVersionStore;
-  /** What people and operators did, for good. */
+  /** Append-only log of what people and operators did. */
   audit: AuditLog;
 }
 
 export function createOperatorStores(
   { database, masterKey, clock }: {
     database: Database;
-    /** Found when a vendor key is first sealed or opened. */
+    /** Loaded when a vendor key is first sealed or opened. */
     masterKey: () => Promise<MasterKeySource>;
     clock: Pick<Clock, "now">;
   },

@@ -7,7 +7,7 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
-/** Calls that people make in the dashboard, and the models that they can be made to. */
+/** Calls from the dashboard's playground, and the models for them. */
 export function createPlaygroundDeps(
   { clock, newId, rateLimiter, dialects, calls, vendors, keys }: Services,
 ): PlaygroundDeps {
@@ -28,7 +28,7 @@ interface ModelDeps {
   storedKeys: VendorKeyCache;
 }
 
-/** How long a page waits for a vendor that is asked for its models; then the price table says them. */
+/** How long a page waits for a vendor's model list before it uses the price table. */
 const listMs = 400;
 
 async function callableModels(deps: ModelDeps, accountId: number): Promise<ModelGroup[]> {
@@ -38,7 +38,7 @@ async function callableModels(deps: ModelDeps, accountId: number): Promise<Model
       const stored = await deps.storedKeys.find(accountId, vendor.label);
       if (!vendor.apiKey && !stored) return { title, models: [] };
       const names = new Set(await listed(deps, vendor));
-      const models = [...names].filter((name) => isForWords(deps, vendor, name)).sort();
+      const models = [...names].filter((name) => isTextModel(deps, vendor, name)).sort();
       return { title, models: models.map((name) => `${vendor.label}/${name}`) };
     }),
   );
@@ -52,11 +52,11 @@ async function listed({ catalogue, prices, clock }: ModelDeps, vendor: Vendor): 
   return models?.map(({ id }) => id) ?? inTable();
 }
 
-/** Vendors list them among the others, some with prices like those of models that answer in words. */
+/** Models without chat, some of which are priced like chat models. */
 const otherModels = /embed|rerank|tts|transcribe|whisper/i;
 
-/** A model that answers in words has a price for them; pictures have others. */
-function isForWords({ prices, clock }: ModelDeps, { label }: Vendor, model: string): boolean {
+/** Text models have prices for input and output tokens. */
+function isTextModel({ prices, clock }: ModelDeps, { label }: Vendor, model: string): boolean {
   if (otherModels.test(model)) return false;
   const row = prices.find(label, model, clock.now());
   return row?.rates.input !== undefined && row.rates.output !== undefined;

@@ -5,12 +5,12 @@ import type { Config } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { addressOfOwner } from "../database/data_dir.ts";
 
-/** As long as a probe may take before it counts as failed. */
+/** Timeout of the probe. */
 const probeTimeoutMs = 5_000;
 
 /**
- * `admin health`: asks the server that holds the data directory whether it is ready, as probes of
- * containers do that have no curl. Exit code 0 when `/readyz` answers 200, else 1.
+ * `admin health`: asks the server that owns the data directory whether it is ready, for container
+ * probes without curl. Exit code 0 if `/readyz` answers 200, else 1.
  */
 export async function runHealth(
   config: Pick<Config, "dataDir">,
@@ -30,7 +30,7 @@ export async function runHealth(
 }
 
 function whyNotReady(address: string): Promise<string | undefined> {
-  // The certificate is for the public name, not for this machine's own address.
+  // The certificate is for the public name, not for the local address.
   const options = { rejectUnauthorized: false, timeout: probeTimeoutMs, agent: false };
   return new Promise((resolve) => {
     const open = address.startsWith("https:") ? secure : plain;

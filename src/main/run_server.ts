@@ -4,8 +4,8 @@ import { messageOf } from "../shared/fault.ts";
 import { type Server, startServer } from "./serve.ts";
 
 /**
- * Runs the service as a process: starts it, stops it in order on SIGTERM or SIGINT, and ends a
- * start that can't be with one line on standard error and exit code 1.
+ * Runs the service as a process: starts it, and stops it gracefully on SIGTERM or SIGINT. A failed
+ * start prints one line on standard error and exits with 1.
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
   let server: Server;
@@ -19,7 +19,7 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   }
   let stopping = false;
   const stop = () => {
-    // Asked twice: somebody doesn't want to wait.
+    // The second signal stops at once.
     if (stopping) Deno.exit(1);
     stopping = true;
     server.stop().then(() => Deno.exit(0), (thrown) => {
@@ -31,12 +31,12 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   Deno.addSignalListener("SIGINT", stop);
 }
 
-/** The one line that a start which can't be ends with. */
+/** The line that a failed start ends with. */
 export function failedStart(thrown: unknown): string {
   return `error: ${messageOf(firstError(thrown)).split("\n")[0]}`;
 }
 
-/** What went wrong first, where ending what was begun went wrong after it. */
+/** The original error, if cleanup has failed after it. */
 function firstError(thrown: unknown): unknown {
   let first = thrown;
   while (first instanceof SuppressedError) first = first.suppressed;

@@ -24,38 +24,38 @@ import { version } from "./version.ts";
 
 /** A running server. */
 export interface Server {
-  /** Address that the listener itself answers on. */
+  /** The listener's own address. */
   readonly address: string;
-  /** Answers what is under way, writes what waits and closes; resolves when all is done. */
+  /** Finishes requests in flight, drains records and closes; resolves when done. */
   stop(): Promise<void>;
 }
 
-/** How long calls under way may take to end after a stop was asked for. */
+/** How long a stop waits for calls in flight. */
 const drainMs = 30_000;
-/** Background calls can be given back: a container that is stopped has ten seconds in all. */
+/** Background calls can be resumed elsewhere; a stopped container has ten seconds in all. */
 const backgroundDrainMs = 7_000;
 
 /**
- * Starts the service: claims the data directory, takes the port, opens and migrates the store,
- * makes the first account, and prints what a newcomer needs. Throws an Error of one line that says
- * what to do when it can't.
+ * Starts the service: claims the data directory, opens the port, opens and migrates the databases,
+ * creates the first account, and prints what a new user needs. Throws an Error of one line that says
+ * how to fix a failed start.
  */
 export async function startServer(
   config: Config,
   print: (line: string) => void,
   lines: LogLines = stdoutLines(),
 ): Promise<Server> {
-  // Ends what was begun, in reverse order: here where the start fails, else when the server stops.
+  // Cleans up in reverse order: here if the start fails, else when the server stops.
   await using starting = new AsyncDisposableStack();
   starting.defer(() => lines.flush());
   const directory = await claimDataDir(config.dataDir);
   starting.defer(() => directory.release());
-  // The port is taken first: a key printed by a start that then fails would be lost.
+  // The port is opened first: the key that a failing start has printed would be lost.
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
   const listeners = await openListeners(config, () => heartbeat.alive());
   starting.defer(() => listeners.abort());
   await directory.describe({ address: listeners.address });
-  // Answers the operator, and the supervisor's watchdog, until the services have ended.
+  // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
   const log = createLog((line) => lines.write(line), systemClock.now);
   const opened = await openStores(config, starting, log);
@@ -94,7 +94,7 @@ export async function startServer(
   };
 }
 
-/** From now on requests are answered. */
+/** Starts to answer requests. */
 function openFor(services: Services, listeners: Listeners, dashboard: DashboardDeps): void {
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
@@ -114,7 +114,7 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   );
 }
 
-/** What the operator's commands work on while the server runs. */
+/** Dependencies of the operator's commands in a running server. */
 function operatorDepsOf(
   services: Services,
   dashboard: { dashboardBase: string; hasSignIn: boolean },

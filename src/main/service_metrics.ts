@@ -9,7 +9,7 @@ import type { Journal } from "../records/journal/journal.ts";
 import type { RecordServices } from "../records/wire.ts";
 import { type JournalStatus, readAside } from "../records/journal/status.ts";
 
-/** The service's metrics, with those that are read from its subjects when they are asked for. */
+/** The service's metrics, including those that are read from its subjects on request. */
 export function createServiceMetrics(
   { admission, records, exports, journal, clock, lines, gauges }: {
     admission: Admission;
@@ -18,7 +18,7 @@ export function createServiceMetrics(
     journal: Journal;
     clock: Clock;
     lines: Pick<LogLines, "dropped">;
-    /** Those of subjects that name their own. */
+    /** Metrics that subjects define themselves. */
     gauges: readonly Readonly<Record<string, ReadMeasure>>[];
   },
 ): Metrics {
@@ -27,7 +27,7 @@ export function createServiceMetrics(
     ...Object.assign({}, ...gauges) as Readonly<Record<string, ReadMeasure>>,
     ...loadMeasures(admission),
     gateway_exports_running: {
-      help: "Exports that this process is writing into files",
+      help: "Exports that this process is writing",
       read: () => exports.running,
     },
     gateway_records_waiting: {
@@ -55,14 +55,14 @@ export function createServiceMetrics(
       read: () => journal.bytes,
     },
     gateway_journal_oldest_seconds: {
-      help: "How long the oldest record has been waiting for the store; 0 when none waits",
+      help: "Age of the oldest record that waits for the store; 0 if none waits",
       read: () => {
         const { oldest } = recorder;
         return oldest ? Math.max(0, clock.now().getTime() - oldest.getTime()) / 1000 : 0;
       },
     },
     gateway_log_lines_dropped_total: {
-      help: "Log lines that were not written because nobody read standard output",
+      help: "Log lines that were dropped because nobody read standard output",
       kind: "counter",
       read: () => lines.dropped ?? 0,
     },

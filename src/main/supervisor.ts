@@ -1,24 +1,24 @@
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 
-/** Who started this process and restarts it: systemd, where `NOTIFY_SOCKET` says so (sd_notify(3)). */
+/** systemd, if `NOTIFY_SOCKET` is set (sd_notify(3)). */
 export interface Supervisor {
-  /** Calls can be taken. */
+  /** Reports that calls are accepted. */
   ready: () => void;
-  /** The event loop turns and the port takes connections; sent at most every few seconds. */
+  /** Reports that event loop and port work; sent at most every few seconds. */
   alive: () => void;
-  /** No more calls are taken; those under way end. */
+  /** Reports a graceful stop. */
   stopping: () => void;
   close: () => void;
 }
 
-/** Less than half of the unit's `WatchdogSec`. */
+/** Less than half of `WatchdogSec` in the unit. */
 const everyMs = 5_000;
 
 /**
- * Tells the supervisor at `socket` how the service is, from a socket of our own at `from`. Does
- * nothing where there is none. A failure to send is logged once: a supervisor that waits
- * for it will restart the service, and its operator has to know why.
+ * Sends state to the supervisor's `socket`, from our own socket at `from`; does nothing without a
+ * supervisor. A failure is logged once: the supervisor will restart the service, and the operator has
+ * to know why.
  */
 export function openSupervisor(
   { socket, from, clock, warn }: {
@@ -56,7 +56,7 @@ export function openSupervisor(
     alive: beat,
     stopping() {
       void send("STOPPING=1");
-      // The port is closed, and calls may take half a minute to end.
+      // `alive` isn't called any more, and calls may take half a minute to end.
       beating ??= setInterval(beat, everyMs);
     },
     close() {
@@ -67,7 +67,7 @@ export function openSupervisor(
   };
 }
 
-/** A sender needs an address; one that a killed process left is in the way. */
+/** Opens the sender's socket, replacing one that a killed process left. */
 function bind(path: string): Deno.DatagramConn {
   remove(path);
   return Deno.listenDatagram({ transport: "unixpacket", path });

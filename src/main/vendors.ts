@@ -20,7 +20,7 @@ export interface Vendors {
   learned: LearnedEndpoints;
 }
 
-/** The relay caps whole answers; the client itself accepts this much. */
+/** Cap of the client; the relay has its own cap of whole answers. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /** Throws `ConfigError`. */
@@ -41,13 +41,13 @@ export function createVendors(config: Config, clock: Clock): Vendors {
   return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints() };
 }
 
-/** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
+/** Registry and prices as configured now, with their own client. Throws `ConfigError`. */
 export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {
   const { registry, prices, catalogue, upstream } = createVendors(config, systemClock);
   return { registry, prices, catalogue, close: () => upstream.close() };
 }
 
-/** The vendors as the environment and `VENDORS_FILE` say. Throws `ConfigError`. */
+/** The vendors of the environment and `VENDORS_FILE`. Throws `ConfigError`. */
 export function createConfiguredRegistry(config: Config): Registry {
   const path = config.vendorsFile;
   if (path === undefined) return createRegistry(config.vendors, []);

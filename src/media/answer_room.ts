@@ -6,16 +6,16 @@ import type { Reply } from "../relay/reply.ts";
 import { Fault } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
-/** A larger answer is refused. */
+/** Larger answers are rejected. */
 const maxAnswerBytes = 96 * 1024 * 1024;
-/** Of a whole reply, as it goes out. */
+/** Bytes per piece of a reply. */
 const pieceBytes = 64 * 1024;
 
-/** The memory that one call's answers take up, until its caller has them. */
+/** The memory that a call's answers hold until its caller has received them. */
 export class AnswerRoom {
   readonly #gate: ByteGate;
   readonly #caller: CallContext;
-  /** One for all answers: a call must not wait for room that it holds itself. */
+  /** A single permit for all answers: a call must not wait for memory that it holds itself. */
   #permit: MemoryPermit | undefined;
   #isReplys = false;
   #bytes = 0;
@@ -25,15 +25,12 @@ export class AnswerRoom {
     this.#caller = caller;
   }
 
-  /** What has been read so far. */
+  /** Bytes read so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /**
-   * A vendor's whole body. Each piece takes room: while there is none the rest waits, unread, with
-   * the vendor and in the network.
-   */
+  /** Reads a vendor's whole body; while memory is short the rest stays unread (backpressure). */
   async read(answer: UpstreamAnswer): Promise<Uint8Array> {
     const permit = this.#enter(answer);
     try {
@@ -46,8 +43,8 @@ export class AnswerRoom {
   }
 
   /**
-   * The reply, which from now on has the room, and gives it back once its caller has read it or has
-   * left. It goes out in pieces, no faster than they are read.
+   * Turns a body into a reply that owns the memory, and releases it when the caller has read it or
+   * left. It is sent in pieces, no faster than they are read.
    */
   handOver(body: string | Uint8Array, headers: Record<string, string>): Pick<Reply, "headers"> & {
     body: Exclude<Reply["body"], null>;
@@ -63,7 +60,7 @@ export class AnswerRoom {
     };
   }
 
-  /** The call needs no more room than its reply has. */
+  /** Releases the memory unless a reply owns it. */
   leave(): void {
     if (!this.#isReplys) this.#permit?.release();
   }
@@ -112,7 +109,7 @@ function backpressured(bytes: Uint8Array, release: () => void): ReadableStream<U
     pull(controller) {
       controller.enqueue(bytes.subarray(at, at += pieceBytes));
       if (at < bytes.length) return;
-      // With all announced bytes out nobody asks for the end any more.
+      // After the announced number of bytes nobody reads on to the end.
       controller.close();
       release();
     },

@@ -21,12 +21,12 @@ import type { Speaking } from "./speech.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** Of one answer, for its record. */
+/** Max bytes of an answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
 
 /**
- * The sound of one answer as it comes: as bytes, as events or as JSON that hold base64, as samples
- * that want a header. What it hears it keeps for the record.
+ * Reads the audio of an answer: bytes, events or JSON with base64, or raw samples that need a header.
+ * Collects it for the record.
  */
 export class Sound {
   readonly #ctx: OperationContext;
@@ -50,7 +50,7 @@ export class Sound {
     }
   }
 
-  /** What the caller of a stream gets for a piece of the vendor's answer. */
+  /** Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. */
   hear(piece: Uint8Array): { bytes: Uint8Array | undefined; isLast: boolean } {
     const isFirst = this.#length === 0;
     const sound = this.#splitter
@@ -64,14 +64,14 @@ export class Sound {
     return { bytes: all.length > 0 ? Buffer.concat(all) : undefined, isLast: this.#hasEnded };
   }
 
-  /** The vendor has closed its answer. Throws when something is missing. */
+  /** The vendor's answer has ended. Throws if it is incomplete. */
   end(): void {
     if (this.#splitter) this.#keep(this.#splitter.end().flatMap((event) => this.#event(event)));
     if (this.#length === 0) throw noAudio();
     if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");
   }
 
-  /** A whole answer of whatever type. Throws where there is no sound in it. */
+  /** Reads a whole answer of any type. Throws if it has no audio. */
   hearAll(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
       this.#keep(
@@ -84,14 +84,14 @@ export class Sound {
     this.end();
   }
 
-  /** The file, and the answer in JSON as the caller gets it and as it is recorded. */
+  /** The file, and the JSON answer for caller and record. */
   finish(): { file: Uint8Array; json: string } {
     this.#tell(true);
     const file = this.#file();
     return { file, json: this.#json(file) };
   }
 
-  /** As a stream ends: what it came to, for meter and record. */
+  /** At the end of a stream: reports usage, and returns the record. */
   settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
     if (this.#length === 0) return {};
     this.#tell(isComplete);
@@ -155,7 +155,7 @@ export class Sound {
     if (this.#usage && isComplete) {
       return { usage: { ...this.#usage, ...counted }, basis: "reported" };
     }
-    // Per character the text costs, however much of it was heard.
+    // Per character, the whole text costs, however much audio was sent.
     if (price?.rates.perCharacter !== undefined || price?.rates.perMinute !== undefined) {
       return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
     }
@@ -198,7 +198,7 @@ export class Sound {
   }
 }
 
-/** Now and then a model says nothing at all; saying it again mostly helps. */
+/** A model sometimes returns no audio; a retry usually helps. */
 function noAudio(): Fault {
   return new Fault("upstream_error", {
     message: "The vendor's model answered without sound. Try again.",

@@ -12,9 +12,9 @@ import { lossHeader } from "../relay/reply.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**
- * Embeddings of a vendor that speaks generate, by its own batch method, in the shape that chat-style
- * clients read. More texts than it takes at once go in several requests, one after the other. Where
- * it counts no tokens they are estimated. `losses` are paths of what it can't be sent.
+ * Embeddings of a vendor with the generate dialect, by its batch method, in the format of the chat
+ * dialect. Texts beyond the vendor's batch size go in further requests, one after the other. Tokens
+ * that it doesn't count are estimated. `losses` are the paths of fields that it doesn't support.
  */
 export async function embedInBatches(
   ctx: OperationContext,
@@ -33,7 +33,7 @@ export async function embedInBatches(
     for (const vector of made.vectors) vectors.push(vector);
     tokens += made.tokens ?? inputTokens(batch);
     isCounted &&= made.tokens !== undefined;
-    // Should a later batch fail, those before it were made, and the vendor bills them.
+    // If a later batch fails, the vendor still bills the earlier ones.
     ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
   }
   ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");

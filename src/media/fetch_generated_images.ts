@@ -5,9 +5,8 @@ import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
 /**
- * Pictures that a vendor gave by address, fetched, so that they are stored like the others. One
- * that can't be fetched stays an address where that is what the caller wants; else it is a failure
- * of the vendor's.
+ * Fetches images that a vendor returned as URLs, so that they are stored like the others. If one can't
+ * be fetched, it stays a URL if the caller wants URLs; otherwise that is an upstream error.
  */
 export async function fetchGeneratedImages(
   images: readonly GeneratedImage[],

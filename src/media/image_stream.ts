@@ -21,10 +21,10 @@ import {
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** Of each unfinished picture, where a stream is cut before it tells. */
+/** Assumed tokens of a partial image, if the stream breaks off before its usage. */
 const partialImageTokens = 100;
 
-/** The vendor's events as they are, while a reader listens for pictures and usage. */
+/** Forwards the vendor's events unchanged, and reads images and usage from them. */
 export function imageStream(
   ctx: OperationContext,
   drawing: Drawing,

@@ -5,7 +5,7 @@ import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
-/** The usage of the answers that brought pictures, and whether the vendor reported it. */
+/** The usage of the answers that have images, and whether the vendor reported it. */
 export function imageUsage(
   answers: readonly ImageAnswer[],
   { ask, encoded, price }: {
@@ -18,7 +18,7 @@ export function imageUsage(
   const images = [{ ...encoded.priced, count: made }];
   const reported = answers.flatMap(({ usage }) => usage ?? []);
   if (reported.length > 0) return { usage: { ...summed(reported), images }, basis: "reported" };
-  // Where pictures have a price the answer itself says how many there are.
+  // With a price per image, the number of images is the usage.
   if (price?.rates.perImage !== undefined || encoded.tokensPerImage === 0) {
     return { usage: { input: 0, output: 0, images }, basis: "reported" };
   }
@@ -30,7 +30,7 @@ export function imageUsage(
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
 
-/** Of several calls together; one call's is as it was reported. */
+/** The sum over several calls; that of a single call is as reported. */
 function summed(list: readonly Usage[]): Usage {
   const [first, ...others] = list;
   if (first && others.length === 0) return first;

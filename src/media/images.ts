@@ -34,12 +34,12 @@ import type { OperationAnswer, OperationContext, Operations } from "./operations
 import { inlineReferences } from "./inline_reference_images.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
-/** One request for pictures, validated by its contract. */
+/** A validated request for images. */
 export interface ImagesRequest {
   caller: CallContext;
   body: ImageBody;
   bodyText: string;
-  /** Where a file of the caller's account can be read without a key, by its hash. */
+  /** The signed URL of a file of the caller's account, by its hash. */
   addressOf: (sha256: string) => string;
 }
 
@@ -47,11 +47,11 @@ export interface ImagesDeps {
   registry: Registry;
   operations: Operations;
   publicFetch: PublicFetch;
-  /** Reads what vendors give by address; they may be on the operator's own network. */
+  /** Fetches URLs from vendors, which may be on the operator's own network. */
   vendorFetch: PublicFetch;
 }
 
-/** A request for which everything is known but the answer. */
+/** A prepared request. */
 export interface Drawing {
   request: ImagesRequest;
   wire: ImageCodec;
@@ -61,13 +61,13 @@ export interface Drawing {
   vendorFetch: PublicFetch;
 }
 
-/** `POST /imagen/v1/generate`: pictures of any vendor that draws. */
+/** `POST /imagen/v1/generate`: images by any vendor that supports it. */
 export async function createImages(deps: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
   const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "images");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
-  // What is wrong with the request shows before anything is fetched.
+  // Validate the request before anything is fetched.
   const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
   const ask = wire.takesAddresses ? asked : {
     ...asked,
@@ -88,7 +88,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   }, (ctx) => work(ctx, drawing));
 }
 
-/** The most that a request can come to, all its calls together. */
+/** Upper bound of the usage of all vendor requests together. */
 function boundOf({ ask, encoded }: Drawing) {
   const text = `${ask.prompt} ${ask.negativePrompt ?? ""} ${JSON.stringify(ask.options)}`;
   const perCall = inputTokenBound(text) + ask.references.length * maxImageTokens;
@@ -113,10 +113,10 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
   return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
 }
 
-/** So many calls of one request are under way at once. */
+/** Concurrent vendor requests of one call. */
 const maxAtOnce = 4;
 
-/** The calls that brought something; all of them failing is the first one's failure. */
+/** The successful answers; if all requests fail, throws the first error. */
 async function askAll(ctx: OperationContext, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
   const answers: ImageAnswer[] = [];
   const failures: unknown[] = [];
@@ -163,19 +163,19 @@ async function readAnswer(
   answer: Awaited<ReturnType<OperationContext["ask"]>>,
 ): Promise<ImageAnswer> {
   const bytes = await ctx.read(answer);
-  // Some hosts of open models answer with the file itself.
+  // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
   }
   const json = parseAnswer(new TextDecoder().decode(bytes));
-  // Some hosts and aggregators send an error with a good status.
+  // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
   return wire.decode(json);
 }
 
-/** Throws when there is no picture among the answers. */
+/** Throws if the answers have no image. */
 async function wholeAnswer(
   ctx: OperationContext,
   drawing: Drawing,
@@ -187,7 +187,7 @@ async function wholeAnswer(
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
-  // They were drawn, whether or not they can be fetched where they are.
+  // They were generated, and are billed, even if they can't be fetched.
   ctx.meter.report(usage, basis);
   const images = await fetchGeneratedImages(generated, { fetch, signal, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
@@ -212,7 +212,7 @@ async function wholeAnswer(
   };
 }
 
-/** Withheld by the vendor's rules, in its own words; else a failure that a repetition may mend. */
+/** A content policy violation with the vendor's text, else an error that a retry may fix. */
 function noImages(answers: readonly ImageAnswer[]): Fault {
   const refusal = answers.map((answer) => answer.refusal).find((one) => one !== undefined);
   if (refusal !== undefined) {

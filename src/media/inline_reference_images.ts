@@ -3,14 +3,14 @@ import { base64Source } from "../dialects/kernel/media_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
-/** Of all addresses of one request together: as much as a request's own body holds by default. */
+/** Total for all URLs of a request: as much as a request body holds by default. */
 const maxTotalBytes = 32 * 1024 * 1024;
-/** What buckets say of files whose type nobody set: the first bytes decide. */
+/** Buckets send the latter types for files without a type: the first bytes decide. */
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
 /**
- * Reference pictures with those that are named by address put in as data, for vendors that take no
- * addresses. Rejects with a Fault whose `param` is the picture's path.
+ * Fetches reference images given by URL and inlines them, for vendors that accept no URLs. Rejects
+ * with a Fault whose `param` is the image's path.
  */
 export async function inlineReferences(
   references: readonly Reference[],

@@ -37,11 +37,11 @@ import {
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
-/** A request on a vendor's own path, which has passed its contract. */
+/** A validated request on a vendor's own path. */
 export interface PassedRequest {
   caller: CallContext;
   operation: Operation;
-  /** The vendor whose family was called; undefined on the unified family. */
+  /** The vendor of the called family; undefined in the unified family. */
   vendor: Vendor | undefined;
   sent: SentRequest;
 }
@@ -49,13 +49,13 @@ export interface PassedRequest {
 export interface PassDeps {
   registry: Registry;
   operations: Operations;
-  /** Larger files are recorded apart from the request's text. */
+  /** Larger files are stored separately from the request's text. */
   mediaInlineBytes: number;
 }
 
 /**
- * Sends a request to its vendor as it is, but for the model's name and tag lines, and gives the
- * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
+ * Sends a request to its vendor unchanged, except for the model's name and tag lines, and returns the
+ * answer unchanged: whole, as events or as bytes. A reader extracts the usage from it.
  */
 export function passOperation(
   deps: PassDeps,
@@ -65,7 +65,7 @@ export function passOperation(
   const target = resolveTarget(deps.registry, vendor, request.model);
   const mapping = target.vendor.operations[operation.kind];
   if (!mapping) throw lacking(deps.registry, operation, target);
-  // What is wrong with a request is no interaction: it is looked for before the call begins.
+  // Invalid requests are not interactions: check before the call begins.
   const path = pathOf(mapping, target.model);
   const losses = path === undefined ? batchLosses(caller, request) : [];
   if (path !== undefined) forVendor(request, target.model, operation);
@@ -90,7 +90,7 @@ export function passOperation(
   );
 }
 
-/** Below the base address; undefined where the vendor is asked in a form of its own. */
+/** Path below the base address; undefined for a vendor with another dialect. */
 function pathOf(mapping: EndpointMapping, model: string): string | undefined {
   if ("path" in mapping) return mapping.path;
   return "method" in mapping ? methodPath(model, mapping.method) : undefined;
@@ -107,7 +107,7 @@ function recorded(request: OperationRequest, inlineBytes: number) {
   return { requestText, requestMedia };
 }
 
-/** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
+/** Unsupported fields at a vendor of another dialect; throws if the caller's translation mode says so. */
 function batchLosses(caller: CallContext, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
   return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
@@ -142,7 +142,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
   return { status: answer.status, headers, body: answer.body, listener };
 }
 
-/** JSON, and what transcripts come in. */
+/** JSON, and the formats of transcripts. */
 function isText(type: string): boolean {
   return type === "" || /\bjson\b|^text\/|\bsubrip\b/i.test(type);
 }
@@ -160,7 +160,7 @@ async function wholeAnswer(
   try {
     reader.whole(text, headers["content-type"] ?? "application/json");
   } catch (thrown) {
-    // As far as it could be read it was made.
+    // What could be read was generated, and is billed.
     tell(ctx, reader, false);
     throw thrown;
   }
@@ -168,17 +168,17 @@ async function wholeAnswer(
   return { status: answer.status, headers, body, recordText: text, ...settled };
 }
 
-/** An error is no longer than this. */
+/** Longer texts are not checked for an error. */
 const maxErrorUnits = 64 * 1024;
 
-/** Some hosts and aggregators send an error with a good status. */
+/** Some hosts and aggregators send errors with status 200. */
 function errorIn(text: string, contentType: string): VendorError | undefined {
   if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
   const answer = parsedRecord(text);
   return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
 }
 
-/** What was read is the meter's; the rest is for the record. */
+/** Reports the usage to the meter, and returns the rest for the record. */
 function tell(
   ctx: OperationContext,
   reader: AnswerReader,
@@ -194,7 +194,7 @@ function tell(
   };
 }
 
-/** Audio as it comes; it can't carry an error, so the connection of what is cut is broken off. */
+/** Forwards audio, which can't carry an error: if it breaks off, the connection is aborted. */
 function byteListener(
   ctx: OperationContext,
   reader: AnswerReader,
@@ -214,7 +214,7 @@ function byteListener(
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
 
-/** Events go on as they are; a failure among them becomes an error of ours. */
+/** Forwards events unchanged; a vendor's error event becomes ours. */
 function eventListener(
   ctx: OperationContext,
   caller: CallContext,

@@ -27,7 +27,7 @@ export interface SpeechRequest {
   isBinary: boolean;
 }
 
-/** A request for which everything is known but the answer. */
+/** A prepared request. */
 export interface Speaking {
   request: SpeechRequest;
   wire: SpeechCodec;
@@ -36,7 +36,7 @@ export interface Speaking {
   losses: readonly string[];
 }
 
-/** `POST /tts/v1/generate`: speech of any vendor that speaks. */
+/** `POST /tts/v1/generate`: speech by any vendor that supports it. */
 export async function createSpeech(
   deps: { registry: Registry; operations: Operations },
   request: SpeechRequest,
@@ -61,10 +61,10 @@ export async function createSpeech(
   }, (ctx) => work(ctx, speaking));
 }
 
-/** Slow speech of a dense script: six tokens a character, more where it is slowed down. */
+/** Upper bound, for slow speech of a dense script; more if speed is below 1. */
 const mostTokensPerCharacter = 6;
 const leastTokens = 600;
-/** Of a character at the slowest, in seconds. */
+/** Upper bound of a character's duration. */
 const mostSecondsPerCharacter = 0.3;
 
 function boundOf(ask: SpeechAsk) {
@@ -101,7 +101,7 @@ async function work(ctx: OperationContext, speaking: Speaking): Promise<Operatio
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 
-/** Audio can't carry an error, so the connection of what is cut is broken off. */
+/** Audio can't carry an error: if it breaks off, the connection is aborted. */
 function listenerOf(sound: Sound): OperationListener {
   return {
     take: (piece) => sound.hear(piece),

@@ -1,16 +1,16 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 
-/** What a fault may say beside its code. */
+/** Details of a fault beside its code. */
 export interface FaultDetails {
-  /** Public text; the table's text when absent. Never holds a secret or prompt text. */
+  /** Public text; default: the text of the error table. Never a secret or prompt text. */
   message?: string;
-  /** Path of the field that is wrong, such as `messages[0].role`. */
+  /** Path of the invalid field, such as `messages[0].role`. */
   param?: string;
-  /** What a dialect's own clients recover by: `error.details` of messages. Public. */
+  /** Details by which a dialect's clients recover: `error.details` of messages. Public. */
   details?: Readonly<Record<string, unknown>>;
   /** Whole seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
-  /** A vendor's own account of its refusal, scrubbed, for clients that act on it. */
+  /** Details of a vendor's refusal, secrets masked, for clients that act on them. */
   vendorDetails?: Readonly<Record<string, unknown>>;
   /** Internal note for the log; never leaves the process. */
   note?: string;
@@ -18,8 +18,8 @@ export interface FaultDetails {
 }
 
 /**
- * A failure that the caller sees, named by a code of the error table.
- * Inner floors throw it without knowing HTTP; `src/http/errors.ts` turns it into an answer.
+ * A failure that the caller sees, with a code of the error table. Code that doesn't know HTTP throws
+ * it; `src/http/errors.ts` turns it into a response.
  */
 export class Fault extends Error {
   readonly code: ErrorCode;
@@ -28,7 +28,7 @@ export class Fault extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly vendorDetails: Readonly<Record<string, unknown>> | undefined;
   readonly note: string | undefined;
-  /** The vendor's id of the request that failed; set by who knows the answer's headers. */
+  /** The vendor's id of the failed request; set where the answer's headers are known. */
   vendorRequestId: string | undefined;
 
   constructor(code: ErrorCode, details: FaultDetails = {}) {

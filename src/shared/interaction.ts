@@ -2,38 +2,38 @@ import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 
-/** Whose vendor key a call used: the service's own, the account's stored one, the caller's. */
+/** Whose vendor key a call used: the service's, one stored by the account, or the caller's. */
 export type Mode = "managed" | "stored_key" | "dual_key";
 
 /**
- * How a call ended. `failed`: vendor error, timeout or ours; `truncated`: the vendor's stream was
- * cut; `cancelled`: the caller left; `interrupted`: our process died.
+ * How a call ended. `failed`: by an error of the vendor, a timeout or our own error; `truncated`: the
+ * vendor's stream broke off; `cancelled`: the caller left; `interrupted`: our process died.
  */
 export type InteractionStatus = "completed" | "failed" | "truncated" | "cancelled" | "interrupted";
 
-/** Unified finish reason, in the chat dialect's words. */
+/** Unified finish reason, named as in the chat dialect. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 /**
- * Where the number of tokens, and so the cost, comes from. `disputed`: the vendor reported more than
- * ten times what was set aside; the cost is what was set aside.
+ * The source of the token counts, and so of the cost. `disputed`: the vendor reported more than ten
+ * times the authorized amount; the cost is the authorized amount.
  */
 export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "disputed" | "none";
 
-/** One request of a call to a vendor, as exports show it. */
+/** One vendor request of a call, as in exports. */
 export interface VendorAttempt {
   vendor: string;
   model: string;
-  /** Null when no answer began. */
+  /** Null without an answer. */
   http_status: number | null;
-  /** What that was to our caller; null for a good answer. */
+  /** The error code for our caller; null for a good answer. */
   error_code: ErrorCode | null;
   ms: number;
 }
 
 /**
  * One stored call. Money is in nano-dollars. `requestText` and `responseText` are JSON text as the
- * caller sent and received it. How each field is stored is in `src/records/columns.ts`.
+ * caller sent and received it. `src/records/columns.ts` defines how each field is stored.
  */
 export interface Interaction {
   transactionId: string;
@@ -75,44 +75,44 @@ export interface Interaction {
   requestText: string | null;
   responseText: string | null;
   payloadTruncated: boolean;
-  /** All requests to vendors, the last one answered or ended the call; absent for a single one. */
+  /** All vendor requests, the last of which answered or ended the call; absent for a single one. */
   attempts?: readonly VendorAttempt[];
 }
 
 /**
- * One settled call: its record, and what is written, charged or announced with it but never read
- * back as part of the record.
+ * A settled call: its record, and what is stored, charged or published with it but not read back as
+ * part of the record.
  */
 export interface SettledCall extends Interaction {
-  /** What the call leaves for the turns that follow. */
+  /** Stored response and reasoning for later turns of the conversation. */
   retained?: Retained;
-  /** Media that the payloads name. */
+  /** Media that the payloads reference by hash. */
   media?: readonly Media[];
   /** Everything that the price depended on (`pricedUsageText`). */
   pricedUsageText?: string;
-  /** For a cost that the vendor reported: what its price list says. For metrics; not stored. */
+  /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
   listCostUsd?: string;
   /**
-   * Calls whose content this one repeats on our own account, as an evaluation does: it is not
-   * written once they are erased.
+   * Source interactions that this system call quotes, as evaluations do. If one is erased, this call's
+   * record is dropped.
    */
   sourceCallIds?: readonly string[];
-  /** The idempotent request that this call answers , and its claim; not stored. */
+  /** The idempotent request that this call answers, and its claim; not stored. */
   repeat?: { key: string; claimId: string };
-  /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
+  /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
 }
 
 /**
- * The least of a call's record, for where more of it can't be written: who, when, how it ended and
- * what it cost, without what was said and without the vendor's own words.
+ * The minimal record, if the full one can't be written: who, when, how it ended and what it cost,
+ * without payloads and vendor texts.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
   const { retained, media: _media, pricedUsageText: _priced, ...rest } = row;
   const background = retained?.background;
   return {
     ...rest,
-    // Without it the call would be asked for anew.
+    // Without it the background call would run again.
     ...(background ? { retained: { reasoning: [], background } } : {}),
     translationLoss: [],
     usageRawText: null,
@@ -122,34 +122,34 @@ export function bareInteraction(row: SettledCall): SettledCall {
   };
 }
 
-/** Which rows a read wants. Times are half-open: `start` ≤ createdAt < `end`. */
+/** Selects rows. Times are half-open: `start` ≤ createdAt < `end`. */
 export interface InteractionQuery {
   accountId: number;
   start?: Date;
   end?: Date;
   /** Public column name → values of which any matches. */
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
-  /** Only rows that had been written when this was taken (`ExportSource.snapshot`). */
+  /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
 }
 
-/** One stored call without what was said in it. */
+/** One stored call without its payloads. */
 export type InteractionSummary = Omit<Interaction, "requestText" | "responseText">;
 
-/** Where a page of a list ended. */
+/** The last row of a page. */
 export interface ListPosition {
   createdAt: Date;
   transactionId: string;
 }
 
-/** Which rows a page of a list wants; both ends of the ranges are included. */
+/** Selects a page of a list; ranges include both ends. */
 export interface InteractionListQuery extends InteractionQuery {
   costNanos?: { min?: bigint; max?: bigint };
   latencyMs?: { min?: number; max?: number };
   order: "newest" | "oldest";
-  /** The page begins after this row; absent: at the first. */
+  /** The page begins after this row; default: at the first. */
   after?: ListPosition;
-  /** Rows of a page. */
+  /** Max rows of the page. */
   limit: number;
 }
 
@@ -159,17 +159,17 @@ export interface InteractionPage {
   next?: ListPosition;
 }
 
-/** Where interactions are written and listed: the part of `AnalyticsStore` that calls need. */
+/** The part of `AnalyticsStore` that calls need. */
 export interface InteractionStore {
-  /** Writes rows; a row whose `transactionId` is there already is left as it is. */
+  /** Writes rows; an existing row with the same `transactionId` stays as it is. */
   insert(rows: readonly SettledCall[]): Promise<void>;
-  /** Rows oldest first, in pages read by keyset, so that memory stays flat at any size. */
+  /** Rows oldest first, read in pages by keyset, in constant memory. */
   read(query: InteractionQuery): AsyncIterable<Interaction>;
   /** One page of rows without payloads; as fast on page 1,000 as on page 1. */
   list(query: InteractionListQuery): Promise<InteractionPage>;
 }
 
-/** What of a call says whether a deletion covers it. */
+/** The fields of a call that deletions select by. */
 export interface SelectableCall {
   accountId: number;
   transactionId: string;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** The service's measures in the Prometheus text format; names and labels never hold content. */
+/** The service's metrics in the Prometheus text format; labels never hold content. */
 export interface Metrics {
   readonly requests: Counter<"route" | "status">;
   readonly requestSeconds: Histogram<"route">;
@@ -17,11 +17,11 @@ export interface Metrics {
   readonly loopLagSeconds: Histogram;
   readonly loopBlocked: Counter<"route">;
   readonly backgroundJobRuns: Counter<"job" | "outcome">;
-  /** The whole text, with the gauges read now. */
+  /** The whole text with current values. */
   text(): Promise<string>;
 }
 
-/** A measure that is read whenever the text is asked for; a counter never goes down. */
+/** A metric that is read when the text is requested; a counter never decreases. */
 export interface ReadMeasure {
   help: string;
   read: () => number;
@@ -42,7 +42,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     }),
     requestSeconds: new Histogram({
       name: "gateway_request_seconds",
-      help: "Time from a request's arrival to its answer's last byte",
+      help: "Time from a request's arrival to the last byte of its response",
       labelNames: ["route"],
       buckets: seconds,
       registers,
@@ -55,7 +55,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     }),
     firstTokenSeconds: new Histogram({
       name: "gateway_first_token_seconds",
-      help: "Time from a request's arrival to the first words of its answer",
+      help: "Time from a request's arrival to the first token of its response",
       labelNames: ["vendor"],
       buckets: seconds,
       registers,
@@ -68,7 +68,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     }),
     costUsd: new Counter({
       name: "gateway_cost_usd_total",
-      help: "Cost of calls in US dollars; a measure, the ledger is exact",
+      help: "Cost of calls in US dollars; approximate, the ledger is exact",
       labelNames: ["vendor", "mode"],
       registers,
     }),
@@ -81,13 +81,13 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     vendorReportedCostUsd: vendorReportedCostUsd(registers),
     disputedCharges: new Counter({
       name: "gateway_disputed_charges_total",
-      help: "Calls whose vendor reported more than ten times what was set aside",
+      help: "Calls whose vendor reported more than ten times the authorized amount",
       labelNames: ["vendor"],
       registers,
     }),
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
-      help: "Waits for the disk, each of which many calls may share",
+      help: "Duration of journal syncs, each of which many calls may share",
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5],
       registers,
     }),
@@ -122,13 +122,13 @@ function loopMeasures(
   return {
     loopLagSeconds: new Histogram({
       name: "gateway_event_loop_lag_seconds",
-      help: "How late the event loop is, looked at 20 times a second",
+      help: "Lag of the event loop, sampled 20 times a second",
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 10],
       registers,
     }),
     loopBlocked: new Counter({
       name: "gateway_event_loop_blocked_total",
-      help: "Times that the event loop was blocked for over 200 ms, by what ran longest meanwhile",
+      help: "Times that the event loop was blocked for over 200 ms, by the route that ran longest",
       labelNames: ["route"],
       registers,
     }),

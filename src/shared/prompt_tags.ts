@@ -1,13 +1,13 @@
 import { Fault } from "./fault.ts";
 
-/** What the leading tag lines of a prompt say (spec.md, Prompt metadata tags). */
+/** The tags in the leading lines of a prompt (docs/calling.md). */
 export interface PromptTags {
   app?: string;
   flow?: string;
   cohort?: string;
 }
 
-/** Tag lines of one text. */
+/** Max tag lines of a text. */
 export const maxTagLines = 1_000;
 
 /** Longest value of a tag, in UTF-16 units. */
@@ -15,14 +15,14 @@ export const maxTagLength = 256;
 
 /**
  * The tag block at the very start of a text: contiguous lines `/// APP <name>`, `/// FLOW <name>`,
- * `/// COHORT <id>`, exactly so written, ended by LF or CRLF (protocols/translation.md §15).
+ * `/// COHORT <id>`, written exactly like that, with LF or CRLF.
  * `length` is the block's length in UTF-16 units, line ends included: `text.slice(length)` is the
- * prompt. The first value of a tag wins; spaces around a value don't count. Any other line ends the
- * block, `/// APP` without a value included.
+ * prompt. The first value of a tag wins; spaces around a value don't count. Any other line, including
+ * `/// APP` without a value, ends the block.
  *
- * Throws `Fault("invalid_value")`, naming `param` (the path of the text), for a value longer than
- * 256 or with control characters: cut, it could name another cohort; left in, it would reach the
- * vendor. The same for more lines than anybody has tags: megabytes of them took half a second.
+ * Throws `Fault("invalid_value")` with `param` (the path of the text) for a value that is longer than
+ * 256 or has control characters: truncated, it could name another cohort; left in, it would reach the
+ * vendor. Also for too many lines: megabytes of them took half a second.
  */
 export function readTags(text: string, param?: string): { tags: PromptTags; length: number } {
   const tags: PromptTags = {};

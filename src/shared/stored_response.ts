@@ -1,22 +1,22 @@
-/** A response that its caller may read and continue. Texts are JSON. */
+/** A response that its caller can retrieve and continue. Texts are JSON. */
 export interface StoredResponseFields {
   responseId: string;
-  /** The items of the whole conversation up to the answer, an array. */
+  /** All items of the conversation before the answer, an array. */
   inputItemsText: string;
   /** The answer as the caller received it. */
   answerText: string;
   /** Ids of the answer's items. */
   itemIds: readonly string[];
-  /** The calls whose text stands in the input items: with any of them this goes too. */
+  /** Calls whose text is in the input items: if one is erased, so is this response. */
   sources: readonly string[];
 }
 
-/** A response as the store has it, with the call that made it. */
+/** A response in the store, with its call. */
 export interface StoredResponse extends StoredResponseFields {
   transactionId: string;
 }
 
-/** What a vendor needs back with one tool call: JSON text that the gateway wrote. */
+/** Reasoning that a vendor requires back with a tool call; JSON text written by the gateway. */
 export interface RetainedReasoning {
   callId: string;
   reasoningText: string;
@@ -26,26 +26,26 @@ export interface RetainedReasoning {
 export interface BackgroundEnd {
   responseId: string;
   state: "completed" | "incomplete" | "failed" | "cancelled";
-  /** The response object where the answer is not kept; JSON text. */
+  /** The response object if the answer isn't stored; JSON text. */
   answerText: string | null;
 }
 
-/** What is kept of a call for the turns that follow; written and erased with its interaction. */
+/** Stored for later turns of a conversation; written and erased with the call's interaction. */
 export interface Retained {
   response?: StoredResponseFields;
-  /** Ends a background call, unless it has ended already: then its answer is not kept. */
+  /** Ends a background call. If it has already ended, this answer isn't stored. */
   background?: BackgroundEnd;
   reasoning: readonly RetainedReasoning[];
 }
 
-/** Where kept answers are found again; they are written with their interaction. */
+/** Reads stored responses, which are written with their interactions. */
 export interface StoredResponseStore {
   findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined>;
-  /** The responses that hold any of these items. */
+  /** The responses that contain any of these items. */
   findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]>;
-  /** False when there is none. */
+  /** False if there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
   findReasoning(accountId: number, callIds: readonly string[]): Promise<RetainedReasoning[]>;
-  /** Where a background call stands; undefined for what is none. */
+  /** The state of a background call; undefined if it isn't one. */
   backgroundState?(accountId: number, responseId: string): Promise<string | undefined>;
 }

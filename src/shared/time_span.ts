@@ -1,14 +1,14 @@
 import { Fault } from "./fault.ts";
 
-/** Half-open: `start` ≤ time < `end`. A side that is missing is open. */
+/** Half-open: `start` ≤ time < `end`. A missing side is unbounded. */
 export interface TimeSpan {
   start?: Date;
   end?: Date;
 }
 
 /**
- * The span that the body's `start_date` and `end_date` (RFC 3339 timestamps) name. Throws the
- * fault of `end_date` when it isn't after the start.
+ * The span of a body's `start_date` and `end_date` (RFC 3339 timestamps). Throws a fault of `end_date`
+ * if it isn't after the start.
  */
 export function timeSpan(
   { start_date, end_date }: { start_date?: string | undefined; end_date?: string | undefined },
@@ -24,11 +24,11 @@ export function timeSpan(
   return assertStorableTime({ start, end });
 }
 
-/** What the database and RFC 3339 both can say. */
+/** Times that both the database and RFC 3339 support. */
 const earliest = Date.parse("0001-01-02T00:00:00Z");
 const latest = Date.parse("9999-12-31T00:00:00Z");
 
-/** The same span between what a database takes: no call is older, or further in the future. */
+/** Clamps the span to supported times: no call is outside them. */
 export function assertStorableTime(
   { start, end }: { start: Date | undefined; end: Date | undefined },
 ): TimeSpan {

@@ -2,16 +2,16 @@ import { Buffer } from "node:buffer";
 import { finish, type Steps } from "../base/steps.ts";
 
 /**
- * How many tokens a text has, roughly: a quarter token per Latin character, half per character of
- * other alphabets, one per Chinese, Japanese or Korean character, two per character beyond the
- * basic plane (emoji). For usage that a vendor never reported (translation.md §9: ≈ chars/4) and
- * for token counts marked as estimated. 0 only for the empty text.
+ * Estimates the tokens of a text: a quarter token per Latin character, half per character of other
+ * alphabets, one per Chinese, Japanese or Korean character, two per character beyond the basic plane
+ * (emoji). For usage that a vendor never reported, and for token counts marked as estimated. 0 only
+ * for the empty text.
  */
 export function estimateTokens(text: string): number {
   return finish(estimateAll([text]));
 }
 
-/** The same of texts that stand in lines of their own, in steps. */
+/** The same for several texts, joined by line feeds, in steps. */
 export function* estimateAll(texts: readonly string[]): Steps<number> {
   let quarters = Math.max(0, texts.length - 1);
   let room = pieceUnits;
@@ -28,21 +28,20 @@ export function* estimateAll(texts: readonly string[]): Steps<number> {
   return Math.ceil(quarters / 4);
 }
 
-/** Units that are looked at in one step. */
+/** UTF-16 units per step. */
 const pieceUnits = 256 * 1024;
 
 /**
- * No fewer tokens than a vendor will count for a request body of text: tokenizers in use are
- * byte-level or fall back to bytes, so a token covers at least one byte of UTF-8; what vendors add
- * to a message is less than its JSON around it, and what they add once (tool instructions of 300 to
- * 800 tokens) is the constant. Only of small Latin letters no vocabulary is that poor: a word
- * counts a token and two thirds of one for each letter after the first, and the space before it
- * nothing. Measured with o200k and cl100k that is 2.6 times the real count for English and for
- * code, and 1.0 times for strings of the rarest letters. It only matters for admission: nothing is
- * billed by it.
+ * An upper bound of the tokens that a vendor will count for a request body. Tokenizers are byte-level
+ * or fall back to bytes, so a token covers at least one byte of UTF-8. What vendors add to a message
+ * is less than its JSON syntax; what they add once (tool instructions of 300 to 800 tokens) is the
+ * constant. For lower-case Latin letters the bound is tighter: a word counts one token, plus two
+ * thirds for each further letter, and nothing for the space before it. Measured with o200k and cl100k
+ * that is 2.6 times the real count for English and code, and 1.0 times for strings of the rarest
+ * letters. Used for admission only, never for billing.
  *
- * Not covered, to be added by who knows them: content that isn't in the body (images and files by
- * address or id, stored conversations, explicit caches).
+ * Callers add content that isn't in the body: images and files by address or id, stored
+ * conversations, explicit caches.
  */
 export function inputTokenBound(body: string): number {
   if (body.length < minMediaChars) return textBound(body) + vendorOverheadTokens;
@@ -58,7 +57,7 @@ export function inputTokenBound(body: string): number {
 }
 
 function textBound(text: string): number {
-  // No model holds so much: its bytes are told faster.
+  // Beyond every context window: counting bytes is faster.
   if (text.length > maxReadChars) return Buffer.byteLength(text);
   let thirds = 0;
   let before = 0;
@@ -82,32 +81,32 @@ function isLetter(unit: number): boolean {
   return isSmallLetter(unit) || unit >= 0x41 && unit <= 0x5a;
 }
 
-/** Bytes of UTF-8; each half of a surrogate pair stands for half of its four, alone for three. */
+/** Bytes of UTF-8. Each surrogate counts 3: at least half of a pair's 4, and exact if unpaired. */
 function bytesOf(unit: number): number {
   if (unit < 0x80) return 1;
   return unit < 0x800 ? 2 : 3;
 }
 
 const minMediaChars = 16 * 1024;
-/** The dearest image of any vendor has fewer (images-and-speech.md; vendors scale large ones down). */
+/** More than any vendor counts for an image; they scale large ones down. */
 export const maxImageTokens = 16 * 1024;
 
 /**
- * Base64 in a JSON string, told by its data address or by the first bytes of the formats that
- * vendors take. Images have a greatest size in tokens; of audio, video and documents a token covers
- * at least three bytes.
+ * Base64 in a JSON string, recognized by its `data:` address or by the first bytes of formats that
+ * vendors accept. Images have a maximum in tokens; of audio, video and documents a token covers at
+ * least three bytes.
  */
 const inlineMedia =
   /"(data:[\w.+-]+\/[\w.+-]+;base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000,}"/g;
 
-/** Upper bound of tokens that vendors add of their own to a request. */
+/** Upper bound of the tokens that vendors themselves add to a request. */
 export const vendorOverheadTokens = 1024;
 
 function quartersOf(unit: number): number {
   if (unit < 0x0300) return 1;
-  // Halves of surrogate pairs: two of them make one character of two tokens.
+  // Surrogates: a pair is one character of two tokens.
   if (unit >= 0xd800 && unit <= 0xdfff) return 4;
-  // From the radicals on: Han, kana, Hangul syllables and the full-width forms.
+  // From CJK radicals on: Han, kana, Hangul syllables and full-width forms.
   const dense = unit >= 0x2e80 && unit <= 0xd7ff || unit >= 0xf900 && unit <= 0xfaff ||
     unit >= 0xff00 || unit >= 0x1100 && unit <= 0x11ff;
   return dense ? 4 : 2;

@@ -1,10 +1,10 @@
 /**
- * Token usage of one call in the neutral form of protocols/translation.md §9.
- * All counts are whole, ≥ 0. A part that the vendor did not report is absent, which is not the
- * same as 0. `input` and `output` are totals: the parts below are inside them.
+ * Token usage of one call in a vendor-neutral form. All counts are integers ≥ 0. A part that the
+ * vendor did not report is absent, which differs from 0. `input` and `output` are totals that include
+ * the parts below.
  */
 export interface Usage {
-  /** Whole prompt, cached parts included. */
+  /** The whole prompt, including cached tokens. */
   input: number;
   /** Of `input`: read from the vendor's cache. */
   cacheRead?: number;
@@ -18,7 +18,7 @@ export interface Usage {
   cachedAudioInput?: number;
   /** Of `input`. */
   imageInput?: number;
-  /** Whole output, reasoning included. */
+  /** The whole output, including reasoning. */
   output: number;
   /** Of `output`. */
   reasoning?: number;
@@ -28,22 +28,22 @@ export interface Usage {
   imageOutput?: number;
   /** Vendor-side web searches that the call made. */
   webSearches?: number;
-  /** Searches of the vendor's own network of posts. */
+  /** Searches of the vendor's social network. */
   xSearches?: number;
-  /** Searches of files that the vendor keeps. */
+  /** Searches of files stored at the vendor. */
   fileSearches?: number;
   /** Containers in which the vendor ran code; runs of code where the vendor bills those. */
   codeSessions?: number;
   /** Queries of the vendor's maps; grounded prompts where the vendor bills those. */
   mapsQueries?: number;
-  /** What the vendor says it charged, as a decimal string in USD (aggregator). */
+  /** The cost that the vendor (an aggregator) reported, as a decimal string in USD. */
   vendorCostUsd?: string;
-  /** The tier that the vendor says it used, such as `flex`. */
+  /** The service tier that the vendor reported, such as `flex`. */
   serviceTier?: string;
-  /** The region that the vendor says the model ran in, such as `us`. */
+  /** The region that the vendor reported, such as `us`. */
   region?: string;
-  /** Of the whole: what other models than the asked one did (advisors, fallbacks). */
+  /** The part of the whole by models other than the requested one (advisors, fallbacks). */
   otherModels?: readonly { model: string; usage: Usage }[];
-  /** The vendor's own usage object, kept for the record. */
+  /** The vendor's own usage object, for the record. */
   raw?: unknown;
 }

@@ -3,15 +3,15 @@ import type { Steps } from "../base/steps.ts";
 import { Fault } from "./fault.ts";
 
 /**
- * The library stops at the first wrong element or field, as it does for those who only ask whether a
- * value is right: of a large value with nothing right in it the others would be megabytes.
+ * Makes the library stop at the first invalid element or field: the errors of a large value with
+ * nothing valid in it would be megabytes.
  */
 const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = {
   reportInput: true,
   abortEarly: true,
 };
 
-/** Checks a value against a contract's schema; the fault names the first wrong field by path. */
+/** Validates a value against a contract's schema; the fault has the path of the first invalid field. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const result = schema.safeParse(value, firstOnly);
   if (result.success) return result.data;
@@ -20,8 +20,8 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
 }
 
 /**
- * The same in steps; see `longLists` for what is checked element by element. Of several wrong fields
- * it may name another one.
+ * The same in steps, element by element (`longLists`). Of several invalid fields it may report
+ * another one.
  */
 export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): Steps<z.output<T>> {
   const lists = longLists(schema, value);
@@ -38,8 +38,8 @@ export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): 
 }
 
 /**
- * Checks the first elements of a request's list by itself, before there is more of the request.
- * Undefined where a schema can't say.
+ * Validates the first elements of a request's list before the rest of the request is parsed.
+ * Undefined if the schema doesn't allow that.
  */
 export function previewIssues(
   schema: z.ZodType,
@@ -61,7 +61,7 @@ function checkElement(element: z.ZodType, value: unknown, path: [string, number]
   throw faultOf({ ...issue, path: [...path, ...issue.path] });
 }
 
-/** An element may hold thousands of parts. */
+/** Few, since an element may hold thousands of parts. */
 const elementsAtOnce = 32;
 
 interface LongList {
@@ -71,8 +71,8 @@ interface LongList {
 }
 
 /**
- * Lists of a request whose elements can be checked for themselves: request and elements are objects
- * that are given on as they came, so that what is checked needn't be put together again.
+ * Lists of a request whose elements can be validated separately: request and elements are open
+ * objects, which are passed on unchanged, so that no parsed output has to be assembled.
  */
 function longLists(schema: z.ZodType, value: unknown): LongList[] {
   if (!isOpen(schema) || typeof value !== "object" || value === null) return [];
@@ -88,7 +88,7 @@ function isOpen(schema: z.ZodType): boolean {
   return schema._zod.traits.has("OpenObject");
 }
 
-/** The form of a field that an array has to have, where there is one alone. */
+/** The array schema of a field, if it accepts exactly one. */
 function arrayIn(field: z.ZodType): z.ZodArray | undefined {
   if (field instanceof z.ZodArray) return field;
   if (isWrapped(field)) return arrayIn(field.unwrap() as z.ZodType);
@@ -101,7 +101,7 @@ function isWrapped(field: z.ZodType): field is z.ZodOptional | z.ZodNullable {
   return field instanceof z.ZodOptional || field instanceof z.ZodNullable;
 }
 
-/** The same schema where elements of these lists may be anything. */
+/** The same schema with unchecked elements of these lists. */
 function withoutElements(schema: z.ZodObject, names: readonly string[]): z.ZodType {
   const lists = names.map((name) => [name, anyElements(schema.shape[name] as z.ZodType)]);
   const shape = { ...schema.shape, ...Object.fromEntries(lists) };
@@ -121,7 +121,7 @@ function anyElements(field: z.ZodType): z.ZodType {
   return z.core.clone(field, { ...field.def, options });
 }
 
-/** What a union says where one of its forms has too many elements: that is what is wrong. */
+/** If one alternative of a union has too many elements, reports that instead of the union. */
 function tooMany(
   issue: z.core.$ZodIssue,
   path: readonly PropertyKey[],
@@ -140,7 +140,7 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
   const param = z.core.toDotPath(unknown === undefined ? issue.path : [...issue.path, unknown]);
   const field = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
-    // A schema that can say which fields there are does so.
+    // Some schemas have their own message with the known fields.
     const text = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
     return new Fault("invalid_value", { param, message: `${field}: ${text}.` });
   }
@@ -158,14 +158,14 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
   return new Fault("invalid_value", { param, message: `${field}: ${expectation(issue)}.` });
 }
 
-/** What a schema says of a value that isn't there. */
+/** Issues that an absent value causes. */
 const absenceCodes: ReadonlySet<string> = new Set([
   "invalid_type",
   "invalid_value",
   "invalid_union",
 ]);
 
-/** What was expected, and the type of what came: never the value, which may be a prompt. */
+/** What was expected, and the type received; never the value, which may be a prompt. */
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -181,7 +181,7 @@ function expectation(issue: z.core.$ZodIssue): string {
         unit(issue.origin, issue.maximum)
       }`;
     case "invalid_format":
-      // A schema that can say what it expects does so.
+      // Some schemas have their own message.
       return formatNames[issue.format] ??
         (issue.message.startsWith("expected")
           ? issue.message

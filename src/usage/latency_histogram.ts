@@ -1,11 +1,10 @@
 /**
- * Latencies counted in fixed intervals that grow by 2^(1/4): below 8 ms, then four for each doubling,
- * and from 2^20 ms. Their limits are rounded up to whole milliseconds, so that every machine counts
- * alike. A percentile is at most 19 % off, by the width of an interval, and as a rule some 2 %, since
- * calls are taken to lie evenly in it.
+ * Latencies in fixed buckets that grow by 2^(1/4): below 8 ms, then four per doubling, and from
+ * 2^20 ms. Their bounds are rounded up to whole milliseconds, so that every machine counts alike. A
+ * percentile is at most 19 % off, the width of a bucket, and typically 2 %, since it is interpolated.
  */
 export class LatencyHistogram {
-  /** Calls of each interval, the fastest first; those behind the last are empty. */
+  /** Calls per bucket, the fastest first; further buckets are empty. */
   readonly counts: readonly number[];
   readonly calls: number;
 
@@ -14,7 +13,7 @@ export class LatencyHistogram {
     this.calls = counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** As the store adds them up: ten decimal digits for each interval, the fastest at the end. */
+  /** Parses the store's sums: ten decimal digits per bucket, the fastest last. */
   static parse(digits: string): LatencyHistogram {
     const counts: number[] = [];
     for (let end = digits.length; end > 0; end -= digitsEach) {
@@ -23,14 +22,14 @@ export class LatencyHistogram {
     return new LatencyHistogram(counts);
   }
 
-  /** The digits of one call, which the store adds up. */
+  /** One call as a number that the store can sum up. */
   static digitsOfOne(latencyMs: number): bigint {
     let interval = 0;
     while (interval < lastInterval && latencyMs >= lowerEnd(interval + 1)) interval++;
     return 10n ** BigInt(digitsEach * interval);
   }
 
-  /** Milliseconds that `share` (0 to 1) of the calls took at most; undefined without calls. */
+  /** The latency in ms that `share` (0 to 1) of the calls don't exceed; undefined without calls. */
   percentile(share: number): number | undefined {
     if (this.calls === 0) return undefined;
     const wanted = share * this.calls;
@@ -54,10 +53,10 @@ export class LatencyHistogram {
 }
 
 const digitsEach = 10;
-/** From 2^20 ms. */
+/** The bucket from 2^20 ms. */
 const lastInterval = 69;
 
-/** Whole milliseconds at which an interval begins. */
+/** Lower bound of a bucket in whole ms. */
 function lowerEnd(interval: number): number {
   return interval === 0 ? 0 : Math.ceil(8 * 2 ** ((interval - 1) / 4) - 1e-6);
 }

@@ -1,10 +1,10 @@
 import { LatencyHistogram } from "./latency_histogram.ts";
 
-/** What calls are told apart by. */
+/** The dimensions of usage. */
 export type UsagePart = "model" | "vendor" | "api_key" | "app";
 export const usageSumColumns: readonly UsagePart[] = ["model", "vendor", "api_key", "app"];
 
-/** Calls added up. Money in nano-dollars. */
+/** Sums over calls. Amounts in nano-dollars. */
 export interface UsageSums {
   calls: number;
   /** Of `calls`, by how they ended (`InteractionStatus`); the others were completed. */
@@ -12,20 +12,20 @@ export interface UsageSums {
   truncated: number;
   cancelled: number;
   interrupted: number;
-  /** Whole prompts, cached parts included. */
+  /** Whole prompts, including cached tokens. */
   inputTokens: bigint;
   cacheReadTokens: bigint;
   cacheWriteTokens: bigint;
-  /** Reasoning included. */
+  /** Including reasoning. */
   outputTokens: bigint;
   reasoningTokens: bigint;
-  /** What the calls cost at the price table, those through vendor keys of the account's own too. */
+  /** Cost by the price table, including calls with the account's own vendor keys. */
   costNanos: bigint;
-  /** What the balance lost. */
+  /** Charged to the balance. */
   chargedNanos: bigint;
-  /** Of the cost: calls with a vendor key of the account's own. */
+  /** The part of the cost with the account's own vendor keys. */
   ownKeyNanos: bigint;
-  /** Calls that cost something nobody knows. */
+  /** Calls of unknown cost. */
   unpriced: number;
   /** Of completed calls. */
   latency: LatencyHistogram;
@@ -57,7 +57,7 @@ export interface UsageStore {
   steps(query: UsageQuery): Promise<UsageStep[]>;
   /** Of these, calls whose records were erased: by request, or for their age. */
   erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
-  /** The dearest of a part, then those with the most calls; `all` is how many there are. */
+  /** Values of a dimension by cost, then by calls; `all` is their number. */
   values(
     query: UsageQuery,
     part: UsagePart,
@@ -65,7 +65,7 @@ export interface UsageStore {
   ): Promise<{ values: UsageValue[]; all: number }>;
 }
 
-/** Sums of nothing. */
+/** Sums over no calls. */
 export const noUsage: UsageSums = {
   ...{ calls: 0, failed: 0, truncated: 0, cancelled: 0, interrupted: 0, unpriced: 0 },
   ...{ inputTokens: 0n, cacheReadTokens: 0n, cacheWriteTokens: 0n },
@@ -94,7 +94,7 @@ export function addUsage(one: UsageSums, other: UsageSums): UsageSums {
   };
 }
 
-/** Calls that did not end as they should; a caller who left is none. */
+/** Calls that ended in an error; cancelled calls don't count. */
 export function errorsOf({ failed, truncated, interrupted }: UsageSums): number {
   return failed + truncated + interrupted;
 }

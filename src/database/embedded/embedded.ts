@@ -4,19 +4,19 @@ import type { Database, Queryable, SqlRow, SqlValue } from "../database.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
-/** The initialised image of a new database; its name says which version of PGlite made it. */
+/** Image of an initialized database; its name has the PGlite version that created it. */
 export const embeddedImage = programFile("src/database/embedded/image/pglite-0.5.16.tar.gz");
 
-/** After a thread that could not be opened again no other is tried for so long. */
+/** Pause after a failed attempt to reopen the database. */
 const holdOffMs = 1000;
-/** How long closing waits for a transaction that is open. */
+/** How long closing waits for an open transaction. */
 const closeMs = 2000;
 
 /**
- * Opens the embedded database in a directory that this process has claimed; a new one is made from
- * the image. Queries run in a thread of their own, one after the other. A thread that dies or is of
- * no more use (after a full disk) fails what waits with `Fault("store_unavailable")`, and the next
- * query opens the database again. Throws an Error of one line when the directory can't be opened.
+ * Opens the embedded database in a directory that this process has claimed; a new one is created from
+ * the image. Queries run in a worker, one after the other. If the worker dies or breaks (as after a
+ * full disk), waiting queries fail with `Fault("store_unavailable")`, and the next query reopens the
+ * database. Throws an Error of one line if the directory can't be opened.
  */
 export async function openEmbedded(directory: string): Promise<Database> {
   const threads = new Threads(directory);
@@ -51,7 +51,7 @@ export async function openEmbedded(directory: string): Promise<Database> {
   };
 }
 
-/** The thread of the present, and one after it when it has died. */
+/** The current worker; replaced when it has died. */
 class Threads {
   #live: EmbeddedThread | undefined;
   #opening: Promise<EmbeddedThread> | undefined;

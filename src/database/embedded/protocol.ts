@@ -1,6 +1,6 @@
 import type { SqlRow, SqlValue } from "../database.ts";
 
-/** What the embedded database's worker is asked to do. `tx` names an open transaction. */
+/** A request to the embedded database's worker. `tx` is the id of an open transaction. */
 export type Ask =
   | { id: number; kind: "open"; directory: string; image: string }
   | {
@@ -15,7 +15,7 @@ export type Ask =
   | { id: number; kind: "rollback"; tx: number }
   | { id: number; kind: "close" };
 
-/** `broken`: the database will answer nothing else any more; only opening it again helps. */
+/** `broken`: the database can only be reopened. */
 export type EmbeddedMessage =
   | { id: number; ok: true; rows: SqlRow[]; tx?: number }
   | {

@@ -5,7 +5,7 @@ import type { Ask, EmbeddedMessage } from "./protocol.ts";
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 type Answer = Extract<EmbeddedMessage, { ok: true }>;
 
-/** The worker that holds an open database: questions to it, joined with their answers by number. */
+/** The worker that holds an open database; requests and answers are matched by id. */
 export class EmbeddedThread {
   readonly #worker = new Worker(programModule("src/database/embedded/worker.ts"), {
     type: "module",
@@ -14,7 +14,7 @@ export class EmbeddedThread {
   #next = 1;
   #deadOf: string | undefined;
 
-  /** Opens the directory in a new thread. Rejects with the reason when it can't be opened. */
+  /** Opens the directory in a new worker. Rejects with the reason if it can't be opened. */
   static async start(directory: string, image: URL): Promise<EmbeddedThread> {
     const thread = new EmbeddedThread();
     try {
@@ -38,7 +38,7 @@ export class EmbeddedThread {
     return this.#deadOf !== undefined;
   }
 
-  /** Rejects with the database's own error, or with a fault when the thread dies. */
+  /** Rejects with the database's own error, or with a fault if the worker dies. */
   ask(ask: WithoutId<Ask>): Promise<Answer> {
     if (this.#deadOf !== undefined) return Promise.reject(embeddedAway(this.#deadOf));
     const id = this.#next++;
@@ -48,7 +48,7 @@ export class EmbeddedThread {
     return pending.promise;
   }
 
-  /** Ends the thread where it is; nothing that waits will be answered. */
+  /** Terminates the worker; pending requests fail. */
   end(reason: string): void {
     this.#deadOf ??= reason;
     this.#worker.terminate();
@@ -69,7 +69,7 @@ export function embeddedAway(reason: string, cause?: unknown): Fault {
   return new Fault("store_unavailable", { note: `embedded database: ${reason}`, cause });
 }
 
-/** An error of the database itself, with its SQLSTATE as the other driver has it. */
+/** An error of the database, with its SQLSTATE in `code` as in the other driver. */
 class SqlError extends Error {
   constructor(message: string, readonly code: string | undefined) {
     super(message);

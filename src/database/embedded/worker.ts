@@ -7,15 +7,15 @@ import { unpackImage } from "./image.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
 /**
- * The embedded database, in a thread of its own: PostgreSQL in WebAssembly would otherwise hold up
- * the event loop for as long as a query takes.
+ * The embedded database in a worker: PostgreSQL in WebAssembly would otherwise block the event loop
+ * for the duration of each query.
  */
 const scope = globalThis as unknown as {
   onmessage: (event: MessageEvent<Ask>) => void;
   postMessage(message: EmbeddedMessage): void;
 };
 
-/** An open transaction: queries run in it, and `end` settles it. */
+/** An open transaction; `end` commits or rolls back. */
 interface OpenTransaction {
   query(text: string, values: readonly unknown[] | undefined): Promise<SqlRow[]>;
   end(commit: boolean): Promise<void>;
@@ -71,14 +71,14 @@ function createWorker() {
 }
 
 /**
- * Pages that the database keeps beside the system's own cache of files. The default of 128 MB
- * becomes resident with the first large read, and is a third of what the process takes.
+ * `shared_buffers`, beside the system's page cache. The default of 128 MB becomes resident with the
+ * first large read, a third of the process's memory.
  */
 const sharedBuffers = "16MB";
 
 /**
- * A new directory is filled beside its place and renamed: a start that is killed leaves no half
- * directory. One that holds something else is left as it is, and the rename fails.
+ * A new directory is filled under another name and renamed, so that a killed start leaves no
+ * incomplete database. If the directory holds something else, the rename fails and changes nothing.
  */
 async function openDirectory(directory: string, image: string): Promise<PGlite> {
   if (!await exists(`${directory}/PG_VERSION`)) {
@@ -92,7 +92,7 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   });
 }
 
-/** Queries of one transaction, held open over messages. Others wait until it has ended. */
+/** A transaction that stays open between messages. Other queries wait until it has ended. */
 function begin(database: PGlite): Promise<OpenTransaction> {
   return new Promise((opened, failed) => {
     const ending = Promise.withResolvers<boolean>();
@@ -110,7 +110,7 @@ function begin(database: PGlite): Promise<OpenTransaction> {
   });
 }
 
-/** What both the database and a transaction of it can do. */
+/** The database or a transaction. */
 type Runner = Pick<PGlite, "query" | "exec">;
 
 async function run(
@@ -119,7 +119,7 @@ async function run(
   values: readonly unknown[] | undefined,
 ): Promise<SqlRow[]> {
   if (values === undefined) {
-    // Several statements at once, as migrations need; the last one's rows count.
+    // Several statements, as in migrations; returns the rows of the last one.
     const results = await runner.exec(text, { parsers });
     return (results.at(-1)?.rows ?? []) as SqlRow[];
   }
@@ -127,9 +127,8 @@ async function run(
 }
 
 /**
- * `int8` is a bigint whatever its size, as with the other driver; 1016 is its array. Bytes (17) are
- * read and written at once: PGlite takes them apart into a string each, which for a picture of
- * 4 MiB takes a second and a hundred megabytes.
+ * `int8` is always a bigint, as in the other driver; 1016 is its array. Bytes (17) have their own
+ * codec: PGlite's makes a string of each byte, which takes a second and 100 MB for an image of 4 MiB.
  */
 const parsers = {
   17: (value: string) => new Uint8Array(Buffer.from(value.slice(2), "hex")),
@@ -146,8 +145,8 @@ const serializers = {
 };
 
 /**
- * Where PostgreSQL would end a process and start another, as when the disk is full or fails, PGlite
- * goes on with what is left in its memory and answers every query with one internal error or other.
+ * Where PostgreSQL would restart its process, as when the disk is full or fails, PGlite continues with
+ * corrupt memory, and answers every query with some internal error.
  */
 function isBroken(thrown: unknown): boolean {
   if (thrown instanceof WebAssembly.RuntimeError) return true;

@@ -1,9 +1,9 @@
 import { Fault, messageOf } from "../../shared/fault.ts";
 
-/** SQLSTATE of a server that answers, but takes no more connections. */
+/** SQLSTATE of a server that accepts no more connections. */
 export const tooManyConnections = "53300";
 
-/** SQLSTATE of a statement that was ended, for its time or by the operator. */
+/** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
 
 /** The code of any thrown value: an SQLSTATE, the driver's own, or the operating system's. */
@@ -13,7 +13,7 @@ export function codeOf(thrown: unknown): string | undefined {
   return String(cause.code);
 }
 
-/** What is thrown instead: a fault where the server is away, else the error as it is. */
+/** `store_unavailable` if the server is unreachable or cancels a slow read, else the error itself. */
 export function asFault(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof Fault || code === undefined) return thrown;
@@ -28,7 +28,7 @@ export function asFault(thrown: unknown): unknown {
   return new Fault("store_unavailable", { note: `PostgreSQL: ${code}`, cause: thrown });
 }
 
-/** Codes of a server that can't be reached, ends or takes no more connections. */
+/** Codes of a server that is unreachable, shutting down or full. */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

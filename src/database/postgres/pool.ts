@@ -1,25 +1,25 @@
 import { Fault } from "../../shared/fault.ts";
 import { codeOf, tooManyConnections } from "./faults.ts";
 
-/** What the pool needs to know of a connection. */
+/** A connection in the pool. */
 export interface Connection {
-  /** Makes a session where there is none. Throws when the server can't be reached or refuses. */
+  /** Opens a session if there is none. Throws if the server is unreachable or refuses. */
   ready(): Promise<void>;
-  /** True when it has been given up; it is not used again. */
+  /** It has ended and must not be used again. */
   readonly gone: boolean;
   /** Ends the session, at the latest after `timeoutMs`. */
   end(timeoutMs: number): Promise<void>;
 }
 
-/** After a connection failed no other is tried for so long; who needs one is told at once. */
+/** After a failed connection attempt, requests fail at once for this long. */
 const awayMs = 200;
-/** How long one waits for a connection that others use. */
+/** How long to wait for a connection that is in use. */
 const waitMs = 5000;
 const closeMs = 5000;
 
 /**
- * Connections of one process, each used by one query or transaction at a time. A server that is
- * away is told of quickly, however many wait: the first failure fails everyone who waits.
+ * The connections of one process, each used by one query or transaction at a time. An outage is
+ * reported quickly, however many wait: the first failure fails all waiters.
  */
 export class Pool<C extends Connection> {
   readonly #create: () => C;
@@ -35,7 +35,7 @@ export class Pool<C extends Connection> {
     this.#size = size;
   }
 
-  /** Lends a connection. Throws `Fault("store_unavailable")` when none comes free in time. */
+  /** Lends a connection. Throws `Fault("store_unavailable")` if none is free in time. */
   async use<T>(work: (connection: C) => Promise<T>): Promise<T> {
     const connection = await this.#take();
     try {
@@ -45,14 +45,14 @@ export class Pool<C extends Connection> {
     }
   }
 
-  /** The server was found to be away: nobody is lent a connection from before. */
+  /** The server was found unreachable: older connections are not lent again. */
   lost(thrown: unknown): void {
     for (const connection of this.#free.splice(0)) this.#drop(connection);
     this.#setAway(thrown);
     this.#failWaiting(thrown);
   }
 
-  /** Lends no more, waits a while for what is lent, and ends all sessions. */
+  /** Stops lending, waits a while for lent connections, and ends all sessions. */
   async close(): Promise<void> {
     if (this.#closing) return await this.#closing.promise;
     this.#closing = Promise.withResolvers();
@@ -83,7 +83,7 @@ export class Pool<C extends Connection> {
     }
   }
 
-  /** Undefined when there is one to wait for. */
+  /** Undefined if the caller has to wait for one. */
   #next(): C | undefined {
     if (this.#closing) throw closed();
     const free = this.#free.pop();
@@ -95,7 +95,7 @@ export class Pool<C extends Connection> {
     return this.#all.size < this.#size ? this.#add() : undefined;
   }
 
-  /** A server that is full still serves through the connections that it has given us. */
+  /** A full server still serves the connections that we already have. */
   #othersServe(thrown: unknown): boolean {
     return codeOf(thrown) === tooManyConnections && this.#all.size > 0;
   }

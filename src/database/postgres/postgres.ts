@@ -7,35 +7,34 @@ import { asFault, codeOf, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
-/** How long the server may take, in milliseconds. */
+/** Timeouts of the server. */
 export interface PostgresTimeouts {
-  /** To open a session. */
+  /** For opening a session. */
   connectMs: number;
-  /** To answer; after that it is asked, on another connection, whether it is there at all. */
+  /** For an answer; afterwards another connection checks whether the server is alive. */
   answerMs: number;
-  /** To answer a read that somebody waits for; then the server ends it. Default 30 seconds. */
+  /** For an interactive read; then the server cancels it. Default 30 seconds. */
   readMs?: number;
 }
 
 /**
- * Connections of one process; calls under way never hold one, so few are enough. Servers allow 100
- * by default, for all processes together.
+ * Connections per process; calls in flight hold none, so few are enough. Servers allow 100 by default,
+ * for all processes together.
  */
 const maxConnections = 10;
-/** Beside them, for reads that accounts choose the cost of; the server ends those that take longer. */
+/** Further connections for interactive reads. */
 const maxReadConnections = 4;
 
 /**
- * Opens PostgreSQL at an address. Connections are made as they are needed and again after an
- * outage; the first one is made here. Throws an Error of one line, without the address's password,
- * when the server can't be reached or refuses. Afterwards a server that is away makes queries
- * throw `Fault("store_unavailable")` within seconds; long queries of a server that is there are
- * left in peace.
+ * Opens PostgreSQL at a URL. Connects once; further connections are opened as needed, and again after
+ * an outage. Throws an Error of one line, without the password, if the server is unreachable or
+ * refuses. Later, queries to an unreachable server throw `Fault("store_unavailable")` within seconds;
+ * long queries of a live server are not interrupted.
  */
 export async function openPostgres(
   url: string,
   options: Partial<PostgresTimeouts> & {
-    /** Variable that holds the address, for what is said to the operator. */
+    /** The environment variable of the URL, for error messages. */
     variable?: string;
   } = {},
 ): Promise<Database> {
@@ -91,15 +90,15 @@ function createDatabase(url: string, timeouts: PostgresTimeouts): Database {
   };
 }
 
-/** A client of the driver that is limited to one connection, so that it is known what runs on it. */
+/** A client of the driver with a single connection, so that the pool knows what runs on it. */
 class Session implements Connection {
   readonly #sql: ReturnType<typeof postgres>;
   readonly #timeouts: PostgresTimeouts;
   readonly #probe: () => Promise<void>;
   #isOpen = false;
-  /** Sessions that ended: the driver makes another without a word when one is gone. */
+  /** Number of ended sessions: the driver reconnects silently. */
   #ended = 0;
-  /** Fails the query under way. */
+  /** Fails the current query. */
   #cut: ((fault: Fault) => void) | undefined;
   gone = false;
 
@@ -117,7 +116,7 @@ class Session implements Connection {
         ...driverOptions.connection,
         ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
       },
-      // The limit is ours; see `ready`.
+      // `ready` has its own timeout.
       connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
         this.#isOpen = false;
@@ -129,7 +128,7 @@ class Session implements Connection {
 
   async ready(): Promise<void> {
     if (this.#isOpen) return;
-    // The driver's own limit starts anew whenever something in between hangs up on it.
+    // The driver's own timeout restarts whenever something in between hangs up.
     let isLate = false;
     const cancel = starvationTolerantTimeout(this.#timeouts.connectMs, () => {
       isLate = true;
@@ -151,15 +150,15 @@ class Session implements Connection {
     options: QueryOptions = {},
   ): Promise<Row[]> {
     const stopWatching = this.#endIfUnanswered();
-    // Between the error of a connection and its end the driver takes queries that it never sends,
-    // says nothing of, and answers with other queries' rows when it has connected anew.
+    // Between a connection's error and its end the driver accepts queries that it never sends, and
+    // answers them with other queries' rows after it has reconnected.
     const cut = Promise.withResolvers<never>();
     this.#cut = cut.reject;
     try {
       return await Promise.race([this.#run(text, values, options), cut.promise]) as Row[];
     } catch (thrown) {
       const fault = asFault(thrown);
-      // So a session that has failed is not used again, not even by who waits for it now.
+      // So a failed session is never used again, not even by queries that wait for it.
       if (fault instanceof Fault) void this.end(0);
       throw fault;
     } finally {
@@ -169,7 +168,7 @@ class Session implements Connection {
   }
 
   async begin(): Promise<OpenTransaction> {
-    // Counted before, so that a session that ends right after is noticed.
+    // Read first, so that a session that ends in between is noticed.
     const endedBefore = this.#ended;
     const isOurs = () => this.#ended === endedBefore && !this.gone;
     const check = () => {
@@ -197,20 +196,20 @@ class Session implements Connection {
     values: readonly SqlValue[] | undefined,
     { forceCustomPlan = false }: QueryOptions,
   ): Promise<SqlRow[]> {
-    // Without values the simple protocol takes several statements at once, as migrations need.
+    // Without values, the simple protocol accepts several statements, as in migrations.
     if (values !== undefined && values.length > 0) {
-      // Type 0 leaves the types to the server, as with the other driver; this one would take an
-      // array of bigints for a bigint.
+      // Type 0 leaves the types to the server, as in the other driver; this one would send an array
+      // of bigints as a bigint.
       const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
       return [...await this.#sql.unsafe(text, bound as never[], { prepare: !forceCustomPlan })];
     }
     const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
     const last = result.at(-1);
-    // Of several statements the last one's rows count.
+    // Of several statements, returns the rows of the last one.
     return Array.isArray(last) ? [...last] : [...result as SqlRow[]];
   }
 
-  /** Ends the session, and with it the query, when there is no answer and the server is away. */
+  /** Ends the session, and with it the query, if there is no answer and the server is unreachable. */
   #endIfUnanswered(): () => void {
     let answered = false;
     const wait = () => setTimeout(look, this.#timeouts.answerMs);
@@ -237,7 +236,7 @@ function sessionEnded(): Fault {
   return new Fault("store_unavailable", { note: "PostgreSQL: the session ended" });
 }
 
-/** Arrays whose types are known, by the type's number in `pg_type`. */
+/** Element parsers of arrays, by the type's OID in `pg_type`. */
 const arrayElements: Readonly<Record<string, (element: string) => unknown>> = {
   1000: (element) => element === "t",
   1007: Number,
@@ -258,10 +257,10 @@ const driverOptions = {
   max_lifetime: null,
   idle_timeout: 60,
   backoff: () => 0,
-  // They are given below; asking the server would take a round trip for each connection.
+  // The types are set below; fetching them would take a round trip per connection.
   fetch_types: false,
   onnotice: () => {},
-  // What a server or a role has as its defaults must not change what texts and days mean.
+  // The defaults of a server or role must not change the meaning of texts and dates.
   connection: { application_name: "llm-gateway", TimeZone: "UTC", DateStyle: "ISO" },
   types: {
     bigint: { to: 20, from: [20], serialize: String, parse: (value: string) => BigInt(value) },
@@ -269,7 +268,7 @@ const driverOptions = {
   },
 };
 
-/** Undefined for what is no address; an address in an error's text would show its password. */
+/** Undefined for an invalid URL; the driver's error text would show its password. */
 function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }

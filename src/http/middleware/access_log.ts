@@ -8,8 +8,8 @@ import type { SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
- * One line per request when it is over, which for a stream is when its last byte is out:
- * id, route, vendor, model, status, tokens, cost, milliseconds. No prompt and no key, ever.
+ * Logs one line per request when it ends, for a stream after its last byte: id, route, vendor, model,
+ * status, tokens, cost, milliseconds. Never a prompt or a key.
  */
 export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
 
@@ -41,12 +41,12 @@ export function logAccess(accessLog: AccessLog): MiddlewareHandler<Env> {
 
 const silent: Pick<Log, "info"> = { info() {} };
 
-/** Lines of requests without a valid key: as many at once, and as many a second. */
+/** Rate limit of lines for requests without a valid key. */
 const refusalLines = { burst: 100, perSecond: 5 };
-/** How often the number of lines that were left out is logged. */
+/** How often the number of omitted lines is logged. */
 const leftOutMs = 10_000;
 
-/** Who floods us with wrong keys doesn't flood the log: lines beyond a rate are counted instead. */
+/** A flood of wrong keys must not flood the log: lines beyond the rate are only counted. */
 class RefusalLines {
   readonly #deps: { clock: Clock; log: Log };
   readonly #limit: FailureLimit;
@@ -58,7 +58,7 @@ class RefusalLines {
     this.#limit = createFailureLimit(deps.clock, refusalLines);
   }
 
-  /** Whether this request gets its line. What was left out is logged with the next request. */
+  /** Whether this request gets its line; also logs how many were omitted. */
   mayWrite(isRefused: boolean): boolean {
     const isWritten = !isRefused || this.#limit.fail("any") === 0;
     if (!isWritten) this.#leftOut++;
@@ -82,7 +82,7 @@ function note(
   settled: SettledCall | undefined,
 ): void {
   const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
-  // Unknown paths are many; as one route they can't fill the metrics.
+  // All unknown paths count as one route, so that they can't fill the metrics.
   const route = requestContext.route ?? "unknown";
   deps.metrics.requests.inc({ route, status: String(status) });
   deps.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
@@ -125,6 +125,6 @@ function measure(metrics: Metrics, settled: SettledCall): void {
     metrics.vendorReportedCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
   }
   if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
-  // Tokens without cost are how peers lose money unseen (field.md 1).
+  // Tokens without a cost would lose money unnoticed.
   else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });
 }

@@ -13,9 +13,8 @@ import type { HttpRequest } from "../http_request.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
- * Every path behind this needs a service key, unknown paths too. A key in the query is never
- * looked at (spec.md, Credentials 3). An address that brings too many wrong ones gets 429 for the
- * next; a key that is right is never refused for them.
+ * Requires a service key on every path, including unknown ones. Keys in the query are never accepted.
+ * An address with too many wrong keys gets 429 for the next one; valid keys are always accepted.
  */
 export type Authenticate = (
   requestContext: RequestContext,
@@ -29,13 +28,13 @@ export function createAuthenticate(
     failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
-    /** Whose the credential is. */
+    /** Reports whose credential it is. */
     knows?: FrontDoor["knows"] | undefined;
   },
 ): Authenticate {
   return async (requestContext, { path, header }) => {
     try {
-      // The vendors' own client of the generate dialect sends its key in a header of its own.
+      // Clients of the generate dialect send the key in a header of their own.
       const googleAllowed = deps.errorDialect(path) === "generate";
       await identify(requestContext, googleAllowed, header, deps);
       if (requestContext.principal) deps.knows?.(header, requestContext.principal.account.id);
@@ -76,7 +75,7 @@ async function identify(
   requestContext.vendorKey = credential.vendorKey;
 }
 
-/** A wrong key, or another fault where the address has brought too many. */
+/** The fault itself, or 429 if the address has sent too many wrong keys. */
 function orTooMany(fault: Fault, address: string, failures: FailureLimit): Fault {
   if (errors[fault.code].status !== 401) return fault;
   const retryAfterSeconds = failures.fail(address);

@@ -3,8 +3,8 @@ import { toResponse } from "../respond.ts";
 import type { Env } from "../request_context.ts";
 
 /**
- * Behind a proxy that ends TLS: a request that reached the proxy in plain HTTP is sent to HTTPS
- * with 308, which keeps method and body (spec.md, Credentials 5). Probes may stay plain.
+ * Behind a proxy that terminates TLS: redirects requests that reached the proxy in plain HTTP with
+ * 308, which keeps method and body. Probes may stay plain.
  */
 export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env> {
   return async (context, next) => {
@@ -14,7 +14,7 @@ export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env
       status: 308,
       headers: {
         location: httpsAddress(context.req.url, context.req.header("host"), baseUrl),
-        // It says what the caller's `Host` said: nobody else is to be sent there.
+        // It repeats the caller's `Host`, so it must not be cached for others.
         ...(baseUrl === undefined ? { "cache-control": "no-store" } : {}),
       },
       body: null,
@@ -24,7 +24,7 @@ export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env
 
 const probes: ReadonlySet<string> = new Set(["/livez", "/readyz"]);
 
-/** The same address under HTTPS: below `baseUrl` where it is known, else the host that was asked. */
+/** The same URL with HTTPS: below `baseUrl` if set, else on the requested host. */
 export function httpsAddress(
   url: string,
   host: string | undefined,

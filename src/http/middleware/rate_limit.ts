@@ -9,8 +9,8 @@ import type { Reply } from "../../relay/reply.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
- * After authentication: every request takes a token of its account, whatever becomes of it, and
- * every answer says how many are left.
+ * After authentication, every request takes a token of its account, whatever its outcome, and every
+ * response says how many are left.
  */
 export type RateCheck = (
   requestContext: RequestContext,

@@ -19,7 +19,7 @@ import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-/** Mounts what callers say of a cohort, and what is known of it. */
+/** Mounts the endpoints that report outcomes of a cohort and read its statistics. */
 export function cohortRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
@@ -50,7 +50,7 @@ export function cohortRoutes(
         message: "compare: expected another cohort than the one that is asked for.",
       });
     }
-    // A read includes every call whose answer was received before it (interface.md §5).
+    // A read includes every call that was answered before it.
     await deps.recorder.drain();
     const ids = [cohortId, ...(compare === undefined ? [] : [compare])];
     const cohorts = (await deps.cohorts.read(caller.principal.account.id, ids))
@@ -95,6 +95,6 @@ function acceptedReply(
       ? `${accepted} ${outcomes} recorded.`
       : `${accepted} of ${items.length} ${outcomes} recorded; the others were known.`,
   };
-  // The store knows a repeat even where a crash lost the stored answer.
+  // The store recognizes a repeat even if a crash lost the stored answer.
   return jsonReply(answer, repeated ? { headers: replayHeader } : {});
 }

@@ -15,7 +15,7 @@ import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-/** Mounts both forms of deletion, and where their progress and receipts are read. */
+/** Mounts both forms of deletion, and the endpoint for their progress and receipts. */
 export function deletionRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
@@ -60,7 +60,7 @@ export function deletionRoutes(
   });
 }
 
-/** What the audit log says of an erasure that a key asks for. */
+/** The audit log's entry for an erasure by API key. */
 function auditOf(
   { account, key }: Principal,
   selectors: Selectors,

@@ -23,7 +23,7 @@ export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
   idempotency: Idempotency;
 }
 
-/** Mounts evaluations: asked for here, worked on in the background (`src/evals/eval_runner.ts`). */
+/** Mounts evaluations: created here, run in the background (`src/evals/eval_runner.ts`). */
 export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
   bind(app, contracts.createEval, deps, async ({ caller, body, bodyText }) => ({
     reply: await idempotent(
@@ -80,7 +80,7 @@ function accepted(
       ? "No stored interaction matches; nothing is to be done."
       : `${total} stored ${total === 1 ? "interaction" : "interactions"} will be asked again.`,
   };
-  // The store knows a repeat even where a crash lost the stored answer.
+  // The store recognizes a repeat even if a crash lost the stored answer.
   return jsonReply(answer, { status: 202, ...(repeated ? { headers: replayHeader } : {}) });
 }
 

@@ -20,7 +20,7 @@ import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-/** Mounts exports: asking for one, its file, the list, and deletion. */
+/** Mounts exports: creation, download, list and deletion. */
 export function exportRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
@@ -83,10 +83,10 @@ async function startedReply(
   );
 }
 
-/** For a caller who left while the file was written: nobody receives it. */
+/** For a caller who left while the file was written. */
 const leftReply: Reply = { status: 499, headers: {}, body: null };
 
-/** RFC 7240; other preferences are none of ours. */
+/** RFC 7240; other preferences are ignored. */
 function prefersAsync(prefer: string | undefined): boolean {
   return (prefer ?? "").split(",").some((one) => /^\s*respond-async\s*(;|$)/i.test(one));
 }
@@ -112,7 +112,7 @@ function contentHeaders(format: ExportFormat): Record<string, string> {
   return { "content-type": exportMediaType(format) };
 }
 
-/** The file, or the part of it that is asked for. A file never changes once it is written. */
+/** The file or the requested part of it. A file never changes once it is written. */
 function fileReply(
   job: ExportJob,
   exports: Exports,

@@ -6,10 +6,10 @@ import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** An answer slower than this is worth a warning. */
+/** A slower answer counts as degraded. */
 const slowMs = 3_000;
 
-/** Mounts the health endpoints: always 200, never spending tokens (interface.md §5). */
+/** Mounts the health endpoints: always 200, never spending tokens. */
 export function healthRoutes(
   app: Hono<Env>,
   deps: BindDeps & { registry: Registry; catalogue: Catalogue; clock: Clock },
@@ -45,7 +45,7 @@ function describe(vendor: Vendor, probe: Probe) {
       ? { ...measured, status: "ok" as const }
       : { ...measured, status: "degraded" as const, reason: "slow" };
   }
-  // It answered, though not with a list: calls may still work.
+  // It answered, although not with a model list: calls may still work.
   const answered = probe.fault.code === "upstream_error" ||
     probe.fault.code === "upstream_invalid_response";
   return {

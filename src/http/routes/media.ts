@@ -13,7 +13,7 @@ type MediaRouteDeps = BindDeps & {
   recorder: Pick<Recorder, "drain">;
 };
 
-/** Mounts `GET /api/v1/media/{sha256}` for who has a key. */
+/** Mounts `GET /api/v1/media/{sha256}` for callers with a key. */
 export function mediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   bind(
     app,
@@ -23,7 +23,7 @@ export function mediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   );
 }
 
-/** Mounts it for who has a signed address and no key; goes in front of authentication. */
+/** Mounts it for signed addresses without a key; goes before authentication. */
 export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   bindPublic(
     app,
@@ -32,7 +32,7 @@ export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
     ({ params: { sha256 }, query: { expires, signature } }) => {
       const accountId = deps.mediaSigner.check(sha256, expires ?? "", signature ?? "");
       if (accountId === undefined) throw notFound();
-      // Whoever has the address may show it on pages of their own.
+      // Pages of any origin may show a signed address.
       return reply(deps, accountId, sha256, { "cross-origin-resource-policy": "cross-origin" });
     },
     ({ query, header }) =>
@@ -41,7 +41,7 @@ export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
   );
 }
 
-/** Bytes that are read from the store at once. */
+/** Bytes per read from the store. */
 const pieceBytes = 1024 * 1024;
 
 async function reply(
@@ -53,7 +53,7 @@ async function reply(
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw notFound();
   let facts = await media.find(accountId, sha256);
   if (!facts) {
-    // The payload that names it may wait to be written.
+    // The payload that names it may not be written yet.
     await recorder.drain();
     facts = await media.find(accountId, sha256);
   }
@@ -75,12 +75,12 @@ function headersOf({ bytes, mimeType }: MediaFacts, sha256: string): Record<stri
     "content-disposition": `${
       shown.test(mimeType) ? "inline" : "attachment"
     }; filename="${sha256}"`,
-    // What was erased must not live on in between.
+    // Erased media must not live on in caches.
     "cache-control": "private, no-store",
   };
 }
 
-/** Types that hold nothing a browser would run; the bytes come from anybody. */
+/** Types that a browser doesn't execute: the bytes are untrusted. */
 const shown = /^(image\/(png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+)$/;
 
 function piecesOf(

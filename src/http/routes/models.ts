@@ -19,7 +19,7 @@ export function modelRoutes(
         deps.catalogue.models(vendor)
           .then((models) => models.map((model) => unifiedEntry(vendor, model)))
           .catch((thrown) => {
-            // One dead vendor doesn't take the list down.
+            // One failing vendor doesn't fail the list.
             deps.log.warn("a vendor's model list is left out", {
               vendor: vendor.label,
               reason: messageOf(thrown),
@@ -61,7 +61,7 @@ const chatShape: Shape = (vendor, models) => ({
   data: models.map((model) => plainEntry(vendor, model)),
 });
 
-/** What each dialect's own client looks for beside the specification's list (interface.md §5). */
+/** Fields that the clients of each dialect expect beside our own. */
 const shapes: Readonly<Record<DialectName, Shape>> = {
   chat: chatShape,
   responses: chatShape,

@@ -22,7 +22,7 @@ export type OperationRouteDeps = BindDeps & {
   config: { mediaInlineBytes: number };
 };
 
-/** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
+/** Mounts images, speech, transcription and embeddings on the vendors' own paths. */
 export function operationCallRoutes(app: Hono<Env>, deps: OperationRouteDeps): void {
   passed(app, deps, contracts.unifiedEmbeddings, operations.embeddings, undefined);
   for (const kind of methodKinds) {
@@ -37,7 +37,7 @@ export function operationCallRoutes(app: Hono<Env>, deps: OperationRouteDeps): v
   }
 }
 
-/** Its parameters, where it has any, are the model. */
+/** Path parameters, if any, are the model. */
 type OperationContract = Contract<MethodParams | undefined, undefined>;
 type MethodParams = ReturnType<typeof generateMethod>["params"];
 
@@ -49,12 +49,12 @@ function passed(
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, deps, async ({ caller, body, bodyText: text, form, params }) => {
-    // A method's model stands in its path.
+    // The model of a method is in its path.
     const sent = form ? { form } : { body, text, model: params?.model };
     const { mediaInlineBytes } = deps.config;
     const pass = () =>
       passOperation({ ...deps, mediaInlineBytes }, { caller, operation, vendor, sent });
-    // The parts of a form are hashed only where somebody may ask again.
+    // A form is hashed only for an idempotent request.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
     const permit = () => permitNamed(deps.registry, caller, vendor, modelOf(sent));
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, pass) };

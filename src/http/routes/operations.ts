@@ -8,7 +8,7 @@ import { Fault } from "../../shared/fault.ts";
 import { type BindDeps, bindPublic } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the probes and the metrics, which ask for no service key. */
+/** Mounts the probes and the metrics, which need no service key. */
 export function operationRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
@@ -25,7 +25,7 @@ export function operationRoutes(
   bindPublic(app, contracts.metrics, deps, async ({ peerHost, header }) => {
     const isNear = isLoopback(peerHost) && forwardedBy.every((name) => header(name) === undefined);
     if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {
-      // To a stranger the address is not there.
+      // To others the endpoint doesn't exist.
       throw new Fault("endpoint_not_found");
     }
     return {
@@ -38,7 +38,7 @@ export function operationRoutes(
   });
 }
 
-/** Set by proxies: the peer is then no more than the way that the request came. */
+/** Headers that proxies set: the peer is then not the caller. */
 const forwardedBy = [
   "x-forwarded-for",
   "forwarded",
@@ -48,7 +48,7 @@ const forwardedBy = [
   "via",
 ] as const;
 
-/** An address of this machine itself, not a name that begins like one. */
+/** Loopback addresses only, not names that begin like one. */
 function isLoopback(host: string): boolean {
   return /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(host) || host === "::1";
 }

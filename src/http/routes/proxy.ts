@@ -15,18 +15,18 @@ import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-/** What the endpoints that reach vendors are mounted with. */
+/** Dependencies of the endpoints that call vendors. */
 export type ProxyDeps = BindDeps & {
   registry: Registry;
   relay: Relay;
   background: Relay;
   idempotency: Idempotency;
-  /** Counts the tokens of a request; no call to a model. */
+  /** Counts the tokens of a request without calling a model. */
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, Dialect>>;
 };
 
-/** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
+/** Mounts the endpoints that call vendors: the unified family and one family per vendor. */
 export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
   mountFamily(app, deps, undefined, {
     chat: contracts.unifiedChat,
@@ -41,7 +41,7 @@ export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
 
 type FamilyContracts = Pick<ReturnType<typeof familyContracts>, DialectName>;
 
-/** `vendor` is undefined on the unified family, where the model's name chooses it. */
+/** `vendor` is undefined in the unified family, where the model's name selects it. */
 function mountFamily(
   app: Hono<Env>,
   deps: ProxyDeps,
@@ -51,7 +51,7 @@ function mountFamily(
   const { dialects } = deps;
   if (family.chat) relayed(app, deps, family.chat, dialects.chat, vendor);
   if (family.responses) {
-    // Of this dialect a call may go on without its caller.
+    // Only the responses dialect has background calls.
     const sent = { ...deps, relay: deps.background };
     relayed(app, sent, family.responses.create, dialects.responses, vendor);
   }
@@ -64,7 +64,7 @@ function mountFamily(
   }
 }
 
-/** Every request of these endpoints names its model here; the contracts see to that. */
+/** The contracts ensure that every request of these endpoints has a model. */
 function permit(
   { registry }: ProxyDeps,
   caller: CallContext,
@@ -76,7 +76,7 @@ function permit(
 
 type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 
-/** An endpoint whose body says all there is to say. */
+/** An endpoint whose body holds everything. */
 function relayed(
   app: Hono<Env>,
   deps: ProxyDeps,
@@ -93,7 +93,7 @@ function relayed(
   }));
 }
 
-/** The native endpoints say model and streaming in the path; the dialect reads them in the body. */
+/** The native endpoints have model and streaming in the path; the dialect reads them from the body. */
 function generated(
   app: Hono<Env>,
   deps: ProxyDeps,

@@ -6,7 +6,7 @@ import { type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
 import { type AddressDeps, publicAddress } from "../own_address.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the document in both versions, and the page that shows it; none asks for a key. */
+/** Mounts the OpenAPI document in both versions and the reference page; none needs a key. */
 export function referenceRoutes(app: Hono<Env>, deps: BindDeps & AddressDeps): void {
   for (
     const [contract, name] of [
@@ -16,7 +16,7 @@ export function referenceRoutes(app: Hono<Env>, deps: BindDeps & AddressDeps): v
   ) {
     bindPublic(app, contract, deps, async ({ header }) => {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
-      // A relative address is resolved against the one that the document was read from.
+      // A relative URL is resolved against the document's own URL.
       const servers = [{ url: publicAddress(deps, header) || "/", description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
@@ -31,7 +31,7 @@ export function referenceRoutes(app: Hono<Env>, deps: BindDeps & AddressDeps): v
   });
 }
 
-/** Name of the bundle; a new version gets a new name, so that it may be kept for good. */
+/** Name of the bundle; each version has a new name, so that it can be cached forever. */
 const scalar = "scalar-1.72.1";
 
 /** The files of the page. */
@@ -51,7 +51,7 @@ async function page(name: string): Promise<ReplyOutput> {
   return bytes(types[name]!, await Deno.readTextFile(fileOf(name)));
 }
 
-/** Kept compressed; who takes no gzip gets it unpacked. */
+/** Stored compressed; unpacked for clients without gzip. */
 async function scalarScript(acceptEncoding: string): Promise<ReplyOutput> {
   const packed = await Deno.readFile(fileOf(`${scalar}.js.gz`));
   const headers = {

@@ -7,7 +7,7 @@ import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindDeps, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts what is beside `POST …/responses`: reading, ending and forgetting one. */
+/** Mounts the other operations on responses: retrieve, cancel and delete. */
 export function storedResponseRoutes(
   app: Hono<Env>,
   deps: BindDeps & { registry: Registry; background: Background },

@@ -108,13 +108,13 @@ interface Moved {
 }
 
 /**
- * Moves what is needed of the oldest file to the newest. The old file stays until the new one is on
- * the disk: who starts after a crash in between finds a record twice, which is as good as once.
- * True: all that could be read was moved.
+ * Moves the needed records of the oldest file to the newest. The old file stays until the new one is
+ * synced: after a crash in between records exist twice, which is harmless. True: all readable records
+ * were moved.
  */
 async function moveRecords(segment: Segment, target: CompactionTarget): Promise<boolean> {
   const moved: Moved[] = [];
-  // It must not go meanwhile.
+  // Keeps the file from being removed.
   segment.open++;
   try {
     const isWhole = await moveEach(segment, target, moved);

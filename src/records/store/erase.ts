@@ -8,7 +8,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 import { readCallKey } from "./calls.ts";
 
-/** From its end on, nobody writes what the tombstone covers. */
+/** Once this has returned, rows that the tombstone covers are no longer written. */
 export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
   await database.transaction(async (tx) => {
     await lockForErasure(tx);
@@ -49,7 +49,7 @@ export async function matchedAmong(
   return rows.map(idOf);
 }
 
-/** Calls in the scope, and those of the ids that are not. */
+/** Counts calls in the scope or with one of the ids. */
 export async function countMatched(
   database: Queryable,
   scope: ErasureScope,
@@ -87,7 +87,7 @@ async function countOutside(
   return Number(row!.count);
 }
 
-/** Erases calls in a transaction of their own; a late writer finds them noted. */
+/** Erases calls in their own transaction, and notes them, so that later writes are rejected. */
 export async function eraseAndRefuse(
   database: Database,
   calls: readonly CallKey[],
@@ -100,8 +100,8 @@ export async function eraseAndRefuse(
 }
 
 /**
- * Payloads and rows. Media references go with the payloads that name them, by a trigger, and media
- * with their last reference.
+ * Erases payloads and rows. A trigger removes media references with their payloads, and media with
+ * the last reference.
  */
 export async function eraseCalls(
   tx: Queryable,
@@ -124,12 +124,12 @@ export async function eraseCalls(
     }
   }
   if (media!.named === true) relations.push("media");
-  // It held the names of their apps.
+  // It held the names of the calls' apps.
   if (calls.length > 0) relations.push("usage_sums");
   return { interactions, relations };
 }
 
-/** Narrowed to the calls' span too, which leaves partitions out. */
+/** The calls' span of time lets the planner skip partitions. */
 async function eraseFrom(
   tx: Queryable,
   table: "interaction_payloads" | "interactions",

@@ -9,7 +9,7 @@ import { searchInteractions } from "./interaction_search.ts";
 import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
-/** Interactions for the dashboard, on PostgreSQL, served or embedded. */
+/** Interactions for the dashboard. */
 export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),
@@ -35,7 +35,7 @@ async function page(
   return await trySelectiveRange(database, query) ?? await listInteractions(database, query);
 }
 
-/** By the id alone, which is unique: an index of the account's would be walked for it. */
+/** By the unique id alone; with the account the planner might scan the account's index. */
 const findSql = `select ${selectedColumns},
     ${
   ["request", "response"].map((name) =>

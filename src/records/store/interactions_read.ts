@@ -5,15 +5,12 @@ import { readSummary, selectedColumns } from "../columns.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
-/** Rows of one page, without their payloads, which may be a MiB each. */
+/** Rows per page, without payloads, which may be a MiB each. */
 const pageRows = 200;
-/** Bytes of payloads that are fetched at once; one row's may be more. */
+/** Bytes of payloads per query; a single row may exceed it. */
 const fetchedBytes = 4 * 1024 * 1024;
 
-/**
- * Rows oldest first. At most one page of rows without payloads, and payloads up to the limit above,
- * are held at a time, however large the whole is.
- */
+/** Rows oldest first. Memory holds at most a page of rows, and payloads up to `fetchedBytes`. */
 export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
@@ -27,7 +24,7 @@ export async function* readInteractions(
       bound.push(after.created_at as Date, String(after.transaction_id));
       const [time, id] = [`$${bound.length - 1}`, `$${bound.length}`];
       all.push(`(i.created_at, i.transaction_id) > (${time}, ${id})`);
-      // Says the same of time alone, which is what partitions are left out by.
+      // Redundant, but a condition on time alone lets the planner skip partitions.
       all.push(`i.created_at >= ${time}`);
     }
     const rows = await database.query(
@@ -48,7 +45,7 @@ export async function* readInteractions(
   }
 }
 
-/** How many rows `readInteractions` would give. */
+/** How many rows `readInteractions` would return. */
 export async function countInteractions(
   database: Queryable,
   query: InteractionQuery,
@@ -62,8 +59,8 @@ export async function countInteractions(
 }
 
 /**
- * Something of the row's payloads; null where they are gone. As a value of its own, and not as a
- * join, which a planner without figures makes by reading all payloads for each page.
+ * Scalar subquery on the row's payloads; null if they are gone. Not a join: without statistics the
+ * planner scans all payloads for each page.
  */
 function ofPayload(expression: string): string {
   return `select ${expression} from interaction_payloads p
@@ -74,14 +71,14 @@ function readConditions(query: InteractionQuery): { conditions: string[]; values
   const { conditions, values } = interactionConditions(query);
   if (query.snapshot === undefined) return { conditions, values };
   const was = snapshotConditions(query.snapshot, (value) => `$${values.push(value)}`);
-  // A call that is priced again is written anew, its payloads are not. Where they are gone the
-  // call is older than anything that is still to come.
+  // Repricing updates a call's row but not its payloads, so these tell when it was written. If they
+  // are gone, the call is old.
   const payloadsWere = `coalesce((${ofPayload(was.written("p"))}), true)`;
   conditions.push(`(${was.old("i.created_at")} or ${was.written("i")} or ${payloadsWere})`);
   return { conditions, values };
 }
 
-/** Payloads that are gone by now (their time was over) are null, as if there had been none. */
+/** Payloads that retention has erased are null. */
 async function* withPayloads(database: Queryable, rows: SqlRow[]): AsyncGenerator<Interaction> {
   const payloads = new Map<string, SqlRow>();
   if (rows.some((row) => payloadBytes(row) > 0)) {

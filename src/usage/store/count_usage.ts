@@ -18,11 +18,11 @@ export const countedColumns = [
 /** `countedColumns` of one row, as the database gives them. */
 export type CountedCall = Readonly<Record<typeof countedColumns[number], unknown>>;
 
-/** A call that is added to the sums, or taken out of them. */
+/** A call that is added to the sums or subtracted. */
 export interface UsageChange {
   readonly call: CountedCall;
   readonly sign: 1 | -1;
-  /** Among the calls whose records are erased. */
+  /** Counts among the calls whose records are erased. */
   readonly erased: boolean;
 }
 
@@ -46,7 +46,7 @@ export function correctedCalls(rows: readonly SqlRow[]): UsageChange[] {
   });
 }
 
-/** Moves the rows that a delete returned to the sums of what is erased. */
+/** Moves the rows that a delete returned to the sums of erased calls. */
 export async function countErased(tx: Queryable, rows: readonly SqlRow[]): Promise<void> {
   const calls = rows as readonly CountedCall[];
   await changeUsage(tx, [
@@ -55,7 +55,7 @@ export async function countErased(tx: Queryable, rows: readonly SqlRow[]): Promi
   ]);
 }
 
-/** Applies the changes in one statement; rows of sums that no call is left in go. */
+/** Applies the changes in one statement; deletes sums without calls. */
 export async function changeUsage(
   tx: Queryable,
   changes: readonly UsageChange[],

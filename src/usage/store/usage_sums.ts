@@ -66,8 +66,8 @@ export function createUsageSums(analytics: Queryable): UsageStore {
 }
 
 /**
- * Calls that were erased while they were under way: charged, and never stored. Those that are stored
- * after all are counted as every row is.
+ * Calls that were erased while in flight: charged but never stored. Those that are stored after all
+ * are counted like any row.
  */
 export async function unstoredCalls(
   tx: Queryable,
@@ -83,7 +83,7 @@ export async function unstoredCalls(
   return unstored.map((row) => ({ call: callOf(row), sign: 1, erased: true }));
 }
 
-/** As the row would stand in the table. */
+/** The row as the table would have it. */
 function callOf(row: Interaction): CountedCall {
   return {
     account_id: row.accountId,
