@@ -4,7 +4,7 @@ import { asked, eachSite, flatPrices, type Site, soundBalance } from "../support
 import { type ServiceProcess, startService } from "../support/process.ts";
 
 /** A long form: `KILLS=20 deno task test tests/faults`. */
-const kills = Number(Deno.env.get("KILLS") ?? 3);
+const kills = Number(Deno.env.get("KILLS") ?? 2);
 const callsBetween = 12;
 
 eachSite(

@@ -9,7 +9,7 @@ import { checkBooks, exportedIds, readBooks } from "./books.ts";
 import { type Answer, type Load, startLoad, vendorEnvironment } from "./load.ts";
 
 /** `KILLS=20 deno task test tests/faults/kill_test.ts` is the long form. */
-const kills = Number(Deno.env.get("KILLS") ?? 3);
+const kills = Number(Deno.env.get("KILLS") ?? 2);
 const { available, reason } = postgresAvailability();
 
 for (const kind of ["embedded", "postgres"] as const) {

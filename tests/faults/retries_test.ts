@@ -11,7 +11,7 @@ import { type Books, readBooks } from "./books.ts";
 import { type Errand, startRetryingLoad, type Target, vendorEnvironment } from "./load.ts";
 
 /** `KILLS=30 deno task test tests/faults/retries_test.ts` is the long form. */
-const kills = Number(Deno.env.get("KILLS") ?? 3);
+const kills = Number(Deno.env.get("KILLS") ?? 2);
 const clients = 24;
 const { available, reason } = postgresAvailability();
 
