@@ -19,16 +19,16 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Accepted<S> = S extends z.ZodType ? z.input<S> : never;
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
-/** What a handler gets: parsed input. It never sees the web framework. */
+/** The parsed input of a handler, which never sees the web framework. */
 export interface Input<Params, Query, Body> {
   params: Parsed<Params>;
   query: Parsed<Query>;
   body: Parsed<Body>;
-  /** The body as it was sent; empty where the contract has none, and for a form. */
+  /** The body as it was sent; empty without a body, and for a form. */
   bodyText: string;
-  /** A body that was sent as `multipart/form-data`, where the contract takes one. */
+  /** The body if it was sent as `multipart/form-data` and the contract accepts that. */
   form: SentForm | undefined;
-  /** Address of the peer itself, whatever a proxy says. */
+  /** Address of the peer itself, regardless of proxy headers. */
   peerHost: string;
   header(name: string): string | undefined;
 }
@@ -48,11 +48,11 @@ export type Handler<Params, Query, Body, Answer> = (
 /** Dependencies of every route, besides its contract and handler. */
 export interface BindDeps {
   maxBodyBytes: number;
-  /** Lets large bodies in a few at a time, so that memory stays flat. */
+  /** Bounds the memory of large bodies. */
   bodies: ByteGate;
-  /** Where bodies that hold much are worked on. */
+  /** Processes bodies with many values in turns. */
   heavy: HeavyBodies;
-  /** Logs a failure of our own; ordinary answers are not logged as errors. */
+  /** Logs faults; only our own failures are logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
   /** Endpoints that the listener may call itself. */
   direct?: DirectEndpoints;
@@ -64,7 +64,7 @@ export type Endpoint = (request: HttpRequest, requestContext: RequestContext) =>
 /** By method and path, of those that need a key and whose path has no parameters. */
 export type DirectEndpoints = Map<string, Endpoint>;
 
-/** The only writer of routes: mounts a contract's paths on a handler that needs a key. */
+/** Mounts a contract that requires a key; all routes are mounted here or by `bindPublic`. */
 export function bind<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -78,11 +78,11 @@ export function bind<
 ): void {
   const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
     const caller = callerOf(request, requestContext, contract.path);
-    // Permission comes before validation (interface.md §5).
+    // Permission is checked before the body is validated.
     authorize(contract.scope, caller);
     const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
-    // The call has begun: whoever leaves now must not keep it from being settled.
+    // Once the call has begun it must be settled, even if the caller leaves.
     const heavyStep = runInTurns(deps.heavy.work, worker);
     const onEncoded = () => room.leaveHeavy?.();
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
@@ -95,13 +95,13 @@ export function bind<
   }
 }
 
-/** What tells whether a route takes a request; otherwise the next one that matches does. */
+/** Whether a route takes a request; otherwise the next matching route does. */
 export type Applies = (request: {
   query(name: string): string | undefined;
   header(name: string): string | undefined;
 }) => boolean;
 
-/** Mounts a contract that asks for no key, for the requests that `applies` is true for. */
+/** Mounts a contract that requires no key, for requests that `applies` accepts. */
 export function bindPublic<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -171,7 +171,7 @@ function endpointOf<Answer>(
   };
 }
 
-/** For a caller who left before an answer began: nobody receives it, but log and metrics say so. */
+/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
 const leftReply = { status: 499, headers: {}, body: null };
 
 async function readInput<
@@ -242,7 +242,7 @@ function callerOf(
   };
 }
 
-/** Headers that become columns are kept to a sensible length, like the tags. */
+/** Headers that become columns have a maximum length, like tags. */
 function labelHeader(value: string | undefined, name: string): string | undefined {
   const trimmed = value?.trim();
   if (!trimmed) return undefined;

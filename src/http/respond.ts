@@ -1,7 +1,7 @@
 import type { Reply } from "../relay/reply.ts";
 import type { RequestContext } from "./request_context.ts";
 
-/** The security headers of every response (spec.md), errors and streams included. */
+/** The security headers of every response, including errors and streams. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   "strict-transport-security": "max-age=31536000",
   "content-security-policy": "default-src 'self'",
@@ -10,8 +10,8 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * Beside those, on whatever a browser can be led to without a key: pages, documents, media, errors.
- * An answer to a key is fetched by a program, which none of them tells anything.
+ * Further headers for everything that a browser can reach without a key: pages, documents, media,
+ * errors. Responses to a key go to programs, which ignore them.
  */
 export const pageHeaders: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
@@ -44,7 +44,7 @@ export function toResponse(reply: Reply, requestContext: RequestContext): Respon
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }
 
-/** An answer of our own, as JSON; `status` is 200 when absent. */
+/** A JSON reply; default status 200. */
 export function jsonReply(
   value: unknown,
   { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},

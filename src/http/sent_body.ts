@@ -21,22 +21,22 @@ export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** What the contract's schema is held against. */
+  /** The value to validate against the contract. */
   value: (glance?: Preview) => Promise<unknown>;
-  /** Does what is to be done with it: a body that holds much is worked on in turns. */
+  /** Runs work on it: at once, or for a heavy body in turns. */
   step: Step;
 }
 
-/** The room that a large body takes up until its answer is there. */
+/** The memory that a large body holds until its answer is there. */
 export interface BodyMemory {
   release?: () => void;
-  /** Gives back the room among bodies that hold much. */
+  /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
 
-/** Reads the body that a contract takes; nothing where it takes none. */
+/** Reads the body of a contract that has one. */
 export async function readSent(
   request: SentRequest,
   contract: Pick<Contract, "body" | "form">,
@@ -75,7 +75,7 @@ const nothing: SentBody = {
   step: runAtOnce,
 };
 
-/** Room for what has arrived, piece by piece; `room` gives it back. */
+/** Takes memory for the pieces that arrive; `room` releases it. */
 function takeRoom(
   request: SentRequest,
   bodies: ByteGate,
@@ -90,12 +90,12 @@ function takeRoom(
     key: who,
     signal,
     bytes: length === undefined ? undefined : Number(length) || 0,
-    lost: () => lost.reject(madeWay()),
+    lost: () => lost.reject(bodyDropped()),
   });
   room.release = () => taken.release();
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
-    throw thrown instanceof PermitLost ? madeWay() : thrown;
+    throw thrown instanceof PermitLost ? bodyDropped() : thrown;
   };
   return {
     ready: () => taken.ready()?.catch(refused),
@@ -105,7 +105,7 @@ function takeRoom(
   };
 }
 
-function madeWay(): Fault {
+function bodyDropped(): Fault {
   return new Fault("overloaded", {
     message: "The request body came slowly while others waited for its room. Retry later.",
     retryAfterSeconds: 10,
@@ -129,7 +129,7 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
   }
 }
 
-/** What a body of JSON may hold, whatever it is for (interface.md §5). */
+/** Limits of every JSON body. */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -137,27 +137,27 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Where bodies that hold much are worked on. */
+/** Processes bodies with many values. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
-  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
+  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
   readonly room: ValueGate;
 }
 
-/** A body of JSON as it was sent. */
+/** A JSON body as it was sent. */
 interface JsonBody {
   readonly text: string;
-  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
+  /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
   readonly value: (glance?: Preview) => Promise<unknown>;
-  /** Does what else is to be done with it. */
+  /** Runs further work on it. */
   readonly step: Step;
-  /** Gives back what room it took. */
+  /** Releases its memory. */
   readonly release: () => void;
 }
 
 /**
- * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
- * at once, and the rest is read away. Only valid UTF-8.
+ * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
+ * refused at once, and the rest is discarded.
  */
 export async function readJson(
   request: SentRequest,
@@ -202,14 +202,14 @@ async function readText(
     looked += bytes.length;
     if (looked < lookedBytes) continue;
     looked = 0;
-    // What has arrived already comes without a pause: others have their turn between.
+    // Pieces that have already arrived come without a pause: yield to the event loop.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
 
-/** Read in one go. */
+/** Bytes to read before yielding. */
 const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {
@@ -258,13 +258,13 @@ interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
   /**
-   * Done with each piece as it comes. The next piece is read only then: what waits stays with the
-   * caller and in the network. What it throws ends the reading.
+   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
+   * reading ends.
    */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** Ends the reading at once when it rejects. */
+  /** Ends reading at once when it rejects. */
   stopped?: Promise<never>;
-  /** Called when all has come. */
+  /** Called when the whole body has arrived. */
   complete?: () => void;
 }
 
@@ -279,13 +279,10 @@ async function readBodyBytes(
   return joinBytes(pieces);
 }
 
-/** A body that says that it is small is read at once, which costs a third less than pieces do. */
+/** A body announced as smaller is read at once, which is a third cheaper than pieces. */
 export const wholeBytes = 64 * 1024;
 
-/**
- * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
- * read away.
- */
+/** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
 async function* bodyPieces(
   request: SentRequest,
   maxBytes: number,
@@ -330,7 +327,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (thrown) {
-    // The caller left in the middle of its body: no failure of ours.
+    // The caller left in the middle of its body.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
@@ -339,8 +336,8 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
 }
 
 /**
- * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
- * listener ends it where this goes on for long after the answer.
+ * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
+ * on for long after the response.
  */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
@@ -350,7 +347,7 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   }
 }
 
-/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
+/** Parses JSON; the fault for malformed text has the position. */
 export function parseJson(text: string): unknown {
   if (text.trim() === "") {
     throw new Fault("invalid_json", {

@@ -22,10 +22,10 @@ import { SharedParsersError } from "../listener/runtime_parsers.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 
-/** The ports of a server, as one. */
+/** The listeners of a server. */
 export interface Listeners {
   address: string;
-  /** From now on requests are answered; earlier ones have waited. */
+  /** Starts to answer requests; earlier ones have waited. */
   open(
     handle: Handle,
     hearers: ConnectionListeners & { frontDoor: FrontDoor; directCalls: DirectCalls },
@@ -34,7 +34,7 @@ export interface Listeners {
   abort(): Promise<void>;
 }
 
-/** Takes the port, and the plain one beside it where there is TLS. */
+/** Opens the port, and with TLS the plain HTTP port too. */
 export async function openListeners(config: Config, onAlive: () => void): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
@@ -111,7 +111,7 @@ function readPem(variable: string, path: string): string {
   throw new ConfigError(`${variable}=${path} is not valid: ${expected}.`);
 }
 
-/** In front of the vendors that the operator added, which are not known before the start. */
+/** The error dialect until the operator's own vendors are loaded. */
 const dialectOf = createErrorDialect(vendorFamilies);
 
 async function listenOn(
@@ -132,7 +132,7 @@ async function listenOn(
   }
 }
 
-/** What the operator can do about a listener that can't be opened. */
+/** A message that tells the operator how to fix a listener that can't be opened. */
 function listenFailure(config: Config, variable: string, port: number, thrown: unknown): string {
   const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
   const setting = `${variable}=${port}`;
@@ -146,8 +146,8 @@ function listenFailure(config: Config, variable: string, port: number, thrown: u
 }
 
 /**
- * The plain listener beside HTTPS answers nothing but the way to it: to `BASE_URL`, else to the host
- * that was asked, where that is ours: this machine, or a name of the certificate.
+ * The plain HTTP listener only redirects to HTTPS: to `BASE_URL`, else to the requested host if it is
+ * ours (this machine, or a name in the certificate).
  */
 function upgrade(
   request: Request,

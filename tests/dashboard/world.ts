@@ -39,7 +39,7 @@ export async function startDashboard(
   const { issuer } = provider;
   // The long round takes the one that the gate does not.
   const isEmbedded = embedded || Deno.env.get("STORE") === "both";
-  const choice: DatabaseChoice = isEmbedded ? {} : { database: "any" };
+  const choice: DatabaseChoice = isEmbedded ? { database: "embedded" } : {};
   const start = (all: Environment) =>
     vendors ? startSimulatedService(all, choice) : startTestService({ env: all, ...choice });
   const service = await start(

@@ -13,7 +13,7 @@ export interface RequestContextDeps {
   waits?: (requestContext: RequestContext, change: 1 | -1) => void;
 }
 
-/** First of all: names the request and notes when it came and from where. */
+/** The first middleware: gives the request its id, and records its time and origin. */
 export function newRequestContext(
   deps: RequestContextDeps,
   header: HttpRequest["header"],
@@ -45,12 +45,12 @@ export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<E
   };
 }
 
-/** A caller's id is kept when it can stand in a header and a column as it is. */
+/** A caller's id is used if it is valid in a header and a column. */
 function requestIdOf(value: string | undefined): string | undefined {
   return value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value) ? value : undefined;
 }
 
-/** The proxy in front appends the address that it saw; what stands before it may be made up. */
+/** The last address is the one that our proxy saw; earlier ones may be forged. */
 function remoteHost(peer: string, forwarded: string | undefined): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   if (last) return last;
