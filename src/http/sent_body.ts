@@ -14,7 +14,7 @@ import { joinBytes } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
 
 /** What is looked at of a request whose body is read. */
-export type SentRequest = Pick<HttpRequest, "header" | "signal" | "body">;
+export type UnreadRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
 /** A request's body as it was sent. */
 export interface SentBody {
@@ -38,7 +38,7 @@ export interface BodyMemory {
 
 /** Reads the body of a contract that has one. */
 export async function readSent(
-  request: SentRequest,
+  request: UnreadRequest,
   contract: Pick<Contract, "body" | "form">,
   { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
   { room, who }: { room: BodyMemory; who: string },
@@ -77,7 +77,7 @@ const nothing: SentBody = {
 
 /** Takes memory for the pieces that arrive; `room` releases it. */
 function takeRoom(
-  request: SentRequest,
+  request: UnreadRequest,
   bodies: ByteGate,
   room: BodyMemory,
   who: string,
@@ -160,7 +160,7 @@ interface JsonBody {
  * refused at once, and the rest is discarded.
  */
 export async function readJson(
-  request: SentRequest,
+  request: UnreadRequest,
   maxBytes: number,
   { heavy, who, reading }: { heavy: HeavyBodies; who: string; reading: Reading },
 ): Promise<JsonBody> {
@@ -185,7 +185,7 @@ export async function readJson(
 }
 
 async function readText(
-  request: SentRequest,
+  request: UnreadRequest,
   maxBytes: number,
   { count, reading }: { count: JsonCount; reading: Reading },
 ): Promise<string> {
@@ -270,7 +270,7 @@ interface Reading {
 
 /** Reads a request's body; at most `maxBytes`. */
 async function readBodyBytes(
-  request: SentRequest,
+  request: UnreadRequest,
   maxBytes: number,
   reading: Reading = {},
 ): Promise<Uint8Array> {
@@ -284,7 +284,7 @@ export const wholeBytes = 64 * 1024;
 
 /** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
 async function* bodyPieces(
-  request: SentRequest,
+  request: UnreadRequest,
   maxBytes: number,
   { ready, onPiece = () => undefined, stopped, complete = () => {} }: Reading = {},
 ): AsyncGenerator<Uint8Array, void, void> {

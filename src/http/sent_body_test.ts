@@ -3,7 +3,7 @@ import { Fault } from "../shared/fault.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
 import { webBody } from "./http_request.ts";
-import { parseJson, readJson, type SentRequest } from "./sent_body.ts";
+import { parseJson, readJson, type UnreadRequest } from "./sent_body.ts";
 
 const encoder = new TextEncoder();
 
@@ -19,7 +19,7 @@ const heavy = () => ({
 });
 
 /** What endpoints see of it. */
-const sent = (request: Request): SentRequest => ({
+const sent = (request: Request): UnreadRequest => ({
   header: (name) => request.headers.get(name) ?? undefined,
   signal: request.signal,
   body: webBody(request),
