@@ -23,7 +23,7 @@ export const steps = [
 ].map((step) => `step ${step}`);
 export const dependencies = [
   ...["prices.find", "journal.end", "kept.remember", "recorder.record", "trace.onSettled"],
-  ...["funds.settle", "dialect.encodeAnswer", "encoder.end", "encoder.fail", "decoder.end"],
+  ...["authorization.settle", "dialect.encodeAnswer", "encoder.end", "encoder.fail", "decoder.end"],
 ];
 /** Where the answer itself is read and written: the vendor's words after that don't come. */
 export const cuts = ["decoder.decode", "encoder.encode", "dialect.decodeAnswer"];
@@ -35,6 +35,8 @@ export interface World extends AsyncDisposable {
   arm(point: string | undefined): void;
   /** How often something failed so. */
   readonly fired: number;
+  /** Points at which nothing ever failed, of those that were armed. */
+  readonly neverFired: readonly string[];
   send(call: { caller: DialectName; body: unknown; tail?: string }): Promise<Sent>;
   /** As a caller of any other kind. */
   callerOf(endpoint: string): ReturnType<typeof jobCaller>;
@@ -69,6 +71,9 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
     arm: (point) => fault.arm(point),
     get fired() {
       return fault.fired;
+    },
+    get neverFired() {
+      return [...fault.unfired];
     },
     callerOf: (endpoint) => callerOf(services, principal, endpoint, fault),
     async send({ caller, body, tail = "" }) {
@@ -106,12 +111,15 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
 class ArmedFault {
   dialects: Record<string, Dialect> = {};
   fired = 0;
+  readonly unfired = new Set<string>();
+  readonly #met = new Set<string>();
   #point: string | undefined;
   #passed = 0;
 
   arm(point: string | undefined): void {
     this.#point = point;
     this.#passed = 0;
+    if (point !== undefined && !this.#met.has(point)) this.unfired.add(point);
   }
 
   /** Streams fail in their middle: at the fifth of what happens often. */
@@ -122,6 +130,8 @@ class ArmedFault {
     // The plainer way is given its chance.
     if (point === "recorder.record") this.#point = undefined;
     this.fired++;
+    this.#met.add(point);
+    this.unfired.delete(point);
     throw new TypeError("a fault of the test's");
   }
 }
