@@ -28,7 +28,7 @@ for (const kind of kindsOfThisRun()) {
   Deno.test({
     name: `a stream whose caller takes nothing is ended, and leaves nothing over ${named}`,
     ignore: !runs,
-    fn: () => withWorld(kind, { IDLE_TIMEOUT_MS: "1500" }, endedUnread),
+    fn: () => withWorld(kind, { IDLE_TIMEOUT_MS: "4000" }, endedUnread),
   });
 }
 

@@ -2,6 +2,8 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment.ts";
+import { within } from "../support/within.ts";
 import { filesWith } from "../support/files_with.ts";
 import { Child, withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
@@ -48,6 +50,41 @@ async function reopened(folder: string): Promise<SettledCall[]> {
 const begun = (id: string) => interaction(7, id, { status: "interrupted" });
 const ended = (id: string, more: Partial<SettledCall> = {}) =>
   interaction(7, id, { status: "completed", ...more });
+
+Deno.test("an end that is written just as the sync before it is over is synced too", () =>
+  withFolder(async (folder) => {
+    for (let turns = 0; turns <= 40; turns++) {
+      let second: Promise<void> | undefined;
+      let afterSync = () => {};
+      const createFile = (path: string): SegmentFile => {
+        const file = createSegmentFile(path);
+        return {
+          writeSync: (bytes) => file.writeSync(bytes),
+          truncateSync: (length) => file.truncateSync(length),
+          syncData: async () => {
+            await file.syncData();
+            afterSync();
+          },
+          close: () => file.close(),
+        };
+      };
+      const journal = await openJournal(`${folder}/${turns}`, { sync: "always", createFile });
+      for (const id of ["earlier", "first", "second"]) journal.begin(begun(id));
+      await journal.end(ended("earlier"));
+      const written = new Promise<void>((resolve) => {
+        // So many microtasks after the disk has answered.
+        afterSync = async () => {
+          afterSync = () => {};
+          for (let turn = 0; turn < turns; turn++) await undefined;
+          second = journal.end(ended("second"));
+          resolve();
+        };
+      });
+      await Promise.all([journal.end(ended("first")), written]);
+      await within(5_000, second!);
+      await journal.close();
+    }
+  }));
 
 Deno.test(
   "a record comes back as it was, whatever it holds",

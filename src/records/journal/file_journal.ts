@@ -334,13 +334,13 @@ export class FileJournal implements Journal {
   }
 
   #startSync(): void {
-    this.#syncing ??= this.#syncWaiting().finally(() => {
-      this.#syncing = undefined;
-      this.#prune();
-    });
+    this.#syncing ??= this.#syncWaiting();
   }
 
-  /** Group commit: one fsync confirms all records that were appended before it. */
+  /**
+   * Group commit: one fsync confirms all records that were appended before it. Nothing is awaited
+   * between the last look for records and the end: whoever appends after it begins anew.
+   */
   async #syncWaiting(): Promise<void> {
     do {
       const group = this.#unsynced.splice(0);
@@ -362,6 +362,8 @@ export class FileJournal implements Journal {
         for (const { reject } of group) reject(thrown);
       }
     } while (this.#unsynced.length > 0);
+    this.#syncing = undefined;
+    this.#prune();
   }
 
   async #sync(): Promise<void> {
