@@ -38,7 +38,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { Services } from "./application.ts";
 import type { Config } from "./config.ts";
 
-/** The web application: middleware in order, then the routes; and the short way of calls. */
+/** The web application: middleware in order, then the routes; and the fast path of calls. */
 export function createApp(
   services: Services,
   dashboard: DashboardDeps,

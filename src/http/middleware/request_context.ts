@@ -13,7 +13,7 @@ export interface RequestContextDeps {
   waits?: (requestContext: RequestContext, change: 1 | -1) => void;
 }
 
-/** The first middleware: gives the request its id, and records its time and origin. */
+/** Gives the request its id, and records its time and origin. */
 export function newRequestContext(
   deps: RequestContextDeps,
   header: HttpRequest["header"],
@@ -37,6 +37,7 @@ export function newRequestContext(
   return requestContext;
 }
 
+/** The first middleware. */
 export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<Env> {
   return async (context, next) => {
     const header = (name: string) => context.req.header(name);
