@@ -18,7 +18,9 @@ const messages = [{ role: "user", content: "Say a word two hundred times. ".repe
  * still answers, how it refuses the rest, what others see of it, and how soon all is well again.
  */
 export async function benchOverload(): Promise<void> {
+  const cores = await separateCores();
   const vendor = await startPeer("bench/programs/mock_vendor.ts", []);
+  await pin(vendor.process.pid, cores?.others);
   const env = {
     DENO_V8_FLAGS: await startFlags(),
     DATA_DIR: temporaryDirectory("bench"),
@@ -27,6 +29,7 @@ export async function benchOverload(): Promise<void> {
   };
   try {
     await using service = await startService({ env });
+    await pin(service.pid, cores?.service);
     for (
       const args of [
         ["credits", "grant", "--usd", "100000"],
@@ -59,7 +62,7 @@ async function measure(service: ServiceProcess, times: number, keep: boolean): P
   const perRunSecond = (quiet.answers["200"] ?? 0) / quietRun();
   const capacity = (quiet.answers["200"] ?? 0) / (quietMs / 1000);
   const before = await residentBytes(service);
-  const probe = probeLivez(service);
+  const probe = await probeLivez(service);
   const run = runSeconds(service);
   const seen = await offer({ ...order, perSecond: capacity * times, most, ms: overloadMs });
   const goodPerRunSecond = (seen.answers["200"] ?? 0) / run();
@@ -103,6 +106,28 @@ async function measure(service: ServiceProcess, times: number, keep: boolean): P
   if (Deno.env.get("DBG")) await Deno.writeTextFile("/tmp/svc.log", service.output());
 }
 
+/** The service's processors and everybody else's, so that neither takes the other's time. */
+interface Cores {
+  service: string;
+  others: string;
+}
+
+/** Undefined where there is one processor, or no `taskset` to assign them with. */
+async function separateCores(): Promise<Cores | undefined> {
+  const count = navigator.hardwareConcurrency;
+  const exists = await new Deno.Command("which", { args: ["taskset"], stdout: "null" }).output();
+  return exists.success && count > 1
+    ? { service: count > 2 ? `0-${count - 2}` : "0", others: String(count - 1) }
+    : undefined;
+}
+
+/** Keeps a process, all its threads included, to these processors. */
+async function pin(pid: number, cores: string | undefined): Promise<void> {
+  if (cores === undefined) return;
+  const args = ["-a", "-c", "-p", cores, String(pid)];
+  await new Deno.Command("taskset", { args, stdout: "null" }).output();
+}
+
 /** Gives for how many seconds the service's main thread has had a processor since. */
 function runSeconds({ pid }: ServiceProcess): () => number {
   const seconds = () => Number(Deno.readTextFileSync(`/proc/${pid}/schedstat`).split(" ")[0]) / 1e9;
@@ -112,11 +137,13 @@ function runSeconds({ pid }: ServiceProcess): () => number {
 
 /** What a crowd in a process of its own sees. */
 async function offer(order: CrowdOrder): Promise<CrowdSight> {
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
+  const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "bench/programs/crowd.ts", JSON.stringify(order)],
     stdout: "piped",
     stderr: "inherit",
-  }).output();
+  }).spawn();
+  await pin(child.pid, (await separateCores())?.others);
+  const { stdout } = await child.output();
   return JSON.parse(new TextDecoder().decode(stdout));
 }
 
@@ -125,12 +152,15 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** The longest wait of one who asks `/livez` from a process of its own. */
-function probeLivez({ baseUrl, pid }: ServiceProcess): { stop(): Promise<string> } {
+async function probeLivez(
+  { baseUrl, pid }: ServiceProcess,
+): Promise<{ stop(): Promise<string> }> {
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "bench/programs/livez_probe.ts", baseUrl, String(pid)],
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
+  await pin(process.pid, (await separateCores())?.others);
   const worst = new Response(process.stdout).text().then((text) => {
     const lines = text.trim().split("\n").map((line) => line.split(" ").map(Number));
     const max = (at: number) => Math.max(0, ...lines.map((line) => line[at] ?? 0)).toFixed(0);
