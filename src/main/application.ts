@@ -41,6 +41,7 @@ import {
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
+import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
@@ -52,7 +53,7 @@ import { type LoopWork, watchLoad } from "./load.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
-import { createVendors, type Vendors } from "./vendors.ts";
+import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services {
@@ -70,6 +71,7 @@ export interface Services {
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
   vendors: Vendors;
+  routing: RoutingServices;
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
@@ -110,6 +112,7 @@ export function createServices(
   const core = createCore(config, opened, lines);
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
+  const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const stores = createOperatorStores({
     database,
     clock,
@@ -120,7 +123,7 @@ export function createServices(
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
-    ...{ ...vendors, ...access.keys, ...access.credit, ...records },
+    ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -137,6 +140,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
+      routing,
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -147,6 +151,7 @@ export function createServices(
     ...{
       stores,
       vendors,
+      routing,
       ...access,
       ...recording,
       calls,
@@ -161,7 +166,8 @@ export function createServices(
       records.recorder.admit();
       await database.ping();
     },
-    start: () => start(core, { stores, ...access, ...recording, ...work, archivePrices }, jobs),
+    start: () =>
+      start(core, { stores, routing, ...access, ...recording, ...work, archivePrices }, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -296,15 +302,17 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, archivePrices }: Pick<
+  { stores, records, erasure, evals, keys, routing, archivePrices }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices"
+    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices"
   >,
   jobs: JobRunner,
 ): Promise<void> {
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones();
   await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  // Before anything calls a model.
+  await routing.virtualModelCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();

@@ -19,7 +19,9 @@ import {
   type VendorError,
 } from "../dialects/kernel/vendor_error.ts";
 import type { Media } from "../shared/media.ts";
-import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
+import { modelsOf } from "../routing/route.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
@@ -46,7 +48,7 @@ export interface PassedRequest {
   sent: SentRequest;
 }
 
-export interface PassDeps {
+export interface PassDeps extends RouteDeps {
   registry: Registry;
   operations: Operations;
   /** Larger files are stored separately from the request's text. */
@@ -57,19 +59,20 @@ export interface PassDeps {
  * Sends a request to its vendor unchanged, except for the model's name and tag lines, and returns the
  * answer unchanged: whole, as events or as bytes. A reader extracts the usage from it.
  */
-export function passOperation(
+export async function passOperation(
   deps: PassDeps,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
-  const target = resolveTarget(deps.registry, vendor, request.model);
+  const models = modelsOf(await findCallRoute(deps, caller, vendor, request.model));
+  const target = models.find(({ vendor }) => vendor.operations[operation.kind]) ?? models[0];
   const mapping = target.vendor.operations[operation.kind];
   if (!mapping) throw lacking(deps.registry, operation, target);
   // Invalid requests are not interactions: check before the call begins.
   const path = pathOf(mapping, target.model);
   const losses = path === undefined ? batchLosses(caller, request) : [];
   if (path !== undefined) forVendor(request, target.model, operation);
-  return deps.operations.run(
+  return await deps.operations.run(
     {
       caller,
       form: operation,

@@ -1,12 +1,13 @@
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
+import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
+import { modelsOf } from "../routing/route.ts";
 import { Fault } from "../shared/fault.ts";
-import { resolveTarget } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import { vendorRequestId } from "../vendors/vendor_headers.ts";
-import { type AccessDeps, accessVendor } from "./admit.ts";
+import { accessVendor } from "./admit.ts";
 import { postToVendor, readRefusal, refusalFault } from "./vendor_call.ts";
 import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
@@ -25,7 +26,7 @@ export interface CountRequest {
   body: Readonly<Record<string, unknown>>;
 }
 
-export interface CountDeps extends PlanDeps, AccessDeps {
+export interface CountDeps extends PlanDeps, RouteDeps {
   upstream: Upstream;
   log: Log;
 }
@@ -40,7 +41,7 @@ export async function countTokens(
 ): Promise<Reply> {
   const model = String(body.model);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
-  const target = resolveTarget(deps.registry, vendor, model);
+  const [target] = modelsOf(await findCallRoute(deps, caller, vendor, model));
   const same = target.vendor.dialects.includes(dialect.name);
   const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
   const plain = withoutTags(counted, dialect.readRequest(counted).tagBlocks);

@@ -1,8 +1,9 @@
 import { errors } from "../../contracts/kernel/errors.ts";
+import type { RouteDeps } from "../routing/permitted_route.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
-import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
+import { accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
 import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
 import { Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
@@ -13,7 +14,7 @@ import { forwardStream, StreamFailure, type StreamListener } from "./stream_forw
 import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
 
-export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
+export interface PipelineDeps extends CallDeps, RouteDeps, PriceDeps {
   newTransactionId: () => string;
   reservations: Reservations;
   spendCaps: SpendCaps;

@@ -3,7 +3,9 @@ import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
-import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import { findCallRoute } from "../routing/permitted_route.ts";
+import { modelsOf } from "../routing/route.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
@@ -67,10 +69,11 @@ export function createRelay(deps: RelayDeps): Relay {
         caller: request.caller,
         background: request.background,
         async read() {
-          const { dialect, caller: { step = runAtOnce } } = request;
+          const { dialect, caller, vendor } = request;
+          const { step = runAtOnce } = caller;
           const facts = await step(() => dialect.readRequest(request.body));
           return {
-            targets: [resolveTarget(deps.registry, request.vendor, facts.model)],
+            targets: modelsOf(await findCallRoute(deps, caller, vendor, facts.model)),
             plan: (vendorCalls) => planText(deps, request, facts, vendorCalls),
           };
         },

@@ -71,6 +71,13 @@ export interface Vendor {
   readonly quirks: DialectQuirks;
   /** Its models' own names may begin with another vendor's, as an aggregator's do. */
   readonly hasNestedNames: boolean;
+  /**
+   * The models in its price rows are its own, so that their names without a vendor mean this one.
+   * False for those that host or resell others' models, or reach another vendor's.
+   */
+  readonly ownsModels: boolean;
+  /** The form of its own keys, by which they are told from other vendors'; undefined: none known. */
+  readonly keyForm: RegExp | undefined;
   /** How it draws; undefined: it doesn't. */
   readonly images: MediaRoute<ImageCodec> | undefined;
   /** How it speaks; undefined: it doesn't. */
@@ -111,6 +118,8 @@ const chatDefaults = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
+  ownsModels: true,
+  keyForm: undefined,
   ...noMedia,
 } as const;
 
@@ -152,6 +161,7 @@ const googleRow = {
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
   sharesWith: "vendor-d",
+  keyForm: /^AIza/,
 } as const;
 
 /**
@@ -195,6 +205,8 @@ const rows: readonly VendorRow[] = [
     },
     listedPrices: rowsFromHostedModels,
     ...mediaRouteTable["vendor-a"],
+    ownsModels: false,
+    keyForm: /^hf_/,
     sharesWith: "vendor-a",
   },
   {
@@ -209,6 +221,7 @@ const rows: readonly VendorRow[] = [
     ownKeyHeaders: ["openai-organization", "openai-project"],
     quirks: { refuses: refusedByVendorB },
     ...mediaRouteTable["vendor-b"],
+    keyForm: /^sk-(?!ant-|or-)/,
     sharesWith: "vendor-b",
   },
   {
@@ -221,10 +234,11 @@ const rows: readonly VendorRow[] = [
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
     ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
+    keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },
   { ...googleRow, label: "vendor-d", aliases: ["google"] },
-  { ...googleRow, label: "vendor-e", aliases: ["gemini"] },
+  { ...googleRow, label: "vendor-e", aliases: ["gemini"], ownsModels: false },
   {
     ...chatDefaults,
     label: "vendor-f",
@@ -241,6 +255,8 @@ const rows: readonly VendorRow[] = [
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],
+    ownsModels: false,
+    keyForm: /^sk-or-/,
     sharesWith: "vendor-f",
   },
   {
@@ -256,6 +272,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
     ...mediaRouteTable["vendor-g"],
+    keyForm: /^xai-/,
     sharesWith: "vendor-g",
   },
 ];
