@@ -118,6 +118,8 @@ export interface DashboardDeps extends RecordDeps {
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   virtualModels: VirtualModels;
+  /** Whether calls of the account may name this model. */
+  isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
   overview: OverviewDeps;
   playground: PlaygroundDeps;
