@@ -114,7 +114,8 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { storedKeys } = services.keys;
   statusRoutes(app, { ...binding, clock, version });
   modelRoutes(app, { ...binding, registry, catalogue, log });
-  healthRoutes(app, { ...binding, registry, catalogue, clock });
+  const { targetHealth } = services.routing;
+  healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { ...binding, deletions, idempotency, clock });
   exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
   mediaRoutes(app, { ...binding, media, mediaSigner, recorder });
@@ -133,7 +134,8 @@ function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { background } = services.background;
   const { mediaSigner } = services.records;
   proxyRoutes(app, { ...binding, registry, relay, background, idempotency, countTokens, dialects });
-  operationCallRoutes(app, { ...binding, registry, operations, idempotency, config });
+  const { routing } = services;
+  operationCallRoutes(app, { ...binding, registry, operations, idempotency, config, ...routing });
   mediaCallRoutes(app, {
     ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },
     ...{ mediaSigner, idempotency, registry },

@@ -17,6 +17,10 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
+import type { RoutingDeps } from "../relay/candidates.ts";
+import { TargetHealth } from "../routing/target_health.ts";
+import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
+import { resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
@@ -70,6 +74,9 @@ export interface Services {
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
   vendors: Vendors;
+  keyPools: KeyPools;
+  /** Which models a call is sent to. */
+  routing: Routing;
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
@@ -116,11 +123,13 @@ export function createServices(
     masterKey: () => Promise.resolve(masterKey),
   });
   const access = createAccess(core, stores, vendors.registry);
+  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
+  const routing = createRouting(core, vendors.registry);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
-    ...{ ...vendors, ...access.keys, ...access.credit, ...records },
+    ...{ ...vendors, ...access.keys, ...access.credit, ...records, ...routing, keyPools },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -129,7 +138,10 @@ export function createServices(
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
     ...{ admission, records, exports, journal, clock, lines },
-    gauges: [erasure.deletionGauges, work.background.backgroundGauges],
+    gauges: [
+      ...[erasure.deletionGauges, work.background.backgroundGauges],
+      ...[keyPools.gauges, routing.targetHealth.measures],
+    ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
@@ -147,6 +159,8 @@ export function createServices(
     ...{
       stores,
       vendors,
+      keyPools,
+      routing,
       ...access,
       ...recording,
       calls,
@@ -189,6 +203,24 @@ function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core
   return {
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log: createServiceLog(lines, clock), newId: createUuidv7(clock) },
+  };
+}
+
+/** What decides which models a call is sent to. */
+export interface Routing extends RoutingDeps {
+  targetHealth: TargetHealth;
+}
+
+function createRouting({ clock }: Core, registry: Registry): Routing {
+  return {
+    routes: {
+      find(_accountId, name) {
+        const target = resolveUnified(registry, name);
+        return { name, isVirtual: false, targets: [{ target, weight: 1 }], fallbacks: [] };
+      },
+    },
+    targetHealth: new TargetHealth(clock),
+    random: Math.random,
   };
 }
 

@@ -6,6 +6,7 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
+import type { KeyPools } from "../vendors/key_pool.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
@@ -15,6 +16,7 @@ import type { CallContext } from "./call_context.ts";
 export interface AccessDeps {
   registry: Registry;
   storedKeys: Pick<VendorKeyCache, "find">;
+  keyPools: Pick<KeyPools, "of">;
 }
 
 /**
@@ -22,13 +24,14 @@ export interface AccessDeps {
  * `permission_denied`, or `vendor_not_configured` where there is no key.
  */
 export async function accessVendor(
-  { registry, storedKeys }: AccessDeps,
+  { registry, storedKeys, keyPools }: AccessDeps,
   caller: CallContext,
   target: ResolvedModel,
 ): Promise<VendorAccess> {
   permitModel(caller.principal.key, target, registry);
   const { key, mode } = await resolveVendorKey(target.vendor, caller, storedKeys);
-  return new VendorAccess({ caller, target, key, mode });
+  const keyPool = mode === "managed" ? keyPools.of(target.vendor) : undefined;
+  return new VendorAccess({ caller, target, key, keyPool, mode });
 }
 
 /** The key that came with the request, then the account's stored key, then the service's own. */

@@ -6,6 +6,7 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import { createPrices } from "../pricing/table/prices.ts";
 import { Fault } from "../shared/fault.ts";
 import type { SettledCall } from "../shared/interaction.ts";
+import { TargetHealth } from "../routing/target_health.ts";
 import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
@@ -87,6 +88,8 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     newTransactionId: () => "a-call",
+    keyPools: { of: () => undefined },
+    targetHealth: new TargetHealth(clock),
   };
 }
 

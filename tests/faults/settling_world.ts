@@ -156,6 +156,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   return createCalls(services.config, {
     ...{ ...services.vendors, ...services.keys, ...services.credit, ...services.records },
     ...{ clock: services.clock, log, newId: services.newId },
+    ...{ ...services.routing, keyPools: services.keyPools },
     dialects,
     learned: createLearnedEndpoints(),
     tries,

@@ -10,12 +10,13 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
 import { permitNamed } from "../../relay/admit.ts";
+import type { RoutingDeps } from "../../relay/candidates.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-export type OperationRouteDeps = BindDeps & {
+export type OperationRouteDeps = BindDeps & RoutingDeps & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
