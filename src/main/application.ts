@@ -17,10 +17,8 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
-import type { RoutingDeps } from "../relay/candidates.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
-import { resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
@@ -45,6 +43,7 @@ import {
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
+import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
@@ -56,7 +55,7 @@ import { type LoopWork, watchLoad } from "./load.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
-import { createVendors, type Vendors } from "./vendors.ts";
+import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services {
@@ -75,8 +74,8 @@ export interface Services {
   stores: OperatorStores;
   vendors: Vendors;
   keyPools: KeyPools;
-  /** Which models a call is sent to. */
-  routing: Routing;
+  targetHealth: TargetHealth;
+  routing: RoutingServices;
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
@@ -117,6 +116,7 @@ export function createServices(
   const core = createCore(config, opened, lines);
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
+  const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const stores = createOperatorStores({
     database,
     clock,
@@ -124,12 +124,13 @@ export function createServices(
   });
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
-  const routing = createRouting(core, vendors.registry);
+  const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
-    ...{ ...vendors, ...access.keys, ...access.credit, ...records, ...routing, keyPools },
+    ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
+    ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -140,7 +141,7 @@ export function createServices(
     ...{ admission, records, exports, journal, clock, lines },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
-      ...[keyPools.gauges, routing.targetHealth.measures],
+      ...[keyPools.gauges, targetHealth.measures],
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
@@ -149,6 +150,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
+      routing,
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -160,6 +162,7 @@ export function createServices(
       stores,
       vendors,
       keyPools,
+      targetHealth,
       routing,
       ...access,
       ...recording,
@@ -175,7 +178,8 @@ export function createServices(
       records.recorder.admit();
       await database.ping();
     },
-    start: () => start(core, { stores, ...access, ...recording, ...work, archivePrices }, jobs),
+    start: () =>
+      start(core, { stores, routing, ...access, ...recording, ...work, archivePrices }, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -203,24 +207,6 @@ function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core
   return {
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log: createServiceLog(lines, clock), newId: createUuidv7(clock) },
-  };
-}
-
-/** What decides which models a call is sent to. */
-export interface Routing extends RoutingDeps {
-  targetHealth: TargetHealth;
-}
-
-function createRouting({ clock }: Core, registry: Registry): Routing {
-  return {
-    routes: {
-      find(_accountId, name) {
-        const target = resolveUnified(registry, name);
-        return { name, isVirtual: false, targets: [{ target, weight: 1 }], fallbacks: [] };
-      },
-    },
-    targetHealth: new TargetHealth(clock),
-    random: Math.random,
   };
 }
 
@@ -328,15 +314,17 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, archivePrices }: Pick<
+  { stores, records, erasure, evals, keys, routing, archivePrices }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices"
+    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices"
   >,
   jobs: JobRunner,
 ): Promise<void> {
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones();
   await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  // Before anything calls a model.
+  await routing.virtualModelCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();

@@ -52,6 +52,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     })),
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
+    virtualModels: services.routing.virtualModels,
     interactions: createInteractionDeps(services),
     overview: {
       usage: createFairUsage(records.reads),
@@ -108,7 +109,8 @@ function createRecordDeps(services: Services): RecordDeps {
   const { evals, graderProblem, evalRunner } = services.evals;
   const { flushRecords, recorder } = records;
   const evalDeps = {
-    ...{ clock, log, newId, registry, catalogue, prices, recorder, evals, graderProblem },
+    ...{ clock, log, newId, catalogue, prices, recorder, evals, graderProblem },
+    routes: services.routing.routes,
     storedKeys: services.keys.storedKeys,
     wakeEvals: () => evalRunner.wake(),
   };

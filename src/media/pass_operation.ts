@@ -66,7 +66,7 @@ export async function passOperation(
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
   const { model, endUser } = request;
-  const models = candidatesOf(deps, caller, { vendor, model, endUser, fallbacks: undefined });
+  const models = await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks: undefined });
   const targets = await eachPossible(
     models,
     (target) => passedTarget(deps, { caller, operation, request }, target),

@@ -1,13 +1,12 @@
 import { Fault } from "../shared/fault.ts";
 import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
+import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
 import type { RouteTable } from "../routing/route.ts";
-import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
+import { type ResolvedModel, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { CallContext } from "./call_context.ts";
 
-export interface RoutingDeps extends ChoiceDeps {
-  routes: RouteTable;
-}
+export interface RoutingDeps extends ChoiceDeps, RouteDeps {}
 
 /** What of a request decides which models may answer it. */
 export interface ModelRequest {
@@ -27,22 +26,22 @@ const maxFallbacks = 10;
 
 /**
  * The models that may answer a call, in the order in which they are asked; on a vendor's own family
- * the one that is named. Throws `model_not_found` and `invalid_value` for names that lead nowhere.
+ * the one that is named. Throws `model_not_found`, `permission_denied`, and `invalid_value` for
+ * names that lead nowhere.
  */
-export function candidatesOf(
+export async function candidatesOf(
   deps: RoutingDeps,
   caller: CallContext,
-  request: ModelRequest,
-): OrderedTargets {
-  if (request.vendor) return [resolveOnFamily(request.vendor, request.model)];
-  const { account } = caller.principal;
-  return orderTargets(deps, deps.routes.find(account.id, request.model), {
+  { vendor, model, endUser, fallbacks }: ModelRequest,
+): Promise<OrderedTargets> {
+  const route = await findCallRoute(deps, caller, vendor, model);
+  return orderTargets(deps, route, {
     sessionId: caller.sessionId,
-    userId: caller.userId ?? request.endUser,
-    fallbacks: [
+    userId: caller.userId ?? endUser,
+    fallbacks: vendor ? [] : [
       ...namedInHeader(deps, caller),
-      ...(request.fallbacks?.names ?? []).map((name, index) =>
-        fallbackNamed(deps, account.id, `${request.fallbacks!.field}[${index}]`, name)
+      ...(fallbacks?.names ?? []).map((name, index) =>
+        fallbackNamed(deps, caller, `${fallbacks!.field}[${index}]`, name)
       ),
     ],
     isOneVendor: caller.vendorKey !== undefined,
@@ -59,17 +58,16 @@ function namedInHeader(deps: RoutingDeps, caller: CallContext): ResolvedModel[] 
       message: `${fallbackHeader}: at most ${maxFallbacks} models.`,
     });
   }
-  const { id } = caller.principal.account;
-  return names.map((name) => fallbackNamed(deps, id, fallbackHeader, name));
+  return names.map((name) => fallbackNamed(deps, caller, fallbackHeader, name));
 }
 
 function fallbackNamed(
   { routes }: RoutingDeps,
-  accountId: number,
+  { principal: { account } }: CallContext,
   param: string,
   name: string,
 ): ResolvedModel {
-  const { isVirtual, targets: [{ target }] } = routeNamed(routes, accountId, param, name);
+  const { isVirtual, targets: [{ target }] } = routeNamed(routes, account.id, param, name);
   if (!isVirtual) return target;
   throw new Fault("invalid_value", {
     param,

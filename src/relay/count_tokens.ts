@@ -48,7 +48,12 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
   const { tagBlocks, endUser } = dialect.readRequest(counted);
   const plain = withoutTags(counted, tagBlocks);
-  const targets = candidatesOf(deps, caller, { vendor, model, endUser, fallbacks: undefined });
+  const targets = await candidatesOf(deps, caller, {
+    vendor,
+    model,
+    endUser,
+    fallbacks: undefined,
+  });
   const budget = unrecordedBudget();
   let failure: unknown;
   for (const target of targets) {

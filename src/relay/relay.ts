@@ -70,14 +70,13 @@ export function createRelay(deps: RelayDeps): Relay {
         caller: request.caller,
         background: request.background,
         async read() {
-          const { dialect, caller: { step = runAtOnce } } = request;
+          const { dialect, caller, vendor } = request;
+          const { step = runAtOnce } = caller;
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
           const { model, endUser } = facts;
           return {
-            targets: candidatesOf(deps, request.caller, {
-              ...{ vendor: request.vendor, model, endUser, fallbacks },
-            }),
+            targets: await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks }),
             plan: (vendorCalls) => planText(deps, sent, facts, vendorCalls),
           };
         },

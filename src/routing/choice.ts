@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { Fault } from "../shared/fault.ts";
-import { type ResolvedModel, shorten } from "../vendors/model_name.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Route, WeightedTarget } from "./route.ts";
 import type { TargetHealth } from "./target_health.ts";
 
@@ -14,36 +13,37 @@ export interface RoutedCall {
   readonly userId: string | undefined;
   /** Fallbacks that the call itself names; they go before those of the route. */
   readonly fallbacks: readonly ResolvedModel[];
-  /** The call came with a vendor key, which must reach no other vendor than its own. */
+  /**
+   * The call came with a vendor key, which must reach no other vendor than that of the route's
+   * targets.
+   */
   readonly isOneVendor: boolean;
 }
 
 export interface ChoiceDeps {
   targetHealth: Pick<TargetHealth, "isCooling">;
-  /** From 0 up to 1. */
-  random: () => number;
+  /** From 0 up to 1; absent: chance. */
+  random?: () => number;
 }
 
 /**
  * The targets in the order in which the call asks them: one by weight, the others in falling
- * weight, then the fallbacks. Each stands there once; those that are cooling come last. Throws
- * `invalid_value` where the call's vendor key could be that of several vendors.
+ * weight, then the fallbacks. Each stands there once; those that are cooling come last.
  */
 export function orderTargets(
-  { targetHealth, random }: ChoiceDeps,
+  { targetHealth, random = Math.random }: ChoiceDeps,
   route: Route,
   call: RoutedCall,
 ): OrderedTargets {
   const { targets, fallbacks } = route;
   const [{ target: only }] = targets;
-  if (call.isOneVendor) refuseSeveralVendors(route);
   if (targets.length + fallbacks.length + call.fallbacks.length === 1) return [only];
   const chosen = targets.length === 1 ? targets[0] : chooseTarget(route, call, random);
   const others = targets.filter((one) => one !== chosen).sort((a, b) => b.weight - a.weight);
   const all = [chosen, ...others].map(({ target }) => target)
     .concat(call.fallbacks, fallbacks)
     .filter((target) => !call.isOneVendor || sharesKey(target, only));
-  const unique = [...new Map(all.map((target) => [target.id, target])).values()];
+  const unique = withoutRepeats(all);
   const isCooling = new Set(unique.filter((target) => targetHealth.isCooling(target)));
   const [first = only, ...rest] = [
     ...unique.filter((target) => !isCooling.has(target)),
@@ -52,17 +52,10 @@ export function orderTargets(
   return [first, ...rest];
 }
 
-/** A vendor key that comes with a call does not say whose it is: the route's targets do. */
-function refuseSeveralVendors({ name, targets }: Route): void {
-  const [{ target: first }] = targets;
-  const other = targets.find(({ target }) => !sharesKey(target, first));
-  if (!other) return;
-  throw new Fault("invalid_value", {
-    param: "model",
-    message: `model: '${
-      shorten(name)
-    }' has targets of ${first.vendor.label} and ${other.target.vendor.label}, so it can't be called with a vendor key. Name a model of the vendor whose key it is.`,
-  });
+/** Of the same model the first one. */
+function withoutRepeats(models: readonly ResolvedModel[]): ResolvedModel[] {
+  const seen = new Set<string>();
+  return models.filter(({ id }) => !seen.has(id) && seen.add(id));
 }
 
 function sharesKey({ vendor }: ResolvedModel, other: ResolvedModel): boolean {

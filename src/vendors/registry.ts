@@ -75,6 +75,13 @@ export interface Vendor {
   readonly quirks: DialectQuirks;
   /** Its models' own names may begin with another vendor's, as an aggregator's do. */
   readonly hasNestedNames: boolean;
+  /**
+   * The models in its price rows are its own, so that their names without a vendor mean this one.
+   * False for those that host or resell others' models, or reach another vendor's.
+   */
+  readonly ownsModels: boolean;
+  /** The form of its own keys, by which they are told from other vendors'; undefined: none known. */
+  readonly keyForm: RegExp | undefined;
   /** How it draws; undefined: it doesn't. */
   readonly images: MediaRoute<ImageCodec> | undefined;
   /** How it speaks; undefined: it doesn't. */
@@ -115,6 +122,8 @@ const chatDefaults = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
+  ownsModels: true,
+  keyForm: undefined,
   ...noMedia,
 } as const;
 
@@ -156,6 +165,7 @@ const googleRow = {
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
   sharesWith: "vendor-d",
+  keyForm: /^AIza/,
 } as const;
 
 /**
@@ -199,6 +209,8 @@ const rows: readonly VendorRow[] = [
     },
     listedPrices: rowsFromHostedModels,
     ...mediaRouteTable["vendor-a"],
+    ownsModels: false,
+    keyForm: /^hf_/,
     sharesWith: "vendor-a",
   },
   {
@@ -213,6 +225,7 @@ const rows: readonly VendorRow[] = [
     ownKeyHeaders: ["openai-organization", "openai-project"],
     quirks: { refuses: refusedByVendorB },
     ...mediaRouteTable["vendor-b"],
+    keyForm: /^sk-(?!ant-|or-)/,
     sharesWith: "vendor-b",
   },
   {
@@ -225,10 +238,11 @@ const rows: readonly VendorRow[] = [
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
     ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
+    keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },
   { ...googleRow, label: "vendor-d", aliases: ["google"] },
-  { ...googleRow, label: "vendor-e", aliases: ["gemini"] },
+  { ...googleRow, label: "vendor-e", aliases: ["gemini"], ownsModels: false },
   {
     ...chatDefaults,
     label: "vendor-f",
@@ -245,6 +259,8 @@ const rows: readonly VendorRow[] = [
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],
+    ownsModels: false,
+    keyForm: /^sk-or-/,
     sharesWith: "vendor-f",
   },
   {
@@ -260,6 +276,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
     ...mediaRouteTable["vendor-g"],
+    keyForm: /^xai-/,
     sharesWith: "vendor-g",
   },
 ];
