@@ -115,7 +115,8 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { storedKeys } = services.keys;
   statusRoutes(app, { ...binding, clock, version });
   modelRoutes(app, { ...binding, registry, routes, catalogue, log });
-  healthRoutes(app, { ...binding, registry, catalogue, clock });
+  const { targetHealth } = services;
+  healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { ...binding, deletions, idempotency, clock });
   exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
   mediaRoutes(app, { ...binding, media, mediaSigner, recorder });
@@ -140,6 +141,7 @@ function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   });
   operationCallRoutes(app, {
     ...{ ...binding, registry, routes, storedKeys, operations, idempotency, config },
+    targetHealth: services.targetHealth,
   });
   mediaCallRoutes(app, {
     ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },

@@ -17,6 +17,8 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
+import { TargetHealth } from "../routing/target_health.ts";
+import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
@@ -71,6 +73,8 @@ export interface Services {
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
   vendors: Vendors;
+  keyPools: KeyPools;
+  targetHealth: TargetHealth;
   routing: RoutingServices;
   keys: KeyCaches;
   credit: CreditServices;
@@ -119,11 +123,14 @@ export function createServices(
     masterKey: () => Promise.resolve(masterKey),
   });
   const access = createAccess(core, stores, vendors.registry);
+  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
+  const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
+    ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -132,7 +139,10 @@ export function createServices(
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
     ...{ admission, records, exports, journal, clock, lines },
-    gauges: [erasure.deletionGauges, work.background.backgroundGauges],
+    gauges: [
+      ...[erasure.deletionGauges, work.background.backgroundGauges],
+      ...[keyPools.gauges, targetHealth.measures],
+    ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
@@ -148,7 +158,17 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, routing, ...access, ...recording, calls, ...work },
+    ...{
+      stores,
+      vendors,
+      keyPools,
+      targetHealth,
+      routing,
+      ...access,
+      ...recording,
+      calls,
+      ...work,
+    },
     ...{ admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),

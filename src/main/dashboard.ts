@@ -152,7 +152,7 @@ async function testKey(
   const vendor = registry.find(label);
   if (!vendor) return { kind: "unknown", reason: "there is no such vendor" };
   try {
-    const models = await readList(upstream, { ...vendor, apiKey: key });
+    const models = await readList(upstream, { ...vendor, apiKeys: [key] });
     return { kind: "works", models: models.length };
   } catch (thrown) {
     const code = thrown instanceof Fault ? thrown.code : undefined;

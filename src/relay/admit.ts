@@ -6,24 +6,30 @@ import type { Prices } from "../pricing/table/prices.ts";
 import { permitModel, type RouteDeps } from "../routing/permitted_route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
+import type { KeyPools } from "../vendors/key_pool.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import { VendorAccess } from "./vendor_call.ts";
 import type { CallContext } from "./call_context.ts";
 
+export interface AccessDeps extends RouteDeps {
+  keyPools: Pick<KeyPools, "of">;
+}
+
 /**
  * Checks that the caller may use the model, and finds the vendor key for the call. Throws
  * `permission_denied`, or `vendor_not_configured` where there is no key.
  */
 export async function accessVendor(
-  { routes, storedKeys }: RouteDeps,
+  { routes, storedKeys, keyPools }: AccessDeps,
   caller: CallContext,
   target: ResolvedModel,
 ): Promise<VendorAccess> {
   permitModel(routes, caller.principal.key, target);
   const { key, mode } = await resolveVendorKey(target.vendor, caller, storedKeys);
-  return new VendorAccess({ caller, target, key, mode });
+  const keyPool = mode === "managed" ? keyPools.of(target.vendor) : undefined;
+  return new VendorAccess({ caller, target, key, keyPool, mode });
 }
 
 /** The key that came with the request, then the account's stored key, then the service's own. */

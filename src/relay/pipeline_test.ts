@@ -8,6 +8,7 @@ import { Fault } from "../shared/fault.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { createRealModels } from "../routing/real_models.ts";
 import { createRouteTable } from "../routing/route.ts";
+import { TargetHealth } from "../routing/target_health.ts";
 import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
@@ -93,6 +94,8 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     newTransactionId: () => "a-call",
+    keyPools: { of: () => undefined },
+    targetHealth: new TargetHealth(clock),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   vendorFamilies,
   type VendorFamily,
 } from "../../contracts/calls/vendors.ts";
-import type { Secret } from "../base/secret.ts";
+import { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
@@ -39,8 +39,12 @@ export interface Vendor {
   readonly aliases: readonly string[];
   /** Address including the version segment, without a slash at the end. */
   readonly baseUrl: string;
-  /** The service's own key; undefined: managed mode is not configured for it. */
+  /**
+   * The service's own key, the first of several; undefined: managed mode is not configured for it.
+   */
   readonly apiKey: Secret | undefined;
+  /** All of the service's own keys. Vendors that share them have the same list. */
+  readonly apiKeys: readonly Secret[];
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
   /** One of `dialects`: which it is called in for callers of others; absent: the first. */
@@ -87,7 +91,7 @@ export interface Vendor {
 }
 
 /** A row without what the environment decides. */
-type VendorRow = Omit<Vendor, "apiKey" | "family">;
+type VendorRow = Omit<Vendor, "apiKey" | "apiKeys" | "family">;
 
 /** Where the vendor whose dialect chat is has its operations, and those who follow it. */
 const chatOperations = {
@@ -280,6 +284,7 @@ const rows: readonly VendorRow[] = [
 /** What the environment says of one vendor. */
 export interface VendorSettings {
   baseUrl?: string | undefined;
+  /** One key, or several separated by commas. */
   apiKey?: Secret | undefined;
 }
 
@@ -288,6 +293,7 @@ export interface CustomVendor {
   label: string;
   aliases: readonly string[];
   baseUrl: string;
+  /** One key, or several separated by commas. */
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
   /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
@@ -310,6 +316,7 @@ export function createRegistry(
   settings: Readonly<Record<string, VendorSettings>>,
   custom: readonly CustomVendor[],
 ): Registry {
+  const keysOf = splitKeys();
   const seven = rows.map((row): Vendor => {
     const own = settings[row.label] ?? {};
     const shared = settings[row.sharesWith] ?? {};
@@ -317,12 +324,15 @@ export function createRegistry(
     return {
       ...row,
       baseUrl: own.baseUrl ?? operators?.baseUrl ?? shared.baseUrl ?? row.baseUrl,
-      apiKey: own.apiKey ?? operators?.apiKey ?? shared.apiKey,
+      ...keysOf(own.apiKey ?? operators?.apiKey ?? shared.apiKey),
       family: vendorFamilies.find((family) => family.label === row.label)!,
     };
   });
   const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
-  for (const row of custom) byLabel.set(row.label, customVendor(row, byLabel.get(row.label)));
+  for (const row of custom) {
+    const existing = byLabel.get(row.label);
+    byLabel.set(row.label, { ...customVendor(row, existing), ...ownKeys(keysOf, row, existing) });
+  }
   const all = [...byLabel.values()];
   const byName = new Map<string, Vendor>();
   for (const vendor of all) {
@@ -335,19 +345,46 @@ export function createRegistry(
   return { all, find: (name) => byName.get(name) };
 }
 
+type VendorKeys = Pick<Vendor, "apiKey" | "apiKeys">;
+
+/** Splits keys at their commas; the same secret gives the same list each time. */
+function splitKeys(): (secret: Secret | undefined) => VendorKeys {
+  const lists = new Map<Secret, Secret[]>();
+  return (secret) => {
+    if (secret === undefined) return { apiKey: undefined, apiKeys: [] };
+    const apiKeys = lists.get(secret) ??
+      secret.reveal().split(",").map((one) => new Secret(one));
+    lists.set(secret, apiKeys);
+    return { apiKey: apiKeys[0], apiKeys };
+  };
+}
+
+/** The row's own keys, else those of what it overrides. */
+function ownKeys(
+  keysOf: ReturnType<typeof splitKeys>,
+  { apiKey }: CustomVendor,
+  existing: Vendor | undefined,
+): VendorKeys {
+  return apiKey !== undefined || existing === undefined
+    ? keysOf(apiKey)
+    : { apiKey: existing.apiKey, apiKeys: existing.apiKeys };
+}
+
 /** An operator's row; of one of the seven it changes what it names and keeps the rest. */
-function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
+function customVendor(
+  row: CustomVendor,
+  existing: Vendor | undefined,
+): Omit<Vendor, keyof VendorKeys> {
   const base = existing ??
     { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
   const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
   const operations: Vendor["operations"] = base.operations;
-  const { translateTo: _, ...inherited } = base as Vendor;
+  const { translateTo: _, apiKey: __, apiKeys: ___, ...inherited } = base as Vendor;
   return {
     ...inherited,
     label: row.label,
     aliases,
     baseUrl: row.baseUrl,
-    apiKey: row.apiKey ?? existing?.apiKey,
     dialects: row.dialects,
     ...translation(row, existing),
     auth: row.auth,

@@ -155,7 +155,9 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     (result as Promise<object>).then((one) => faulty(one, named("authorization")));
   return createCalls(services.config, {
     ...{ ...services.vendors, ...services.keys, ...services.credit, ...services.records },
-    ...{ clock: services.clock, log, newId: services.newId, routes: services.routing.routes },
+    ...{ clock: services.clock, log, newId: services.newId },
+    ...{ routes: services.routing.routes, keyPools: services.keyPools },
+    targetHealth: services.targetHealth,
     dialects,
     learned: createLearnedEndpoints(),
     tries,

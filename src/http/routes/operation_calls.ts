@@ -9,13 +9,14 @@ import { modelOf, repeatText } from "../../dialects/kernel/operation_request.ts"
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
-import { permitNamed, type RouteDeps } from "../../routing/permitted_route.ts";
+import type { RoutingDeps } from "../../relay/candidates.ts";
+import { permitNamed } from "../../routing/permitted_route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-export type OperationRouteDeps = BindDeps & RouteDeps & {
+export type OperationRouteDeps = BindDeps & RoutingDeps & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
