@@ -9,6 +9,7 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import type { Usage } from "../shared/usage.ts";
+import type { Cell } from "./columns.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**
@@ -50,6 +51,8 @@ export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
 /** Reads of one account or of few rows; `FairReads` schedules them by account. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
+  /** The rows of `read` as cells of an export, some at a time. */
+  readCells(query: InteractionQuery): AsyncIterable<readonly Cell[][]>;
   /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */

@@ -17,7 +17,7 @@ import {
 import { createInteractionRepository } from "./interaction_repository.ts";
 import { writeRecords } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
-import { countInteractions, readInteractions } from "./interactions_read.ts";
+import { countInteractions, readInteractionCells, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
@@ -87,6 +87,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),
     read: (query) => readInteractions(database, query),
+    readCells: (query) => readInteractionCells(database, query),
     count: (query) => countInteractions(database, query),
     snapshot: () => takeSnapshot(database),
     sample: (query) => sampleCalls(database, query),
