@@ -41,6 +41,7 @@ const tables: Readonly<Record<string, string>> = {
   evals: "eval_runs eval_items eval_results",
   cohorts: "cohort_outcomes",
   repricing: "price_versions",
+  routing: "virtual_models",
 };
 
 const owners: ReadonlyMap<string, string> = new Map(
