@@ -26,8 +26,8 @@ export function ModelComparison({ models }: { models: CohortModelsBody }) {
   const items = unattributed.reduce((sum, one) => sum + one.count, 0);
   const left = all.length - shown.length;
   return (
-    <section aria-labelledby="models">
-      <h2 id="models">Models</h2>
+    <>
+      <h2>Models</h2>
       {isExperiment ? <ModelTable models={shown} /> : (
         <p class="hint narrow">
           {`All of these calls went to ${first.model}. Name a virtual model with two weighted targets in place of it, and its models are compared here.`}
@@ -51,7 +51,7 @@ export function ModelComparison({ models }: { models: CohortModelsBody }) {
         )
         : null}
       {left > 0 ? <p class="hint">{`${counted(left, "more model")} had fewer calls.`}</p> : null}
-    </section>
+    </>
   );
 }
 
