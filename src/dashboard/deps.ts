@@ -48,7 +48,7 @@ export interface KeyVendor {
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  cohorts: Pick<CohortStore, "list" | "readLatest">;
+  cohorts: Pick<CohortStore, "list" | "readLatest" | "readModels">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */
   createEval: (
