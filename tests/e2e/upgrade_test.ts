@@ -21,7 +21,8 @@ async function laterVersion(folder: string, more: Readonly<Record<string, string
   }
 }
 
-const own = [...Deno.readDirSync(new URL("migrations/", root))].length;
+const names = [...Deno.readDirSync(new URL("migrations/", root))].map(({ name }) => name);
+const own = Number(names.sort().at(-1)!.slice(0, 4));
 
 /** A schema version after this one's, as files of migrations write it. */
 const after = (steps: number) => String(own + steps).padStart(4, "0");
