@@ -23,7 +23,7 @@ export const failuresThatMoveOn: readonly TargetFailure[] = [
   status(408, "upstream_timeout"),
   status(425, "upstream_overloaded"),
   status(429, "upstream_rate_limited"),
-  status(429, "upstream_rate_limited", { code: "insufficient_quota" }),
+  status(429, "upstream_quota_exhausted", { code: "insufficient_quota" }),
   status(401, "upstream_authentication_failed"),
   status(402, "upstream_quota_exhausted"),
   status(403, "upstream_authentication_failed", { code: "invalid api key" }),
