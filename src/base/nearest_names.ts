@@ -28,14 +28,16 @@ function editsBetween(from: string, to: string, limit: number): number {
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {
     const row = [i];
+    let least = i;
     for (let j = 1; j <= to.length; j++) {
       const isSame = from[i - 1] === to[j - 1];
       let edits = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (isSame ? 0 : 1));
       const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
       if (isSwapped) edits = Math.min(edits, beforeLast[j - 2]! + 1);
       row.push(edits);
+      least = Math.min(least, edits);
     }
-    if (Math.min(...row) > limit) return limit + 1;
+    if (least > limit) return limit + 1;
     beforeLast = last;
     last = row;
   }

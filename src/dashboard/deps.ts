@@ -48,7 +48,7 @@ export interface KeyVendor {
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  cohorts: Pick<CohortStore, "list" | "readLatest">;
+  cohorts: Pick<CohortStore, "list" | "readLatest" | "readModels">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */
   createEval: (
@@ -118,6 +118,8 @@ export interface DashboardDeps extends RecordDeps {
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   virtualModels: VirtualModels;
+  /** Whether calls of the account may name this model. */
+  isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
   overview: OverviewDeps;
   playground: PlaygroundDeps;

@@ -92,6 +92,7 @@ async function checkModels(
       await eachPossible(modelsOf(route), async (target) => {
         const { mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
         if (mode === "managed") await requirePrice(deps, target, caller.arrivedAt);
+        return target;
       });
     } catch (thrown) {
       throw named(param, thrown);

@@ -168,10 +168,8 @@ export function createServices(
       ...recording,
       calls,
       ...work,
-      admission,
-      loopWatch,
-      archivePrices,
     },
+    ...{ admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
     ready: async () => {

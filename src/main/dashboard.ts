@@ -53,6 +53,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
     virtualModels: services.routing.virtualModels,
+    isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
     overview: {
       usage: createFairUsage(records.reads),

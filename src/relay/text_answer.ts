@@ -13,7 +13,7 @@ import {
   type VendorCallContext,
   type VendorCallDeps,
 } from "./vendor_call.ts";
-import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import type {
   DecodedEvent,
   Dialect,
@@ -246,7 +246,14 @@ class TextStreamListener implements StreamListener {
   }
 
   take(piece: Uint8Array, output: StreamOutput): void {
-    this.#takeEvents(this.#splitter.push(piece), output);
+    let events: readonly SseEvent[];
+    try {
+      events = this.#splitter.push(piece);
+    } catch (thrown) {
+      if (thrown instanceof SseEventTooLargeError) this.#takeEvents(thrown.before, output);
+      throw thrown;
+    }
+    this.#takeEvents(events, output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {
@@ -254,7 +261,8 @@ class TextStreamListener implements StreamListener {
     const rest = this.#endDecoding();
     const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
     if (rest.complete && !isEmpty) {
-      return this.#forward(rest.events, () => this.#plan.end(rest.events)).bytes;
+      const { sent } = this.#forward(rest.events, () => this.#plan.end(rest.events));
+      return sent === undefined ? undefined : bytesOf(sent);
     }
     this.#meter.listen(rest.events);
     if (output.hasBegun || this.#heldBytes > 0) throw new Fault("upstream_stream_truncated");
@@ -276,42 +284,41 @@ class TextStreamListener implements StreamListener {
     return {};
   }
 
+  /** The events of one piece are sent as one, with those before an event that fails. */
   #takeEvents(events: readonly SseEvent[], output: StreamOutput): void {
-    let run: Uint8Array | undefined;
-    for (const event of events) {
-      const bytes = this.#takeEvent(event, output);
-      if (!bytes) continue;
-      // Adjacent events of one piece are sent as one.
-      const joined = run && adjacent(run, bytes);
-      if (!joined && run) output.send(run);
-      run = joined ?? bytes;
+    const run = new Run(output);
+    try {
+      for (const event of events) this.#takeEvent(event, run, output);
+    } finally {
+      run.send();
     }
-    if (run) output.send(run);
   }
 
-  /** What the caller gets of an event. */
-  #takeEvent(event: SseEvent, output: StreamOutput): Uint8Array | undefined {
+  #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
-    if (this.#isTerminated && !isAfterword(decoded)) return undefined;
+    if (this.#isTerminated && !isAfterword(decoded)) return;
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
       // What came with the error was produced, and is billed.
       this.#meter.listen(decoded.events);
       throw this.#vendorCall.fault(failure.error);
     }
-    const { bytes } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
-    if (event.data !== undefined && this.#mayBegin(decoded.events, bytes)) output.begin();
+    const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
+    if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
+      output.begin();
+    }
     if (decoded.terminal) {
+      run.send();
       this.#isTerminated = true;
       output.complete();
     }
-    return bytes;
+    if (sent !== undefined) run.add(sent);
   }
 
-  #mayBegin(events: readonly CanonicalEvent[], bytes: Uint8Array | undefined): boolean {
+  #mayBegin(events: readonly CanonicalEvent[], sent: Forwarded["sent"]): boolean {
     if (!this.#awaitsContent) return true;
-    this.#heldBytes += bytes?.length ?? 0;
+    this.#heldBytes += sent?.length ?? 0;
     if (!events.some(isContent) && this.#heldBytes <= maxHeldBytes) return false;
     this.#awaitsContent = false;
     return true;
@@ -374,6 +381,41 @@ function isWhole({ terminated, data }: SseEvent): boolean {
     return false;
   }
 }
+
+/** What the caller gets of the events of one piece, put together as far as it can be. */
+class Run {
+  readonly #output: StreamOutput;
+  #sent: Uint8Array | string = "";
+
+  constructor(output: StreamOutput) {
+    this.#output = output;
+  }
+
+  add(sent: Uint8Array | string): void {
+    const before = this.#sent;
+    if (typeof before === "string" && typeof sent === "string") {
+      this.#sent = before + sent;
+      return;
+    }
+    const joined = typeof before === "string" || typeof sent === "string"
+      ? undefined
+      : adjacent(before, sent);
+    if (joined === undefined) this.send();
+    this.#sent = joined ?? sent;
+  }
+
+  send(): void {
+    const sent = this.#sent;
+    this.#sent = "";
+    if (sent.length > 0) this.#output.send(bytesOf(sent));
+  }
+}
+
+function bytesOf(sent: Uint8Array | string): Uint8Array {
+  return typeof sent === "string" ? encoder.encode(sent) : sent;
+}
+
+const encoder = new TextEncoder();
 
 /** Both views as one, where the second begins at the end of the first. */
 function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {

@@ -121,12 +121,21 @@ export const folders: readonly Folder[] = [
   store("background", "records", "work_queue/store"),
   store("relay", "background/store"),
   subject("media", ...[
-    ...["relay", "records", "keys", "pricing", "vendors"],
+    ...["relay", "routing", "records", "keys", "pricing", "vendors"],
     ...["dialects/kernel", "dialects/text", "dialects/media"],
   ]),
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
-    ...["audit", "keys", "rate_limits", "records", "relay", "vendors", "dialects/kernel"],
+    ...[
+      "audit",
+      "keys",
+      "rate_limits",
+      "records",
+      "relay",
+      "routing",
+      "vendors",
+      "dialects/kernel",
+    ],
     "work_queue",
   ]),
   store("evals", "audit/store", "records", "work_queue/store"),

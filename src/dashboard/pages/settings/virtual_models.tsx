@@ -251,7 +251,7 @@ function Actions({ name }: { name: string }) {
 }
 
 const stickOptions: readonly Option[] = [
-  ["", "Nothing: each call anew"],
+  ["", "Nothing: each call is chosen by itself"],
   ["session", "The session"],
   ["user", "The end user"],
 ];
