@@ -76,6 +76,13 @@ export const commonParameters = {
       ],
     },
   },
+  CacheTtl: {
+    name: "X-Cache-TTL",
+    in: "header",
+    description:
+      "For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.",
+    schema: { type: "integer", minimum: 0, maximum: 86_400 },
+  },
 } as const;
 
 /** Headers of answers. */
@@ -114,6 +121,15 @@ export const commonHeaders = {
     description: "`true` when the answer was stored by an earlier request with the same id.",
     schema: { type: "string", enum: ["true"] },
   },
+  "X-Cache": {
+    description:
+      "Whether the response cache had the answer; absent where the call did not ask it (`X-Cache-TTL`).",
+    schema: { type: "string", enum: ["HIT", "MISS"] },
+  },
+  "Age": {
+    description: "Seconds since the response cache got the answer; absent but on a hit.",
+    schema: { type: "integer", minimum: 0, example: 17 },
+  },
   "X-Token-Count": {
     description: "`estimated` when the vendor has no count of its own.",
     schema: { type: "string", enum: ["estimated"] },
@@ -139,7 +155,7 @@ export const commonResponses = {
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
   const names: (keyof typeof commonParameters)[] = contract.interaction
-    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache"]
+    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl"]
     : ["RequestId"];
   return names.map((name) => reference("parameters", name));
 }
@@ -153,7 +169,7 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   }
   if (status === "429" || status === "503") names.push("Retry-After");
   if (contract.interaction) names.push("X-Transaction-ID");
-  if (good && contract.interaction) names.push("X-Translation-Loss");
+  if (good && contract.interaction) names.push("X-Translation-Loss", "X-Cache", "Age");
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
   }

@@ -9,6 +9,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
@@ -21,6 +22,7 @@ export interface BackgroundJobDeps {
   keys: KeyCaches;
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
+  responseCache: Pick<ResponseCache, "sweep">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
@@ -78,6 +80,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
 
     // Housekeeping
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
+    { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },

@@ -9,6 +9,7 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
 import { type BackgroundCall, planBackground } from "./background_task.ts";
+import { answerKey } from "./answer_key.ts";
 import type { CallContext } from "./call_context.ts";
 import {
   continueConversation,
@@ -72,6 +73,10 @@ export function createRelay(deps: RelayDeps): Relay {
           return {
             targets: [resolveTarget(deps.registry, request.vendor, facts.model)],
             plan: (vendorCalls) => planText(deps, request, facts, vendorCalls),
+            // A background call's answer is fetched by its id.
+            ...(request.background
+              ? {}
+              : { answerKey: (vendorCalls) => answerKey(request, facts, vendorCalls) }),
           };
         },
       }),

@@ -2314,6 +2314,10 @@ export type Interaction = {
      * All requests to vendors, the last one answered; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
 };
 
 export type VendorAttempt = {
@@ -2625,6 +2629,10 @@ export type ExportFilters = {
      * Whether a payload was too large to keep whole. A value, or an array.
      */
     payload_truncated?: boolean | Array<boolean>;
+    /**
+     * Whether the response cache had the answer; null where it was not asked. A value, or an array.
+     */
+    cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
     /**
      * Id of the evaluation. A value, or an array.
      */
@@ -3814,6 +3822,11 @@ export type TranslationMode = ('strict' | 'lenient') & unknown;
  */
 export type PromptCache = ('on' | 'off') & unknown;
 
+/**
+ * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+ */
+export type CacheTtl = number;
+
 export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
@@ -3837,6 +3850,10 @@ export type CreateChatCompletionData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -3974,6 +3991,10 @@ export type CreateResponseData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -4328,6 +4349,10 @@ export type CreateMessageData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -4586,6 +4611,10 @@ export type GenerateContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -4728,6 +4757,10 @@ export type StreamGenerateContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -5005,6 +5038,10 @@ export type CreateEmbeddingData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -5142,6 +5179,10 @@ export type PredictData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -5284,6 +5325,10 @@ export type EmbedContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -5426,6 +5471,10 @@ export type BatchEmbedContentsData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -5678,6 +5727,10 @@ export type GenerateImageData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -5815,6 +5868,10 @@ export type GenerateSpeechData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7178,6 +7235,10 @@ export type CreateChatCompletionVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7315,6 +7376,10 @@ export type CreateResponseVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7669,6 +7734,10 @@ export type CreateImageVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7806,6 +7875,10 @@ export type CreateEmbeddingVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8067,6 +8140,10 @@ export type CreateChatCompletionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8204,6 +8281,10 @@ export type CreateResponseVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8558,6 +8639,10 @@ export type CreateImageVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8695,6 +8780,10 @@ export type CreateImageEditVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8832,6 +8921,10 @@ export type CreateSpeechVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8969,6 +9062,10 @@ export type CreateTranscriptionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9106,6 +9203,10 @@ export type CreateEmbeddingVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9367,6 +9468,10 @@ export type CreateMessageVendorCData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9749,6 +9854,10 @@ export type GenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -9891,6 +10000,10 @@ export type StreamGenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10168,6 +10281,10 @@ export type PredictVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10310,6 +10427,10 @@ export type EmbedContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10452,6 +10573,10 @@ export type BatchEmbedContentsVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10718,6 +10843,10 @@ export type CreateChatCompletionVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -10855,6 +10984,10 @@ export type CreateResponseVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11209,6 +11342,10 @@ export type CreateEmbeddingVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11470,6 +11607,10 @@ export type CreateChatCompletionVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11607,6 +11748,10 @@ export type CreateImageVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11744,6 +11889,10 @@ export type CreateSpeechVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11881,6 +12030,10 @@ export type CreateEmbeddingVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12142,6 +12295,10 @@ export type CreateChatCompletionVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12279,6 +12436,10 @@ export type CreateImageVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12416,6 +12577,10 @@ export type CreateImageEditVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;

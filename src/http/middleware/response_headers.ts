@@ -58,6 +58,8 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "Retry-After",
       "X-Translation-Loss",
       "X-Idempotent-Replay",
+      "X-Cache",
+      "Age",
       "X-Token-Count",
       "ETag",
       "Content-Range",
