@@ -83,6 +83,13 @@ export const commonParameters = {
       "For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.",
     schema: { type: "integer", minimum: 0, maximum: 86_400 },
   },
+  FallbackModels: {
+    name: "X-Fallback-Models",
+    in: "header",
+    description:
+      "Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.",
+    schema: text(4096),
+  },
 } as const;
 
 /** Headers of answers. */
@@ -130,6 +137,14 @@ export const commonHeaders = {
     description: "Seconds since the response cache got the answer; absent but on a hit.",
     schema: { type: "integer", minimum: 0, example: 17 },
   },
+  "X-Model": {
+    description: "The model that answered, as `<vendor>/<model>`.",
+    schema: { type: "string", example: "vendor-b/gpt-5-mini" },
+  },
+  "X-Attempts": {
+    description: "How many vendor requests the call took; absent when it was one.",
+    schema: { type: "integer", minimum: 2, example: 2 },
+  },
   "X-Token-Count": {
     description: "`estimated` when the vendor has no count of its own.",
     schema: { type: "string", enum: ["estimated"] },
@@ -157,6 +172,7 @@ export function requestParameters(contract: Contract): Reference[] {
   const names: (keyof typeof commonParameters)[] = contract.interaction
     ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl"]
     : ["RequestId"];
+  if (isUnified(contract)) names.push("FallbackModels");
   return names.map((name) => reference("parameters", name));
 }
 
@@ -169,11 +185,20 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   }
   if (status === "429" || status === "503") names.push("Retry-After");
   if (contract.interaction) names.push("X-Transaction-ID");
-  if (good && contract.interaction) names.push("X-Translation-Loss", "X-Cache", "Age");
+  if (good && contract.interaction) {
+    names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
+  }
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
+    if (isCount(contract)) names.push("X-Model");
   }
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
+}
+
+/** A call of a model, whichever vendor has it. */
+function isUnified(contract: Contract): boolean {
+  const isCall = contract.interaction === true || isCount(contract);
+  return isCall && contract.path.startsWith("/chat/v1/");
 }
 
 /** Counting costs nothing, so that a repeat is simply made again. */

@@ -3,6 +3,7 @@ import { runAtOnce } from "../base/heavy_work.ts";
 import { sha256Hex } from "../base/hash.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
+import type { Route } from "../routing/route.ts";
 import { forwardedHeaders } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
@@ -20,15 +21,15 @@ export interface KeyedRequest {
 /**
  * The key of a text call's answer in the response cache: SHA-256, as hex, over account, path, form of
  * the answer, models in order with their vendor keys where those are the account's own, forwarded
- * headers, and the body as a JSON value without tag lines and `labelFields`. `routing` is a text that
- * changes with whatever else chose the models. Undefined where the request does not hold its whole
- * prompt: it continues a conversation, or uses state in a vendor's account.
+ * headers, and the body as a JSON value without tag lines and `labelFields`. `route` is what the model's
+ * name leads to: an answer is not given once that has changed. Undefined where the request does not
+ * hold its whole prompt: it continues a conversation, or uses state in a vendor's account.
  */
 export async function answerKey(
   request: KeyedRequest,
   facts: Pick<RequestFacts, "tagBlocks">,
   vendorCalls: readonly VendorCallContext[],
-  routing = "",
+  route: Route | undefined,
 ): Promise<string | undefined> {
   const { caller, dialect, body, bodyText, jsonArray = false } = request;
   const { step = runAtOnce, principal: { account }, path } = caller;
@@ -39,8 +40,15 @@ export async function answerKey(
   const numbers = await step.inSteps(() => longNumbers(bodyText));
   const candidates = vendorCalls.map((vendorCall) => candidateText(vendorCall, dialect));
   return sha256Hex(
-    JSON.stringify([account.id, path, jsonArray, values, numbers, candidates, routing]),
+    JSON.stringify([account.id, path, jsonArray, values, numbers, candidates, routeText(route)]),
   );
+}
+
+function routeText(route: Route | undefined): unknown {
+  if (!route) return null;
+  const { isVirtual, targets, fallbacks, stickBy = null } = route;
+  const weighted = targets.map(({ target: { id }, weight }) => [id, weight]);
+  return [isVirtual, weighted, fallbacks.map(({ id }) => id), stickBy];
 }
 
 function isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): boolean {
