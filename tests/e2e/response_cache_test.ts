@@ -273,3 +273,31 @@ withVendor("a hit calls no vendor; how long it takes is printed", async (service
     } ms`,
   );
 });
+
+withVendor("an answer of a fallback is given again as that model's, without a vendor", async (
+  service,
+  vendor,
+) => {
+  vendor.scripts.push((one) => one.answer(503, { error: { message: "Away." } }));
+  const headers = { ...ttl, "x-fallback-models": "openai/gpt-4.1-mini" };
+  const body = { ...bodyOf("Who?"), model: "openai/gpt-4.1" };
+  const call = async (more = {}) => {
+    const response = await service.post("/chat/v1/chat/completions", body, { ...headers, ...more });
+    const [model, attempts] = ["x-model", "x-attempts"].map((name) => response.headers.get(name));
+    return { model, attempts, reply: await cachedReply(response) };
+  };
+  const [first, second] = [await call(), await call()];
+  assert.deepEqual([first.model, first.attempts], ["vendor-b/gpt-4.1-mini", "2"]);
+  assert.equal(first.reply.cache, "MISS");
+  assertHit(first.reply, second.reply);
+  assert.deepEqual([second.model, second.attempts], ["vendor-b/gpt-4.1-mini", null]);
+  assert.equal(vendor.calls(), 2);
+  const row = await service.row(second.reply.transaction);
+  assert.deepEqual([row.model, row.requested_model, row.attempts], [
+    ...["gpt-4.1-mini", "openai/gpt-4.1"],
+    null,
+  ]);
+  assert.deepEqual(moneyOf(row), hitMoney);
+  const others = await call({ "x-fallback-models": "openai/gpt-5-mini" });
+  assert.equal(others.reply.cache, "MISS", "other candidates");
+});

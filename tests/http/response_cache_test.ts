@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
+import { callControl } from "../../src/admin/control.ts";
 import {
   assertHit,
   type CachedReply,
@@ -332,6 +333,31 @@ Deno.test("a hit takes a rate token and no credit, and is counted", async () => 
   assert.equal((await post(call, bearer(rich))).cache, "MISS", "another account");
   const metrics = await (await service().fetch("/metrics")).text();
   assert.match(metrics, /gateway_cache_hits_total\{vendor="vendor-f"\} [1-9]/);
+});
+
+Deno.test("a virtual model's answers go when it is changed, and name who answered", async () => {
+  const set = async (definition: unknown) => {
+    const argv = ["model", "set", "cached-name"];
+    const done = await callControl(service().dataDir, argv, JSON.stringify(definition));
+    assert.equal(done?.exitCode, 0, done?.lines.join());
+  };
+  const path = "/chat/v1/chat/completions";
+  const body = { model: "cached-name", messages: [user(fresh())] };
+  const ask = () => service().post(path, body, ttl);
+  const seen = async () => {
+    const response = await ask();
+    const model = response.headers.get("x-model");
+    return [(await cachedReply(response)).cache, model];
+  };
+  await set({ targets: ["openrouter/meta-llama/llama-3"] });
+  assert.deepEqual(await seen(), ["MISS", "vendor-f/meta-llama/llama-3"]);
+  assert.deepEqual(await seen(), ["HIT", "vendor-f/meta-llama/llama-3"]);
+  await set({ targets: ["openai/gpt-4.1"] });
+  assert.deepEqual(await seen(), ["MISS", "vendor-b/gpt-4.1"]);
+  assert.deepEqual(await seen(), ["HIT", "vendor-b/gpt-4.1"]);
+  // Another share of the calls is another experiment.
+  await set({ targets: [{ model: "openai/gpt-4.1", weight: 2 }] });
+  assert.deepEqual(await seen(), ["MISS", "vendor-b/gpt-4.1"]);
 });
 
 Deno.test("openai: a hit is the same answer, whole, streamed and by responses", async () => {
