@@ -100,7 +100,6 @@ const table = {
     sqlType: "text",
     write: (row) => row.cache ?? null,
     read: (value) => value === null ? undefined : value as CacheResult,
-    cell: (row) => row.cache ?? null,
   },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 

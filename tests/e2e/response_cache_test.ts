@@ -279,7 +279,7 @@ withVendor("an answer of a fallback is given again as that model's, without a ve
   vendor,
 ) => {
   vendor.scripts.push((one) => one.answer(503, { error: { message: "Away." } }));
-  const headers = { ...ttl, "x-fallback-models": "openai/gpt-4.1-mini" };
+  const headers = { ...ttl, "x-fallback-models": "openai/gpt-5-mini" };
   const body = { ...bodyOf("Who?"), model: "openai/gpt-4.1" };
   const call = async (more = {}) => {
     const response = await service.post("/chat/v1/chat/completions", body, { ...headers, ...more });
@@ -287,17 +287,17 @@ withVendor("an answer of a fallback is given again as that model's, without a ve
     return { model, attempts, reply: await cachedReply(response) };
   };
   const [first, second] = [await call(), await call()];
-  assert.deepEqual([first.model, first.attempts], ["vendor-b/gpt-4.1-mini", "2"]);
+  assert.deepEqual([first.model, first.attempts], ["vendor-b/gpt-5-mini", "2"]);
   assert.equal(first.reply.cache, "MISS");
   assertHit(first.reply, second.reply);
-  assert.deepEqual([second.model, second.attempts], ["vendor-b/gpt-4.1-mini", null]);
+  assert.deepEqual([second.model, second.attempts], ["vendor-b/gpt-5-mini", null]);
   assert.equal(vendor.calls(), 2);
   const row = await service.row(second.reply.transaction);
   assert.deepEqual([row.model, row.requested_model, row.attempts], [
-    ...["gpt-4.1-mini", "openai/gpt-4.1"],
+    ...["gpt-5-mini", "openai/gpt-4.1"],
     null,
   ]);
   assert.deepEqual(moneyOf(row), hitMoney);
-  const others = await call({ "x-fallback-models": "openai/gpt-5-mini" });
+  const others = await call({ "x-fallback-models": "" });
   assert.equal(others.reply.cache, "MISS", "other candidates");
 });

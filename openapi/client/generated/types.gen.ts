@@ -358,6 +358,12 @@ export type ChatRequest = {
      */
     model: string;
     /**
+     * On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.
+     */
+    models?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
      * The conversation so far, oldest first.
      */
     messages: Array<ChatMessage>;
@@ -1556,7 +1562,7 @@ export type ModelList = {
 
 export type Model = {
     /**
-     * `<provider>/<model_name>` in the unified list, else the vendor's name.
+     * `<provider>/<model_name>` in the unified list, or a virtual model's name; else the vendor's name.
      */
     id: string;
     /**
@@ -1564,11 +1570,11 @@ export type Model = {
      */
     object: 'model';
     /**
-     * The provider's label.
+     * The provider's label; `virtual` for a virtual model.
      */
     owned_by: string;
     /**
-     * Unix time in seconds, 0 when the vendor does not say.
+     * Unix time in seconds, 0 when that is not known.
      */
     created: number;
     [key: string]: unknown;
@@ -2905,6 +2911,14 @@ export type CohortOutcomeItem = {
      * The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.
      */
     id?: string | null;
+    /**
+     * The call that it came of, as `X-Transaction-ID` named it: its model is credited in `by=model`. Goes before `session_id`. Not looked up when it is posted, so an outcome may come before its call is stored. Erased with the call. Default null.
+     */
+    transaction_id?: string | null;
+    /**
+     * The session that it came of, as `X-Session-ID` named it: credited is the model of the session's last call in the cohort that was begun before the outcome came, else of the first one after. Erased with the session's last call, or by naming the session. Default null.
+     */
+    session_id?: string | null;
 };
 
 export type CohortReport = {
@@ -2978,6 +2992,18 @@ export type CohortReport = {
      */
     warnings: Array<string>;
     comparison?: CohortComparison;
+    /**
+     * With `by=model` only: the models that the cohort's calls went to, those with the most calls first; at most 100.
+     */
+    by_model?: Array<CohortModelFigures>;
+    /**
+     * With `by=model` only: outcomes that name neither a call nor a session, or none of this cohort.
+     */
+    unattributed_conversions?: Array<CohortConversions>;
+    /**
+     * With `by=model` only: what was left out of `by_model`, if anything.
+     */
+    by_model_warnings?: Array<string>;
 };
 
 export type CohortConversions = {
@@ -3106,6 +3132,100 @@ export type CohortFigures = {
      * What to mind when reading the figures.
      */
     warnings: Array<string>;
+};
+
+export type CohortModelFigures = {
+    /**
+     * The model that answered, with its vendor.
+     */
+    model: string;
+    /**
+     * The cohort's calls to the model, however they ended.
+     */
+    interactions: number;
+    /**
+     * Those that ended well.
+     */
+    completed: number;
+    /**
+     * Tokens of all prompts.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of all answers.
+     */
+    output_tokens: number;
+    /**
+     * Sum over the calls whose cost is known.
+     */
+    cost_usd: string;
+    /**
+     * Calls of models without a known price.
+     */
+    unknown_cost_interactions: number;
+    /**
+     * Of the outcomes that belong to these calls, by type and label.
+     */
+    conversions: Array<CohortConversions>;
+    /**
+     * Sum of the values of all types but `revenue`.
+     */
+    conversions_total: number;
+    /**
+     * Null without calls.
+     */
+    conversions_per_interaction: CohortRate | null;
+    /**
+     * Null without conversions.
+     */
+    cost_per_conversion_usd: string | null;
+    /**
+     * Its interval at 95 %; null where there is none.
+     */
+    cost_per_conversion_95_usd: CohortIntervalUsd | null;
+    /**
+     * Sum of the values of type `revenue`; null if none came.
+     */
+    revenue_usd: string | null;
+    /**
+     * Revenue per dollar of cost. Null without revenue posted or without cost.
+     */
+    revenue_per_dollar: number | null;
+    /**
+     * Its interval at 95 %; null where there is none.
+     */
+    revenue_per_dollar_95: CohortInterval | null;
+    cost_per_interaction_usd: CohortMeanUsd & unknown;
+    input_tokens_per_interaction: CohortMean & unknown;
+    output_tokens_per_interaction: CohortMean & unknown;
+    latency_ms: CohortLatency & unknown;
+    latency_per_interaction_ms: CohortMean & unknown;
+    /**
+     * What to mind when reading the figures.
+     */
+    warnings: Array<string>;
+    /**
+     * Calls that failed, were cut short or were interrupted.
+     */
+    errors: number;
+    /**
+     * Their share of the calls, 0 to 1.
+     */
+    error_rate: number;
+    error_rate_95: CohortInterval & unknown;
+    /**
+     * This model's figures less those of the first one in the list; null for the first.
+     */
+    versus_first: CohortModelDifferences | null;
+};
+
+export type CohortModelDifferences = {
+    cost_per_interaction_usd: CohortTestedDifferenceUsd & unknown;
+    conversion_rate: CohortTestedDifference & unknown;
+    cost_per_conversion_usd: CohortTestedDifferenceUsd & unknown;
+    revenue_per_dollar: CohortTestedDifference & unknown;
+    latency_per_interaction_ms: CohortTestedDifference & unknown;
+    error_rate: CohortTestedDifference & unknown;
 };
 
 export type EvalAccepted = {
@@ -3827,6 +3947,11 @@ export type PromptCache = ('on' | 'off') & unknown;
  */
 export type CacheTtl = number;
 
+/**
+ * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+ */
+export type FallbackModels = string;
+
 export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
@@ -3854,6 +3979,10 @@ export type CreateChatCompletionData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -3995,6 +4124,10 @@ export type CreateResponseData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4353,6 +4486,10 @@ export type CreateMessageData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4474,6 +4611,10 @@ export type CountMessageTokensData = {
          * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
          */
         'X-Request-ID'?: string;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4615,6 +4756,10 @@ export type GenerateContentData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -4761,6 +4906,10 @@ export type StreamGenerateContentData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -4896,6 +5045,10 @@ export type CountTokensData = {
          * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
          */
         'X-Request-ID'?: string;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5042,6 +5195,10 @@ export type CreateEmbeddingData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -5183,6 +5340,10 @@ export type PredictData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5329,6 +5490,10 @@ export type EmbedContentData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5475,6 +5640,10 @@ export type BatchEmbedContentsData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -6706,6 +6875,10 @@ export type GetCohortData = {
          * Another cohort to compare this one with.
          */
         compare?: string;
+        /**
+         * `model`: also the figures of each model, and what they differ by from the first.
+         */
+        by?: 'model';
     };
     url: '/api/v1/cohort/{cohort_id}';
 };
