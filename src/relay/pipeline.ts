@@ -335,15 +335,22 @@ function nameTarget(
   if (requestsMade > 1) headers["x-attempts"] = String(requestsMade);
 }
 
+/** Failures of ours, and of a vendor key that is not the service's. */
+const saysNothing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "internal_error",
+  "invalid_vendor_api_key",
+  "overloaded",
+  "vendor_quota_exhausted",
+]);
+
 function noteFailure(
   targetHealth: TargetHealth,
   { target, isManaged }: VendorCallContext,
   fault: Fault,
 ): void {
   const { code, retryAfterSeconds } = fault;
-  // Neither our own overload nor the limit of an account's own key says anything about the target.
-  if (code === "overloaded" || code === "internal_error") return targetHealth.released(target);
-  if (code === "upstream_rate_limited" && !isManaged) return targetHealth.released(target);
+  const isOwnLimit = code === "upstream_rate_limited" && !isManaged;
+  if (isOwnLimit || saysNothing.has(code)) return targetHealth.released(target);
   if (vendorFailures.has(code)) targetHealth.failed(target, retryAfterSeconds);
   else targetHealth.answered(target);
 }

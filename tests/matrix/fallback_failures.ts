@@ -7,6 +7,8 @@ export interface TargetFailure {
   name: string;
   /** The code, where it doesn't depend on the vendor's dialect. */
   code?: string;
+  /** On a kept connection it may have been closed before: a new one is tried. */
+  isRepeated?: boolean;
   act(exchange: FakeExchange, vendor: DialectName): unknown;
 }
 
@@ -36,6 +38,7 @@ export const failuresThatMoveOn: readonly TargetFailure[] = [
   {
     name: "a connection that breaks before the answer",
     code: "upstream_unreachable",
+    isRepeated: true,
     act: (exchange) => exchange.reset(),
   },
   {

@@ -354,7 +354,7 @@ export type ChatErrorBody = {
 
 export type ChatRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.
      */
     model: string;
     /**
@@ -661,7 +661,7 @@ export type ResponseOtherEvent = {
 
 export type ResponsesRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.
      */
     model: string;
     /**
@@ -1026,7 +1026,7 @@ export type MessagesErrorBody = {
 
 export type MessagesRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.
      */
     model: string;
     /**
@@ -1392,7 +1392,7 @@ export type EmbeddingList = {
 
 export type EmbeddingRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.
      */
     model: string;
     /**
@@ -1582,7 +1582,7 @@ export type Model = {
 
 export type Health = {
     /**
-     * `ok` when every configured vendor is, `down` when none is.
+     * `ok` when every configured vendor is, `down` when all are down.
      */
     status: 'ok' | 'degraded' | 'down';
     /**
@@ -3253,7 +3253,7 @@ export type EvalRequest = {
      */
     name?: string;
     /**
-     * Model that is asked again, `<provider>/<model_name>` as in the unified list.
+     * Model that is asked again, named as in calls to the unified endpoint.
      */
     model: string;
     filters: EvalFilters;
@@ -3413,7 +3413,7 @@ export type EvalGrader = {
      */
     type: 'judge';
     /**
-     * `<provider>/<model_name>`.
+     * Named as in calls to the unified endpoint.
      */
     model: string;
     /**
