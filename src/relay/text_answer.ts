@@ -143,7 +143,7 @@ function textOf({ pieces }: Arriving): string {
 }
 
 function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAnswer {
-  const { vendorCall, plan, call, facts } = exchange;
+  const { vendorCall, plan, call, facts, isLast } = exchange;
   try {
     const stream = plan.stream();
     return {
@@ -155,6 +155,7 @@ function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAns
         meter: call.meter,
         plan: stream,
         decoder: plan.upstream.createStreamDecoder(plan.quirks, facts.choices),
+        awaitsContent: !isLast,
       }),
     };
   } catch (thrown) {
@@ -216,17 +217,24 @@ class TextStreamListener implements StreamListener {
   readonly #plan: StreamPlan;
   readonly #decoder: StreamDecoder;
   readonly #splitter = new SseSplitter({ maxEventBytes });
+  /** The answer begins with its first content, not with its first event. */
+  #awaitsContent: boolean;
   #isTerminated = false;
   #isDecoded = false;
+  /** Bytes of events that came before the content. */
+  #heldBytes = 0;
 
   constructor(
-    { vendorCall, meter, plan, decoder }: {
+    { vendorCall, meter, plan, decoder, awaitsContent }: {
       vendorCall: VendorCallContext;
       meter: Meter;
       plan: StreamPlan;
       decoder: StreamDecoder;
+      /** Another vendor could be asked as long as the answer has no content. */
+      awaitsContent: boolean;
     },
   ) {
+    this.#awaitsContent = awaitsContent;
     this.#vendorCall = vendorCall;
     this.#meter = meter;
     this.#plan = plan;
@@ -251,12 +259,13 @@ class TextStreamListener implements StreamListener {
   end(output: StreamOutput): Uint8Array | undefined {
     this.#takeEvents(this.#splitter.end().filter(isWhole), output);
     const rest = this.#endDecoding();
-    if (rest.complete) {
+    const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
+    if (rest.complete && !isEmpty) {
       const { sent } = this.#forward(rest.events, () => this.#plan.end(rest.events));
       return sent === undefined ? undefined : bytesOf(sent);
     }
     this.#meter.listen(rest.events);
-    if (output.hasBegun) throw new Fault("upstream_stream_truncated");
+    if (output.hasBegun || this.#heldBytes > 0) throw new Fault("upstream_stream_truncated");
     // No event at all: an empty body, or not an event stream.
     throw new Fault("upstream_invalid_response", { note: "a stream without an event" });
   }
@@ -296,13 +305,23 @@ class TextStreamListener implements StreamListener {
       throw this.#vendorCall.fault(failure.error);
     }
     const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
-    if (!output.hasBegun && event.data !== undefined) output.begin();
+    if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
+      output.begin();
+    }
     if (decoded.terminal) {
       run.send();
       this.#isTerminated = true;
       output.complete();
     }
     if (sent !== undefined) run.add(sent);
+  }
+
+  #mayBegin(events: readonly CanonicalEvent[], sent: Forwarded["sent"]): boolean {
+    if (!this.#awaitsContent) return true;
+    this.#heldBytes += sent?.length ?? 0;
+    if (!events.some(isContent) && this.#heldBytes <= maxHeldBytes) return false;
+    this.#awaitsContent = false;
+    return true;
   }
 
   /** The meter gets the caller's events, or the vendor's where the caller's can't be made. */
@@ -321,6 +340,27 @@ class TextStreamListener implements StreamListener {
   #endDecoding(): ReturnType<StreamDecoder["end"]> {
     this.#isDecoded = true;
     return this.#decoder.end();
+  }
+}
+
+/** More is not held back in wait of an answer's first content. */
+const maxHeldBytes = 64 * 1024;
+
+/** Whether the event belongs to the answer itself. An answer that has a reason to end may be empty. */
+function isContent(event: CanonicalEvent): boolean {
+  switch (event.type) {
+    case "start":
+    case "usage":
+    case "error":
+      return false;
+    case "block-start":
+      return !["text", "reasoning", "refusal"].includes(event.content.kind);
+    case "block-delta":
+      return event.text !== "";
+    case "block-end":
+      return event.opaque !== undefined;
+    default:
+      return true;
   }
 }
 
