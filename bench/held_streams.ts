@@ -56,10 +56,13 @@ async function hold(lane: string): Promise<string[]> {
     const cpuBefore = cpuSeconds(service.pid);
     const { value: { begun, seen }, peak, seconds } = await measured(service, () => holders(order));
     const cpu = (cpuSeconds(service.pid) - cpuBefore) / seconds;
-    const { late, whole, broken } = seen;
+    const { late, whole, broken, refused } = seen;
+    const others = `${refused > 0 ? `, ${refused} refused first` : ""}${
+      broken > 0 ? `, ${broken} BROKEN` : ""
+    }`;
     return [
       lane,
-      `${begun} begun, ${whole} whole${broken > 0 ? `, ${broken} BROKEN` : ""}`,
+      `${begun} begun, ${whole} whole${others}`,
       `${mebibytes(peak - idle)} MiB`,
       ...[late.p50, late.p99, late.p999, late.most].map((ms) => `${ms} ms`),
       `${(100 * cpu).toFixed(0)} % of a core`,
