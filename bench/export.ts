@@ -56,7 +56,7 @@ async function measure(
   for (const run of Object.values(ways)) await run();
   const idle = residentBytes([gateway.pid]);
   let peak = idle;
-  const watch = setInterval(() => peak = Math.max(peak, residentBytes([gateway.pid])), 100);
+  const watch = setInterval(() => peak = Math.max(peak, residentBytes([gateway.pid])), 500);
   const found = Object.entries(ways).map(([name, run]) => ({ name, run, runs: [] as Run[] }));
   for (let round = 0; round < rounds; round++) {
     for (const { run, runs } of found) runs.push(await run());

@@ -94,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     first.key,
     dataDir,
     created?.url,
-    server ? serverPid() : undefined,
+    created ? serverPid(created.url) : undefined,
     async () => {
       await server?.stop();
       await Deno.remove(dataDir, { recursive: true });
@@ -235,24 +235,19 @@ async function inStore<T>(
   }
 }
 
-/** The server that was started last: the newest one below this process. */
-function serverPid(): number | undefined {
-  const isServer = (pid: number) => nameOf(pid) === "postgres" && nameOf(parentOf(pid)) === "sh";
-  return processTree(Deno.pid).filter(isServer).sort((a, b) => b - a)[0];
+/** PostgreSQL's first process: the one that was told the port. */
+function serverPid(url: string): number | undefined {
+  const wanted = `port=${new URL(url).port}`;
+  return processTree(Deno.pid).find((pid) => {
+    const words = argumentsOf(pid);
+    return words[0]?.endsWith("/postgres") && words.includes(wanted);
+  });
 }
 
-function nameOf(pid: number): string {
+function argumentsOf(pid: number): string[] {
   try {
-    return Deno.readTextFileSync(`/proc/${pid}/comm`).trim();
+    return Deno.readTextFileSync(`/proc/${pid}/cmdline`).split("\0");
   } catch {
-    return "";
-  }
-}
-
-function parentOf(pid: number): number {
-  try {
-    return Number(Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[1]);
-  } catch {
-    return 0;
+    return [];
   }
 }

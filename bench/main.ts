@@ -2,6 +2,7 @@ import { benchDashboard } from "./dashboard.ts";
 import { benchExport } from "./export.ts";
 import { Figures } from "./figures.ts";
 import { benchGrowth } from "./growth.ts";
+import { benchHeldStreams } from "./held_streams.ts";
 import { benchLadder } from "./ladder.ts";
 import { benchList } from "./list.ts";
 import { type BenchOptions, benchUsage, readBenchOptions } from "./options.ts";
@@ -22,6 +23,7 @@ const benches: Readonly<
   export: benchExport,
   soak: benchSoak,
   overload: benchOverload,
+  held_streams: benchHeldStreams,
   list: benchList,
   dashboard: benchDashboard,
 };
