@@ -13,7 +13,7 @@ export interface ApiKey {
   prefix: string;
   /** Empty = everything. */
   scopes: readonly string[];
-  /** Empty = every model; else ids as in the unified list. */
+  /** Empty = every model; else names as calls to the unified endpoint have them. */
   models: readonly string[];
   onDisconnect: OnDisconnect;
   translationMode: TranslationMode;

@@ -158,18 +158,8 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{
-      stores,
-      vendors,
-      keyPools,
-      targetHealth,
-      routing,
-      ...access,
-      ...recording,
-      calls,
-      ...work,
-    },
-    ...{ admission, loopWatch, archivePrices },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
+    ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
     ready: async () => {

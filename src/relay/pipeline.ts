@@ -5,7 +5,7 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
 import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
-import { Call, type CallDeps, type Candidate, type Ending, maxVendorRequests } from "./call.ts";
+import { Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import { modelHeader, type Reply } from "./reply.ts";
@@ -49,7 +49,7 @@ export interface ReadRequest<M extends CallMeter> {
   /**
    * Prepares the request for each of these vendors; the heavy work is here. Throws what is wrong
    * with the request: such a call is not recorded. Uses `eachPossible`, which leaves out vendors
-   * that can't carry the request.
+   * that can't carry the request; more than `maxVendorRequests` plans could never be asked.
    */
   plan(vendorCalls: Candidates<VendorCallContext>): Promise<Candidates<CallPlan<M>>>;
 }
@@ -117,11 +117,14 @@ async function admit<M extends CallMeter>(
   const { caller, background } = request;
   const read = await request.read();
   const transactionId = background?.task.transactionId ?? deps.newTransactionId();
+  // A call waits for no price of a model that it may not even ask.
+  let mayWait = true;
   const vendorCalls = await eachPossible(read.targets, async (target) => {
     const access = await accessVendor(deps, caller, target);
     const price = access.isManaged
-      ? await requirePrice(deps, target, caller.arrivedAt)
+      ? await requirePrice(deps, target, caller.arrivedAt, mayWait)
       : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+    mayWait = false;
     return new VendorCallContext(access, transactionId, price);
   });
   return { read, vendorCalls };
@@ -129,16 +132,17 @@ async function admit<M extends CallMeter>(
 
 /**
  * What `act` returns for each item, in order. Items for which it throws a fault are left out; if
- * that is all of them, the first fault is thrown. Ends once it has as many as a call can ask.
+ * that is all of them, the first fault is thrown. Ends once `most` are made.
  */
 export async function eachPossible<T, R>(
   items: Candidates<T>,
   act: (item: T) => R | Promise<R>,
+  most = Infinity,
 ): Promise<Candidates<R>> {
   const made: R[] = [];
   let refusal: Fault | undefined;
   for (const item of items) {
-    if (made.length === maxVendorRequests) break;
+    if (made.length === most) break;
     try {
       made.push(await act(item));
     } catch (thrown) {
@@ -302,15 +306,22 @@ function nameTarget(
   if (requestsMade > 1) headers["x-attempts"] = String(requestsMade);
 }
 
+/** Failures of ours, and of a vendor key that is not the service's. */
+const saysNothing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "internal_error",
+  "invalid_vendor_api_key",
+  "overloaded",
+  "vendor_quota_exhausted",
+]);
+
 function noteFailure(
   targetHealth: TargetHealth,
   { target, isManaged }: VendorCallContext,
   fault: Fault,
 ): void {
   const { code, retryAfterSeconds } = fault;
-  // Neither our own overload nor the limit of an account's own key says anything about the target.
-  if (code === "overloaded" || code === "internal_error") return targetHealth.released(target);
-  if (code === "upstream_rate_limited" && !isManaged) return targetHealth.released(target);
+  const isOwnLimit = code === "upstream_rate_limited" && !isManaged;
+  if (isOwnLimit || saysNothing.has(code)) return targetHealth.released(target);
   if (vendorFailures.has(code)) targetHealth.failed(target, retryAfterSeconds);
   else targetHealth.answered(target);
 }

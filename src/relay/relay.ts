@@ -9,6 +9,7 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
 import { type BackgroundCall, planBackground } from "./background_task.ts";
+import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type ModelRequest, type RoutingDeps } from "./candidates.ts";
 import {
@@ -123,6 +124,7 @@ async function planText(
   const candidates = await eachPossible(
     vendorCalls,
     (vendorCall) => planFor(deps, request, asked, vendorCall),
+    maxVendorRequests,
   );
   const { promptTokens, inputItemsTexts }: Counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
