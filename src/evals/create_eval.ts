@@ -11,7 +11,7 @@ import { timeSpan } from "../shared/time_span.ts";
 import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import type { Recorder } from "../records/recorder.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
 import { permitModel, requirePrice, resolveVendorKey } from "../relay/admit.ts";
 import type { RelayDeps } from "../relay/relay.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
@@ -22,7 +22,7 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   newId: () => string;
   registry: Registry;
   storedKeys: Pick<VendorKeyCache, "find">;
-  recorder: Pick<Recorder, "drain">;
+  flushRecords: FlushRecords;
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
@@ -53,7 +53,7 @@ export async function startEval(
   await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // A run is about every call whose answer was received before it was asked for.
-  await deps.recorder.drain();
+  await deps.flushRecords({ timeoutMs: Infinity });
   const created = await deps.evals.create({
     evalRunId: deps.newId(),
     createdAt: deps.clock.now(),

@@ -106,9 +106,9 @@ function createRecordDeps(services: Services): RecordDeps {
   const { stores, records, credit } = services;
   const { registry, catalogue, prices } = services.vendors;
   const { evals, graderProblem, evalRunner } = services.evals;
-  const { flushRecords, recorder } = records;
+  const { flushRecords } = records;
   const evalDeps = {
-    ...{ clock, log, newId, registry, catalogue, prices, recorder, evals, graderProblem },
+    ...{ clock, log, newId, registry, catalogue, prices, flushRecords, evals, graderProblem },
     storedKeys: services.keys.storedKeys,
     wakeEvals: () => evalRunner.wake(),
   };

@@ -19,6 +19,17 @@ export interface Metrics {
   readonly backgroundJobRuns: Counter<"job" | "outcome">;
   /** The whole text with current values. */
   text(): Promise<string>;
+  /** The same as values that survive JSON, for a sum over processes. */
+  snapshot(): Promise<MetricSnapshot[]>;
+}
+
+/** A metric with its values, as prom-client adds them up over processes. */
+export interface MetricSnapshot {
+  name: string;
+  help: string;
+  type: string;
+  aggregator: string;
+  values: readonly unknown[];
 }
 
 /** A metric that is read when the text is requested; a counter never decreases. */
@@ -26,6 +37,21 @@ export interface ReadMeasure {
   help: string;
   read: () => number;
   kind?: "gauge" | "counter";
+  /** What the workers of a program say together; the sum when absent. */
+  overWorkers?: "sum" | "max";
+}
+
+async function snapshotOf(registry: Registry): Promise<MetricSnapshot[]> {
+  return await registry.getMetricsAsJSON() as unknown as MetricSnapshot[];
+}
+
+/** Metrics that one process reads for itself, beside those of its workers. */
+export function readMeasures(
+  measures: Readonly<Record<string, ReadMeasure>>,
+): Promise<MetricSnapshot[]> {
+  const registry = new Registry();
+  for (const [name, measure] of Object.entries(measures)) registerRead([registry], name, measure);
+  return snapshotOf(registry);
 }
 
 export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): Metrics {
@@ -95,6 +121,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
     ...loopMeasures(registers),
     backgroundJobRuns: backgroundJobRuns(registers),
     text: () => registry.metrics(),
+    snapshot: () => snapshotOf(registry),
   };
 }
 
@@ -157,11 +184,11 @@ function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCo
 function registerRead(
   registers: Registry[],
   name: string,
-  { help, read, kind = "gauge" }: ReadMeasure,
+  { help, read, kind = "gauge", overWorkers: aggregator = "sum" }: ReadMeasure,
 ): void {
   if (kind === "gauge") {
     new Gauge({
-      ...{ name, help, registers },
+      ...{ name, help, registers, aggregator },
       collect() {
         this.set(read());
       },
