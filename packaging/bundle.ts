@@ -93,7 +93,9 @@ exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} "$run" \\
 }
 
 /** Settings that name files. */
-const operatorsFiles = ["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE"];
+const operatorsFiles = [
+  ...["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE", "MODELS_FILE"],
+];
 
 async function filesIn(folders: readonly string[]): Promise<string[]> {
   const found = await Promise.all(folders.map(async (folder) => {

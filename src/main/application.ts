@@ -17,6 +17,8 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
+import { TargetHealth } from "../routing/target_health.ts";
+import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
@@ -41,6 +43,7 @@ import {
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
+import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
@@ -54,7 +57,7 @@ import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
-import { createVendors, type Vendors } from "./vendors.ts";
+import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
@@ -73,6 +76,9 @@ export interface Services {
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
   vendors: Vendors;
+  keyPools: KeyPools;
+  targetHealth: TargetHealth;
+  routing: RoutingServices;
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
@@ -115,22 +121,25 @@ export function createServices(
   stack: AsyncDisposableStack,
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
-  const { database, analytics, masterKey, journal, processDir } = opened;
+  const { database, analytics, masterKey, journal } = opened;
   const core = createCore(config, opened, lines, role);
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
+  const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const stores = createOperatorStores({
     database,
     clock,
     masterKey: () => Promise.resolve(masterKey),
   });
   const access = createAccess(core, stores, vendors.registry);
+  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
+  const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
-  const { recorder } = records;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
-    ...{ ...vendors, ...access.keys, ...access.credit, ...records },
+    ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
+    ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -139,7 +148,10 @@ export function createServices(
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
     ...{ admission, records, exports, journal, clock, lines },
-    gauges: [erasure.deletionGauges, work.background.backgroundGauges],
+    gauges: [
+      ...[erasure.deletionGauges, work.background.backgroundGauges],
+      ...[keyPools.gauges, targetHealth.measures],
+    ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
@@ -147,6 +159,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
+      routing,
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -154,21 +167,15 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, ...access, ...recording, calls, ...work },
-    ...{ admission, loopWatch, archivePrices },
+    ...{ stores, vendors, keyPools, targetHealth, routing, ...access, ...recording, calls },
+    ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
-    ...createWorkerServices({
-      ...{ config, processDir, journal, recorder, erasure, metrics },
-      siblings: role.siblings,
-    }),
+    ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
       records.recorder.admit();
       await database.ping();
     },
-    start: () => {
-      const services = { stores, ...access, ...recording, ...work, archivePrices, metrics };
-      return start(core, services, jobs);
-    },
+    start: () => start(core, services, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -318,9 +325,9 @@ function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log 
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, archivePrices, metrics }: Pick<
+  { stores, records, erasure, evals, keys, routing, archivePrices, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices" | "metrics"
+    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices" | "metrics"
   >,
   jobs: JobRunner,
 ): Promise<void> {
@@ -335,6 +342,8 @@ async function start(
     recover: (journal, processId) =>
       recover({ ...core, journal, processId }, { recorder, ledger: stores.ledger }),
   });
+  // Before anything calls a model.
+  await routing.virtualModelCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();

@@ -8,17 +8,20 @@ import { startWorkers } from "./serve_workers.ts";
 /** What runs until it is told to stop. */
 interface Running {
   stop(): Promise<void>;
+  /** Reads `MODELS_FILE` again. */
+  reload(): void | Promise<void>;
   /** Ends at once what would outlive this process. */
   abort?(): void;
 }
 
 /**
  * Runs the service as a process, with `WORKERS` as the parent of those that serve: starts it, and
- * stops it gracefully on SIGTERM or SIGINT. A failed start prints one line on standard error and
- * exits with 1.
+ * stops it gracefully on SIGTERM or SIGINT; SIGHUP has it read `MODELS_FILE` again where there is
+ * one. A failed start prints one line on standard error and exits with 1.
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
   let running: Running | undefined;
+  let config: Config | undefined;
   let isStopping = false;
   const stop = () => {
     if (isStopping) return;
@@ -32,15 +35,16 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   };
   let flush: LogLines["flush"] = () => {};
   try {
-    const config = readConfig();
+    config = readConfig();
     const isParent = config.workers > 1 && config.worker === undefined;
     // Only the parent of workers starts programs, and it serves no caller.
     if (!isParent) Deno.permissions.revokeSync({ name: "run" });
     const lines = stdoutLines(config.workers > 1 ? { batchUnits: sharedBatchUnits } : {});
     flush = () => lines.flush();
+    const worker = workerOf(config, { stop, reload: () => void running?.reload() });
     running = isParent
       ? await startWorkers(config, lines)
-      : await startServer(config, (line) => lines.print(line), lines, workerOf(config, stop));
+      : await startServer(config, (line) => lines.print(line), lines, worker);
   } catch (thrown) {
     await flush();
     console.error(failedStart(thrown));
@@ -57,13 +61,20 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", stopBySignal);
   Deno.addSignalListener("SIGINT", stopBySignal);
+  // Without the file it keeps its usual meaning: the terminal is gone.
+  if (config.modelsFile !== undefined) {
+    Deno.addSignalListener("SIGHUP", () => void running.reload());
+  }
 }
 
 /** The worker that this process is, if a parent has started it. */
-function workerOf({ worker, workers }: Config, stop: () => void): Worker | undefined {
+function workerOf(
+  { worker, workers }: Config,
+  orders: Parameters<typeof openParentLink>[0],
+): Worker | undefined {
   if (worker === undefined) return undefined;
   const { index, greets } = worker;
-  return { seat: { index, count: workers }, parent: openParentLink(stop, process), greets };
+  return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
 }
 
 /** The line that a failed start ends with. */

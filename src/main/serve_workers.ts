@@ -22,7 +22,7 @@ const silenceMs = 30_000;
 export async function startWorkers(
   config: Config,
   lines: LogLines,
-): Promise<{ stop(): Promise<void>; abort(): void }> {
+): Promise<{ stop(): Promise<void>; reload(): void; abort(): void }> {
   await using starting = new AsyncDisposableStack();
   starting.defer(() => lines.flush());
   const directory = await claimDataDir(config.dataDir);
@@ -67,6 +67,7 @@ export async function startWorkers(
       supervisor.stopping();
       if (!await group.stop()) throw new Error("a worker has not ended cleanly");
     },
+    reload: () => group.reload(),
     abort: () => group.abort(),
   };
 }

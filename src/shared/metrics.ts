@@ -54,7 +54,18 @@ export function readMeasures(
   return snapshotOf(registry);
 }
 
-export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): Metrics {
+/** The same with labels, by whose values it has several lines. */
+export interface LabelledMeasure {
+  help: string;
+  labels: readonly string[];
+  readAll: () => readonly { labels: Readonly<Record<string, string>>; value: number }[];
+  kind?: "gauge" | "counter";
+  overWorkers?: "sum" | "max";
+}
+
+export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
+
+export function createMetrics(measures: Measures): Metrics {
   const registry = new Registry();
   const registers = [registry];
   for (const [name, measure] of Object.entries(measures)) registerRead(registers, name, measure);
@@ -184,22 +195,27 @@ function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCo
 function registerRead(
   registers: Registry[],
   name: string,
-  { help, read, kind = "gauge", overWorkers: aggregator = "sum" }: ReadMeasure,
+  measure: ReadMeasure | LabelledMeasure,
 ): void {
+  const { help, kind = "gauge", overWorkers: aggregator = "sum" } = measure;
+  const labelNames = "readAll" in measure ? [...measure.labels] : [];
+  const lines = () =>
+    "readAll" in measure ? measure.readAll() : [{ labels: {}, value: measure.read() }];
   if (kind === "gauge") {
     new Gauge({
-      ...{ name, help, registers, aggregator },
+      ...{ name, help, registers, labelNames, aggregator },
       collect() {
-        this.set(read());
+        this.reset();
+        for (const { labels, value } of lines()) this.set(labels, value);
       },
     });
     return;
   }
   new Counter({
-    ...{ name, help, registers },
+    ...{ name, help, registers, labelNames },
     collect() {
       this.reset();
-      this.inc(read());
+      for (const { labels, value } of lines()) this.inc(labels, value);
     },
   });
 }

@@ -15,7 +15,9 @@ export type WorkerNotice =
   /** By a worker: its event loop turns and its port takes connections. */
   | { kind: "alive" }
   /** By the parent: end as on SIGTERM. */
-  | { kind: "stop" };
+  | { kind: "stop" }
+  /** By the parent: read again what SIGHUP has read again. */
+  | { kind: "reload" };
 
 /** A message between the parent and a worker, as JSON. */
 export type Message =

@@ -37,7 +37,10 @@ interface ChannelProcess {
  * Opens the channel to the parent. `stop` is called when it says so, and when it is gone: nobody
  * would start this worker again. Throws an Error in a process that has none.
  */
-export function openParentLink(stop: () => void, own: ChannelProcess): ParentLink {
+export function openParentLink(
+  { stop, reload }: { stop(): void; reload(): void },
+  own: ChannelProcess,
+): ParentLink {
   if (own.send === undefined) {
     throw new Error("DEMETER_WORKER is for the program itself: leave it out, and set WORKERS.");
   }
@@ -46,6 +49,7 @@ export function openParentLink(stop: () => void, own: ChannelProcess): ParentLin
     send: (message) => void own.send?.(message),
     onNotice: ({ kind }) => {
       if (kind === "stop") stop();
+      if (kind === "reload") reload();
     },
     answer: async (question) => await (await answering.promise)(question),
   });

@@ -111,6 +111,11 @@ export class WorkerGroup {
     return statuses.every(({ code }) => code === 0);
   }
 
+  /** Has all workers read again what SIGHUP has read again. */
+  reload(): void {
+    for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
+  }
+
   /** Kills all workers. */
   abort(): void {
     this.#isStopping = true;

@@ -55,7 +55,9 @@ async function twoWorkers(
   random: Random,
   answers: Answer[],
 ): Promise<string> {
-  await using service = await startService({ env: { ...env, WORKERS: "2" } });
+  const MODELS_FILE = `${env.DATA_DIR}-models.json`;
+  await writeModels(MODELS_FILE, "early");
+  await using service = await startService({ env: { ...env, WORKERS: "2", MODELS_FILE } });
   await service.printed(/all workers answer calls/);
   const key = service.firstKey;
   const target = { baseUrl: service.baseUrl, key };
@@ -63,6 +65,10 @@ async function twoWorkers(
   const [, second] = await workersOf(service);
   await readsSeeWhatWasAnswered(target, answers);
   assert.equal(await sumOf(target, /^gateway_calls_total\{.*\} (\d+)$/gm), answers.length);
+
+  await writeModels(MODELS_FILE, "early", "late");
+  service.kill("SIGHUP");
+  await allKnow(target, "late");
 
   const load = startLoad(target, 12, random);
   await untilAnswered(load, 40);
@@ -133,6 +139,26 @@ async function readsSeeWhatWasAnswered(
     })).json() as { transaction_id: string }[];
     assert.equal(rows.length, call + 1);
     assert.ok(rows.some((row) => row.transaction_id === transactionId));
+  }
+}
+
+async function writeModels(path: string, ...names: string[]): Promise<void> {
+  const models = names.map((name) => [name, { targets: ["vendor-b/gpt-4.1"] }]);
+  await Deno.writeTextFile(path, JSON.stringify(Object.fromEntries(models)));
+}
+
+/** A signal to the parent reaches each worker, before any of them looks at the file by itself. */
+async function allKnow(
+  { baseUrl, key }: { baseUrl: string; key: string },
+  model: string,
+): Promise<void> {
+  const deadline = performance.now() + 4_000;
+  for (let known = 0; known < 12;) {
+    const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+    const headers = { authorization: `Bearer ${key}` };
+    const list = await (await fetch(`${baseUrl}/chat/v1/models`, { client, headers })).text();
+    known = list.includes(`"${model}"`) ? known + 1 : 0;
+    assert.ok(performance.now() < deadline, "a worker knows nothing of it");
   }
 }
 
