@@ -1,4 +1,5 @@
 import { benchDashboard } from "./dashboard.ts";
+import { benchHeldStreams } from "./held_streams.ts";
 import { benchList } from "./list.ts";
 import { benchOverload } from "./overload.ts";
 import { benchRelay } from "./relay.ts";
@@ -12,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   dashboard: benchDashboard,
   relay: benchRelay,
   overload: benchOverload,
+  held_streams: benchHeldStreams,
 };
 
 const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

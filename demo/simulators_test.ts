@@ -141,6 +141,25 @@ Deno.test("an error with a count fails so often, then succeeds, and begins anew"
   });
 });
 
+Deno.test("a failure that is meant for one vendor happens at no other", async () => {
+  await withSimulators(async (simulators) => {
+    const status = async (label: Label, text: string) => {
+      const response = await request(simulators, label, text, true);
+      await response.text().catch(() => {});
+      return response.status;
+    };
+    for (const label of LABELS) {
+      const own = label === "vendor-e" ? "vendor-d" : label;
+      assert.equal(await status(label, `[error:503][at:${own}] Hello`), 503);
+      assert.equal(await status(label, "[error:503][at:vendor-z] Hello"), 200);
+    }
+    const cut = await request(simulators, "vendor-c", "[at:vendor-b] [cut] Tell me", true);
+    const whole = await cut.text();
+    assert.match(whole, /message_stop/);
+    assert.ok(!whole.includes("[at:"), "what it heard is told without the word");
+  });
+});
+
 Deno.test("a cut breaks the connection, a clean cut ends without the terminal event", async () => {
   await withSimulators(async (simulators) => {
     for (const label of LABELS) {

@@ -76,6 +76,13 @@ export const commonParameters = {
       ],
     },
   },
+  FallbackModels: {
+    name: "X-Fallback-Models",
+    in: "header",
+    description:
+      "Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.",
+    schema: text(4096),
+  },
 } as const;
 
 /** Headers of answers. */
@@ -114,6 +121,14 @@ export const commonHeaders = {
     description: "`true` when the answer was stored by an earlier request with the same id.",
     schema: { type: "string", enum: ["true"] },
   },
+  "X-Model": {
+    description: "The model that answered, as `<vendor>/<model>`.",
+    schema: { type: "string", example: "vendor-b/gpt-5-mini" },
+  },
+  "X-Attempts": {
+    description: "How many vendor requests the call took; absent when it was one.",
+    schema: { type: "integer", minimum: 2, example: 2 },
+  },
   "X-Token-Count": {
     description: "`estimated` when the vendor has no count of its own.",
     schema: { type: "string", enum: ["estimated"] },
@@ -141,6 +156,7 @@ export function requestParameters(contract: Contract): Reference[] {
   const names: (keyof typeof commonParameters)[] = contract.interaction
     ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache"]
     : ["RequestId"];
+  if (isUnified(contract)) names.push("FallbackModels");
   return names.map((name) => reference("parameters", name));
 }
 
@@ -153,11 +169,18 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   }
   if (status === "429" || status === "503") names.push("Retry-After");
   if (contract.interaction) names.push("X-Transaction-ID");
-  if (good && contract.interaction) names.push("X-Translation-Loss");
+  if (good && contract.interaction) names.push("X-Translation-Loss", "X-Model", "X-Attempts");
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
+    if (isCount(contract)) names.push("X-Model");
   }
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
+}
+
+/** A call of a model, whichever vendor has it. */
+function isUnified(contract: Contract): boolean {
+  const isCall = contract.interaction === true || isCount(contract);
+  return isCall && contract.path.startsWith("/chat/v1/");
 }
 
 /** Counting costs nothing, so that a repeat is simply made again. */

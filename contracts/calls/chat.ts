@@ -23,6 +23,9 @@ export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
+  models: upTo(mostOf.others).optional().describe(
+    "On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.",
+  ).openapi({ example: ["anthropic/claude-sonnet-4-6"] }),
   messages: z.array(message).min(1).max(mostOf.turns).describe(
     "The conversation so far, oldest first.",
   ),

@@ -3,10 +3,12 @@ import { defineContract } from "../kernel/contract.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
 const model = z.looseObject({
-  id: z.string().describe("`<provider>/<model_name>` in the unified list, else the vendor's name."),
+  id: z.string().describe(
+    "`<provider>/<model_name>` in the unified list, or a virtual model's name; else the vendor's name.",
+  ),
   object: z.literal("model").describe("Always `model`."),
-  owned_by: z.string().describe("The provider's label."),
-  created: z.number().int().describe("Unix time in seconds, 0 when the vendor does not say."),
+  owned_by: z.string().describe("The provider's label; `virtual` for a virtual model."),
+  created: z.number().int().describe("Unix time in seconds, 0 when that is not known."),
 }).openapi("Model");
 
 /** The specification's list; families of other dialects add their own keys beside it. */
@@ -36,13 +38,14 @@ export function familyModels(family: VendorFamily) {
   });
 }
 
-/** `GET /chat/v1/models`: the models of every vendor that has a key. */
+/** `GET /chat/v1/models`: virtual models, and the models of every vendor that has a key. */
 export const unifiedModels = defineContract({
   method: "get",
   path: "/chat/v1/models",
   operationId: "listModels",
   summary: "List models of every vendor",
-  description: "A vendor that does not answer is left out; the others are listed all the same.",
+  description:
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",

@@ -17,6 +17,12 @@ const conversion = z.strictObject({
   id: labelText(128).nullish().describe(
     "The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.",
   ),
+  transaction_id: labelText(256).nullish().describe(
+    "The call that it came of, as `X-Transaction-ID` named it: its model is credited in `by=model`. Goes before `session_id`. Not looked up when it is posted, so an outcome may come before its call is stored. Erased with the call. Default null.",
+  ),
+  session_id: labelText(256).nullish().describe(
+    "The session that it came of, as `X-Session-ID` named it: credited is the model of the session's last call in the cohort that was begun before the outcome came, else of the first one after. Erased with the session's last call, or by naming the session. Default null.",
+  ),
 }).openapi("CohortOutcomeItem");
 
 export const cohortOutcome = z.strictObject({
@@ -51,10 +57,13 @@ export const getCohort = defineContract({
   operationId: "getCohort",
   summary: "Retrieve the figures of a cohort",
   description:
-    "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER).",
+    "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
   params: z.object({ cohort_id: cohortIdSchema }),
   query: z.strictObject({
     compare: cohortIdSchema.optional().describe("Another cohort to compare this one with."),
+    by: z.enum(["model"]).optional().describe(
+      "`model`: also the figures of each model, and what they differ by from the first.",
+    ),
   }),
   answer: cohortReport,
 });

@@ -115,6 +115,30 @@ const comparison = z.strictObject({
   }).describe("`cohort` less `compared_with`; sums and percentiles have no interval."),
 }).openapi("CohortComparison");
 
+const modelFigures = z.strictObject({
+  model: z.string().describe("The model that answered, with its vendor.").openapi({
+    example: "vendor-c/claude-sonnet-4-6",
+  }),
+  ...figureFields,
+  interactions: z.number().int().describe("The cohort's calls to the model, however they ended."),
+  conversions: z.array(conversions).describe(
+    "Of the outcomes that belong to these calls, by type and label.",
+  ),
+  errors: z.number().int().describe("Calls that failed, were cut short or were interrupted."),
+  error_rate: z.number().describe("Their share of the calls, 0 to 1."),
+  error_rate_95: interval.describe("Its interval at 95 %."),
+  versus_first: orNull(
+    z.strictObject({
+      cost_per_interaction_usd: testedUsd.describe("USD per call."),
+      conversion_rate: testedNumber.describe("Of `conversions_per_interaction`."),
+      cost_per_conversion_usd: testedUsd.describe("USD per conversion."),
+      revenue_per_dollar: testedNumber.describe("Revenue per dollar of cost."),
+      latency_per_interaction_ms: testedNumber.describe("Milliseconds of a call."),
+      error_rate: testedNumber.describe("Share of calls with an error."),
+    }).openapi("CohortModelDifferences"),
+  ).describe("This model's figures less those of the first one in the list; null for the first."),
+}).openapi("CohortModelFigures");
+
 /** Parts whose descriptions are those of the fields that hold them. */
 export const cohortComponents = {
   CohortMean: mean,
@@ -134,7 +158,23 @@ export const cohortReport = z.strictObject({
   cohort_id: cohortIdSchema,
   ...figureFields,
   comparison: comparison.optional().describe("With `compare` only."),
+  by_model: z.array(modelFigures).optional().describe(
+    "With `by=model` only: the models that the cohort's calls went to, those with the most calls first; at most 100.",
+  ),
+  unattributed_conversions: z.array(conversions).optional().describe(
+    "With `by=model` only: outcomes that name neither a call nor a session, or none of this cohort.",
+  ),
+  by_model_warnings: z.array(z.string()).optional().describe(
+    "With `by=model` only: what was left out of `by_model`, if anything.",
+  ),
 }).openapi("CohortReport");
 
 export type CohortFiguresBody = z.output<typeof cohortFigures>;
+export type ModelFigures = z.output<typeof modelFigures>;
+/** What `by=model` adds. */
+export interface CohortModelsBody {
+  by_model: ModelFigures[];
+  unattributed_conversions: z.output<typeof conversions>[];
+  by_model_warnings: string[];
+}
 export type CohortDifferences = z.output<typeof comparison>["differences"];

@@ -33,6 +33,19 @@ const figures = {
   warnings: [],
 };
 
+function modelFigures(model: string) {
+  const { cohort_id: _, ...rest } = figures;
+  return {
+    ...{ ...rest, model, errors: 2, error_rate: 0.0167 },
+    error_rate_95: { low95: 0.0046, high95: 0.0588 },
+  };
+}
+
+function versus(difference: number | null, low95: number | null, high95: number | null) {
+  const distinguishable = low95 === null || high95 === null ? null : low95 > 0 || high95 < 0;
+  return { difference, low95, high95, distinguishable };
+}
+
 const evalRun = {
   eval_run_id: run,
   created_at: at,
@@ -64,7 +77,13 @@ export const insightExamples: Readonly<Record<string, OperationExamples>> = {
       outcome: {
         cohort_id: "checkout-b",
         conversions: [
-          { type: "revenue", value: 49.9, label: "eu", id: "order-1042" },
+          {
+            type: "revenue",
+            value: 49.9,
+            label: "eu",
+            id: "order-1042",
+            session_id: "session-17",
+          },
           { type: "signups", value: 3 },
         ],
       },
@@ -78,7 +97,41 @@ export const insightExamples: Readonly<Record<string, OperationExamples>> = {
       },
     },
   },
-  getCohort: { params: { cohort_id: "checkout-b" }, answers: { figures } },
+  getCohort: {
+    params: { cohort_id: "checkout-b" },
+    answers: {
+      figures,
+      by_model: {
+        ...figures,
+        by_model: [
+          { ...modelFigures("vendor-c/claude-sonnet-4-6"), versus_first: null },
+          {
+            ...modelFigures("vendor-b/gpt-5-mini"),
+            versus_first: {
+              cost_per_interaction_usd: {
+                difference: "-0.000081200",
+                low95: "-0.000092400",
+                high95: "-0.000070000",
+                distinguishable: true,
+              },
+              conversion_rate: versus(-0.021, -0.093, 0.048),
+              cost_per_conversion_usd: {
+                difference: null,
+                low95: null,
+                high95: null,
+                distinguishable: null,
+              },
+              revenue_per_dollar: versus(null, null, null),
+              latency_per_interaction_ms: versus(-211.4, -268.9, -153.9),
+              error_rate: versus(0.017, -0.024, 0.068),
+            },
+          },
+        ],
+        unattributed_conversions: [{ type: "signups", label: null, count: 1, value: 3 }],
+        by_model_warnings: [],
+      },
+    },
+  },
   createEval: {
     requests: {
       run: {

@@ -47,7 +47,7 @@ async function pictures(exchange: Exchange): Promise<Response> {
     mediumFromUrl(asText(asObject(reference.image_url)?.url));
   }
   const prompt = asText(body.prompt);
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   const count = asNumber(body.n) ?? 1;
   const made = Math.max(0, count - behaviours.filtered);
@@ -90,7 +90,7 @@ async function speech(exchange: Exchange): Promise<Response> {
   const body = require(bodyOf(exchange), SPEECH, "", true);
   if (!asText(body.model).includes("/")) throw unknown(asText(body.model));
   const text = asText(body.input);
-  const behaviours = readBehaviours(text);
+  const behaviours = readBehaviours(text, exchange.state.label);
   await admit(exchange, behaviours, text);
   const said = withoutMagicWords(text);
   const seconds = secondsToSay(said) / (asNumber(body.speed) ?? 1);

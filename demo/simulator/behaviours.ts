@@ -8,7 +8,8 @@
  * `[echo-headers]` list the received header names · `[refuse]`, `[refuse:prompt]` a safety block ·
  * `[steps:N]` N rounds of tool calls before the text · `[filter:N]` N pictures are withheld ·
  * `[bytes:N]` each picture's file has at least N bytes · `[search:N]` N searches of the web, where
- * the vendor's own search is offered.
+ * the vendor's own search is offered · `[at:vendor-b]` of these words, errors, waits and cuts happen
+ * at this vendor alone: a fallback to another one answers.
  */
 export interface Behaviours {
   error: { status: number; times: number | null } | null;
@@ -33,8 +34,15 @@ export type Ending = "normal" | "cut" | "cut-clean" | "error" | "hang";
 const MOST_CHUNKS = 100_000;
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** What the text asks for; everything normal when it has no magic word. */
-export function readBehaviours(text: string): Behaviours {
+/** What the text asks for of the vendor `label`; everything normal when it has no magic word. */
+export function readBehaviours(text: string, label: string): Behaviours {
+  const only = text.match(/\[at:([a-z0-9-]+)\]/)?.[1];
+  const behaviours = readWords(text);
+  if (only === undefined || only === label) return behaviours;
+  return { ...behaviours, error: null, slowMs: 0, dripMs: 0, ending: "normal" };
+}
+
+function readWords(text: string): Behaviours {
   const error = text.match(/\[error:(\d{3})(?:x(\d+))?\]/);
   return {
     error: error
@@ -62,7 +70,7 @@ export function readBehaviours(text: string): Behaviours {
 export function withoutMagicWords(text: string): string {
   return text
     .replace(
-      /\[(?:(?:error|slow|drip|cut|long|say|refuse|steps|filter|bytes|search):[^\]]*|cut|hang|refuse)\]/g,
+      /\[(?:(?:at|error|slow|drip|cut|long|say|refuse|steps|filter|bytes|search):[^\]]*|cut|hang|refuse)\]/g,
       " ",
     )
     .replace(/\[(?:midstream-error|echo-headers)\]/g, " ")

@@ -5,8 +5,9 @@ import type {
 } from "openai/resources/chat/completions/completions";
 import { answerStream, answerWhole } from "./answers.ts";
 import { refuseMarks } from "./breakpoints.ts";
+import { readBehaviours } from "./behaviours.ts";
 import { annotationsOf, type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
-import { chatBehaviours, checkChatRequest, readChatPrompt } from "./chat_request.ts";
+import { checkChatRequest, readChatPrompt } from "./chat_request.ts";
 import { chatScript } from "./chat_stream.ts";
 import {
   type ChatVendor,
@@ -40,7 +41,7 @@ export async function chatCompletions(exchange: Exchange, vendor: ChatVendor): P
   }
   refuseTools(body, model);
   const prompt = readChatPrompt(body, headerNames(exchange));
-  const behaviours = chatBehaviours(prompt);
+  const behaviours = readBehaviours(prompt.question, exchange.state.label);
   await admit(exchange, behaviours, prompt.question);
   const wish = reasoningWish(body, model);
   const outputs = Array.from(

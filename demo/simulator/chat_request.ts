@@ -1,5 +1,4 @@
 /** Reads and checks a chat completions request, with the messages of the strict vendor. */
-import { readBehaviours } from "./behaviours.ts";
 import { BODY, FUNCTION, MESSAGES, PARTS, PARTS_OF_ROLE, TOOL_CALL } from "./chat_rules.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
@@ -87,11 +86,6 @@ function offeredSearch(body: JsonObject): OfferedSearch | null {
     maxUses: asNumber(tool.max_uses),
     hosts: asArray(tool.allowed_domains).map((host) => asText(host)),
   };
-}
-
-/** The behaviours that the last user text asks for. */
-export function chatBehaviours(prompt: Prompt) {
-  return readBehaviours(prompt.question);
 }
 
 function checkMessage(value: unknown, path: string, isStrict: boolean): void {

@@ -31,7 +31,7 @@ export async function embeddings(exchange: Exchange, vendor: ChatVendor): Promis
   }
   const inputs = inputsOf(body.input);
   const said = inputs.filter((input) => typeof input === "string").join(" ");
-  await admit(exchange, readBehaviours(said), said);
+  await admit(exchange, readBehaviours(said, exchange.state.label), said);
   const dimensions = asNumber(body.dimensions) ?? DIMENSIONS;
   const tokens = countPromptTokens(body.input);
   return Response.json({

@@ -80,7 +80,7 @@ async function prepare(exchange: Exchange, name: string): Promise<GenerateAnswer
     ...readGeneratePrompt(request, headerNames(exchange)),
     reasoningSentences: sentencesOf(thinking),
   };
-  const behaviours = readBehaviours(prompt.question);
+  const behaviours = readBehaviours(prompt.question, exchange.state.label);
   await admit(exchange, behaviours, prompt.question);
   const count = asNumber(config.candidateCount) ?? 1;
   const outputs = Array.from({ length: count }, (_, index) => think(prompt, behaviours, index));

@@ -56,7 +56,7 @@ export async function predict(exchange: Exchange, name: string): Promise<Respons
   if (parameters.seed !== undefined && parameters.addWatermark !== false) {
     throw badRequest("Seed is not supported when watermark is enabled.");
   }
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   const count = asNumber(parameters.sampleCount) ?? 4;
   const made = Math.max(0, count - behaviours.filtered);
@@ -90,7 +90,7 @@ export async function drawContent(
   const parts = objectsIn(request.contents).flatMap((content) => objectsIn(content.parts));
   const given = mediaOf(parts, "contents");
   const prompt = parts.map((part) => asText(part.text)).join("\n");
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   const { aspectRatio = "1:1", imageSize = "1K" } = readImageConfig(config.imageConfig, name);
   const input = countPromptTokens(request.contents);

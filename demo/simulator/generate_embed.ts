@@ -51,7 +51,7 @@ async function embed(exchange: Exchange, name: string, read: () => JsonObject[])
   }
   const texts = asked.map((one, index) => textOf(one, name, index));
   const all = texts.join(" ");
-  await admit(exchange, readBehaviours(all), all);
+  await admit(exchange, readBehaviours(all, exchange.state.label), all);
   const embeddings = texts.map((text, index) => {
     const length = asNumber(asked[index]!.outputDimensionality) ?? DIMENSIONS;
     return { values: [...unitVector(text, length)] };

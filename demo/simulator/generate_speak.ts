@@ -26,7 +26,7 @@ export async function speakContent(
   check(request);
   const prompt = objectsIn(request.contents).flatMap((content) => objectsIn(content.parts))
     .map((part) => asText(part.text)).join("\n");
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   const input = countPromptTokens(request.contents);
   const said = withoutMagicWords(prompt);

@@ -34,7 +34,7 @@ async function pictures(exchange: Exchange): Promise<Response> {
     throw new Problem(404, `The model '${model}' does not exist.`, { code: "model_not_found" });
   }
   const prompt = asText(body.prompt);
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   if (behaviours.refusal !== null) {
     throw new Problem(400, "The prompt was refused by the safety checker.", {

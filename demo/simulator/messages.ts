@@ -41,7 +41,7 @@ export async function answerMessages(
     ...readMessagesPrompt(body, headerNames(exchange)),
     reasoningSentences: wish.sentences,
   };
-  const behaviours = readBehaviours(prompt.question);
+  const behaviours = readBehaviours(prompt.question, exchange.state.label);
   await admit(exchange, behaviours, prompt.question);
   const output = think(prompt, behaviours);
   const tokens = countCached(body, exchange.state);

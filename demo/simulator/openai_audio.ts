@@ -32,7 +32,7 @@ const PIECE_BYTES = 8 * 1024;
 export async function speech(exchange: Exchange): Promise<Response> {
   const body = require(bodyOf(exchange), SPEECH_FIELDS, "", true);
   const [model, input] = [requireModel(asText(body.model), SPEECH_MODELS), asText(body.input)];
-  const behaviours = readBehaviours(input);
+  const behaviours = readBehaviours(input, exchange.state.label);
   if (typeof body.voice === "string" && !VOICES.includes(body.voice)) {
     const names = VOICES.map((voice) => `'${voice}'`).join(", ");
     throw invalid(
@@ -97,7 +97,7 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
     });
   }
   const prompt = asText(form.get("prompt"));
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   // What it hears is the file's name and size.
   const text = behaviours.say ?? `I heard ${file.name}, ${file.size} bytes of ${file.type}.`;

@@ -110,7 +110,7 @@ async function requirePicture(name: string, file: File): Promise<void> {
 async function draw(exchange: Exchange, request: ImageRequest): Promise<Response> {
   const { body } = request;
   const [model, prompt] = [asText(body.model), asText(body.prompt)];
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   checkModel(model, body);
   await admit(exchange, behaviours, prompt);
   if (behaviours.refusal !== null) {

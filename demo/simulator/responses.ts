@@ -103,7 +103,7 @@ async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pro
   const chain = [...previousItems(shelf, body), ...resolve(input, shelf, vendor.isStrict)];
   checkChain(chain, vendor.isStrict, (id) => shelf.reasoning.get(id));
   const prompt = readResponsesPrompt(body, chain, headerNames(exchange));
-  const behaviours = readBehaviours(prompt.question);
+  const behaviours = readBehaviours(prompt.question, exchange.state.label);
   await admit(exchange, behaviours, prompt.question);
   const effort = asObject(body.reasoning)?.effort;
   const wish = reasoningWish({ reasoning_effort: effort }, model);

@@ -40,7 +40,7 @@ async function pictures(exchange: Exchange, rules: Rules): Promise<Response> {
   if (rules === EDITS && given.length === 0) throw new Problem(400, "An image is required.");
   given.forEach(readPicture);
   const prompt = asText(body.prompt);
-  const behaviours = readBehaviours(prompt);
+  const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   const count = asNumber(body.n) ?? 1;
   const size = pixelsOf(asText(body.aspect_ratio, "1:1"), asText(body.resolution, "1k"));
@@ -90,7 +90,7 @@ async function speech(exchange: Exchange): Promise<Response> {
   const codec = CODECS[asText(asObject(body.output_format)?.codec, "mp3")];
   if (!codec) throw new Problem(400, "output_format.codec: expected mp3, wav or pcm.");
   const text = asText(body.text);
-  const behaviours = readBehaviours(text);
+  const behaviours = readBehaviours(text, exchange.state.label);
   await admit(exchange, behaviours, text);
   if (behaviours.refusal !== null) {
     throw new Problem(400, "The text was blocked by content moderation.", {

@@ -23,7 +23,7 @@ export interface Command<Parts> {
   options?: Options;
   /** Names of the arguments without a dash, in order. */
   positionals?: readonly string[];
-  /** It takes a secret from standard input: arguments are seen by everyone on the machine. */
+  /** It takes a value from standard input: a secret, or what is too long for an argument. */
   readsInput?: true;
   /** `input`: what standard input held, for commands that read it. */
   run: (

@@ -22,6 +22,7 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
+import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
@@ -29,7 +30,14 @@ import type { VacuumReport } from "../erasure/vacuum.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
 export interface AdminDeps
-  extends VendorKeyDeps, CreditDeps, PriceCommandDeps, ScrubDeps, JournalDeps, InviteDeps {
+  extends
+    VendorKeyDeps,
+    CreditDeps,
+    PriceCommandDeps,
+    ScrubDeps,
+    JournalDeps,
+    InviteDeps,
+    ModelCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -73,6 +81,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...inviteCommands,
   ...creditCommands,
   ...vendorKeyCommands,
+  ...modelCommands,
   ...priceCommands,
   scrub: { usage: "scrub", run: scrub },
   ...journalCommands,
@@ -372,6 +381,8 @@ const acts: Readonly<Record<string, Act>> = {
   "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
   "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
   "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
+  "model set": { action: "virtual_model.set", subject: "name" },
+  "model remove": { action: "virtual_model.removed", subject: "name" },
   "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
   "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
   "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },

@@ -58,6 +58,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     clock,
     registry: createRegistry({}, []),
     openPrices: unused,
+    openVirtualModels: unused,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
     archivePrices: unused,

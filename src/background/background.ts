@@ -27,7 +27,7 @@ export interface BackgroundDeps {
 
 /** Request headers that are stored for the call: those that the service or vendors read. */
 const storedHeaders =
-  /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
+  /^(?:x-translation-mode|x-prompt-cache|x-fallback-models|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
 /** Calls that go on without their caller (`background: true`). */
 export class Background {

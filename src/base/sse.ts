@@ -36,16 +36,15 @@ export class SseSplitter {
   /** Bytes of an incomplete event, in a buffer that doubles. */
   #carry: Uint8Array = nothing;
   #carryLength = 0;
-  /** Offsets of the event's lines, from the event's first byte: start and end of each. */
-  #lines: number[] = [];
-  /** Offset of the line being read, and whether it has no byte yet. */
-  #lineStart = 0;
+  /** Whether the line being read has no byte yet. */
   #lineEmpty = true;
   /** The last byte was a CR, which an LF may follow; and it ended a blank line. */
   #afterCr = false;
   #blankCr = false;
   /** How many bytes of a BOM were seen; -1 once the start of the stream is behind us. */
   #bom = 0;
+  /** Where the event's first line begins: behind the BOM, in the first event. */
+  #from = 0;
 
   constructor(options: { maxEventBytes: number }) {
     this.#maxEventBytes = options.maxEventBytes;
@@ -53,10 +52,40 @@ export class SseSplitter {
 
   /** The events that this chunk completes. Throws SseEventTooLargeError. */
   push(chunk: Uint8Array): SseEvent[] {
+    const at = this.#bom < 0 ? 0 : this.#skipBom(chunk);
+    return this.#afterCr || chunk.includes(CR)
+      ? this.#pushMixed(chunk, at)
+      : this.#pushLines(chunk, at);
+  }
+
+  /** A chunk whose lines all end with LF, as nearly all do: most of its bytes are not looked at. */
+  #pushLines(chunk: Uint8Array, from: number): SseEvent[] {
     const events: SseEvent[] = [];
     const length = chunk.length;
     let start = 0;
-    let at = this.#bom < 0 ? 0 : this.#skipBom(chunk);
+    let at = from;
+    while (at < length) {
+      const end = chunk[at] === LF ? at : chunk.indexOf(LF, at);
+      if (end < 0) {
+        this.#lineEmpty = false;
+        break;
+      }
+      const blank = this.#lineEmpty && end === at;
+      this.#lineEmpty = true;
+      at = end + 1;
+      if (!blank) continue;
+      events.push(this.#finish(chunk, start, at, events));
+      start = at;
+    }
+    this.#keep(chunk, start, length, events);
+    return events;
+  }
+
+  #pushMixed(chunk: Uint8Array, from: number): SseEvent[] {
+    const events: SseEvent[] = [];
+    const length = chunk.length;
+    let start = 0;
+    let at = from;
     while (at < length) {
       if (this.#afterCr) {
         this.#afterCr = false;
@@ -64,8 +93,6 @@ export class SseSplitter {
         if (this.#blankCr) {
           events.push(this.#finish(chunk, start, at, events));
           start = at;
-        } else {
-          this.#lineStart = this.#carryLength + at - start;
         }
         continue;
       }
@@ -75,7 +102,6 @@ export class SseSplitter {
       if (at > lineFrom) this.#lineEmpty = false;
       if (at === length) break;
       const blank = this.#lineEmpty;
-      if (!blank) this.#lines.push(this.#lineStart, this.#carryLength + at - start);
       this.#lineEmpty = true;
       at++;
       if (byte === CR) {
@@ -84,8 +110,6 @@ export class SseSplitter {
       } else if (blank) {
         events.push(this.#finish(chunk, start, at, events));
         start = at;
-      } else {
-        this.#lineStart = this.#carryLength + at - start;
       }
     }
     this.#keep(chunk, start, length, events);
@@ -96,12 +120,17 @@ export class SseSplitter {
   end(): SseEvent[] {
     if (this.#carryLength === 0) return [];
     const terminated = this.#afterCr && this.#blankCr;
-    if (!this.#lineEmpty) this.#lines.push(this.#lineStart, this.#carryLength);
     this.#afterCr = false;
-    return [{ ...this.#finish(nothing, 0, 0, []), terminated }];
+    return [this.#finish(nothing, 0, 0, [], terminated)];
   }
 
-  #finish(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): SseEvent {
+  #finish(
+    chunk: Uint8Array,
+    start: number,
+    end: number,
+    before: SseEvent[],
+    terminated = true,
+  ): SseEvent {
     if (this.#carryLength + end - start > this.#maxEventBytes) {
       throw new SseEventTooLargeError(this.#maxEventBytes, before);
     }
@@ -112,11 +141,10 @@ export class SseSplitter {
       this.#carry = nothing;
       this.#carryLength = 0;
     }
-    const event = readEvent(bytes, this.#lines);
-    this.#lines.length = 0;
-    this.#lineStart = 0;
+    const from = this.#from;
+    this.#from = 0;
     this.#lineEmpty = true;
-    return event;
+    return new LazyEvent(bytes, from, terminated);
   }
 
   #keep(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): void {
@@ -148,7 +176,7 @@ export class SseSplitter {
     }
     if (this.#bom === BOM.length) {
       this.#bom = -1;
-      this.#lineStart = BOM.length;
+      this.#from = BOM.length;
     }
     return at;
   }
@@ -162,21 +190,51 @@ const BOM = [0xef, 0xbb, 0xbf] as const;
 const nothing = new Uint8Array(0);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Reads the fields that matter here; `id`, `retry`, unknown fields and comments are skipped. */
-function readEvent(bytes: Uint8Array, lines: readonly number[]): SseEvent {
-  let event: string | undefined;
-  let data: string | undefined;
-  for (let index = 0; index < lines.length; index += 2) {
-    const start = lines[index] as number;
-    const end = lines[index + 1] as number;
-    if (isField(bytes, start, end, "data")) {
-      const value = decodeValue(bytes, start + 5, end);
-      data = data === undefined ? value : `${data}\n${value}`;
-    } else if (isField(bytes, start, end, "event")) {
-      event = decodeValue(bytes, start + 6, end);
+/** An event whose fields are read when somebody asks for them. */
+class LazyEvent implements SseEvent {
+  readonly #from: number;
+  #data: { value: string | undefined } | undefined;
+
+  constructor(readonly bytes: Uint8Array, from: number, readonly terminated: boolean) {
+    this.#from = from;
+  }
+
+  get event(): string | undefined {
+    return fieldValues(this.bytes, this.#from, "event").at(-1);
+  }
+
+  get data(): string | undefined {
+    this.#data ??= { value: joinedLines(fieldValues(this.bytes, this.#from, "data")) };
+    return this.#data.value;
+  }
+}
+
+function joinedLines(values: readonly string[]): string | undefined {
+  return values.length > 1 ? values.join("\n") : values[0];
+}
+
+/** The values of the lines of one name. */
+function fieldValues(bytes: Uint8Array, from: number, name: string): string[] {
+  const values: string[] = [];
+  const hasCr = bytes.includes(CR);
+  for (let start = from, end; start < bytes.length; start = end + 1) {
+    end = lineEnd(bytes, start, hasCr);
+    if (isField(bytes, start, end, name)) {
+      values.push(decodeValue(bytes, start + name.length + 1, end));
     }
   }
-  return { bytes, event, data, terminated: true };
+  return values;
+}
+
+/** Of a CRLF, which is read as the ends of two lines, the second line is blank. */
+function lineEnd(bytes: Uint8Array, start: number, hasCr: boolean): number {
+  let end = start;
+  if (hasCr) {
+    while (end < bytes.length && bytes[end] !== LF && bytes[end] !== CR) end++;
+    return end;
+  }
+  end = bytes.indexOf(LF, start);
+  return end < 0 ? bytes.length : end;
 }
 
 /** The line is `name` alone or begins with `name:`. */

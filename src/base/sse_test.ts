@@ -10,7 +10,12 @@ function split(chunks: Uint8Array[], maxEventBytes = 1 << 20): SseEvent[] {
 }
 
 function plain(events: readonly SseEvent[]) {
-  return events.map((event) => ({ ...event, bytes: [...event.bytes] }));
+  return events.map(({ event, data, terminated, bytes }) => ({
+    event,
+    data,
+    terminated,
+    bytes: [...bytes],
+  }));
 }
 
 function parse(text: string): [string | undefined, string | undefined, boolean][] {

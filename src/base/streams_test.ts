@@ -100,3 +100,66 @@ Deno.test("a caller of Deno.serve who leaves cancels the stream once, back-press
     assert.equal(cancelled, 1);
   }
 });
+
+Deno.test("a sink gets what waits and what comes, as long as it has room", () => {
+  const pushed = pushStream(4);
+  const seen: string[] = [];
+  let drained = 0;
+  let hasRoom = true;
+  pushed.onDrain(() => drained++);
+  pushed.push(encoder.encode("ab"));
+  assert.equal(pushed.push(encoder.encode("cd")), false);
+  const feed = pushed.stream.feedInto({
+    write(bytes) {
+      seen.push(new TextDecoder().decode(bytes));
+      return hasRoom;
+    },
+    end: () => void seen.push("end"),
+    fail: () => void seen.push("failed"),
+  });
+  assert.deepEqual([seen, drained, pushed.takenBytes], [["ab", "cd"], 1, 4]);
+  assert.throws(() => pushed.stream.getReader());
+  hasRoom = false;
+  assert.equal(pushed.push(encoder.encode("e")), true);
+  assert.equal(pushed.push(encoder.encode("fgh")), true);
+  assert.equal(pushed.push(encoder.encode("i")), false);
+  pushed.close();
+  assert.deepEqual([seen.length, pushed.takenBytes], [3, 5]);
+  feed.more();
+  assert.deepEqual([seen.at(-1), drained], ["fgh", 2]);
+  feed.more();
+  feed.more();
+  feed.cancel("too late");
+  assert.deepEqual(seen.slice(-2), ["i", "end"]);
+});
+
+Deno.test("a sink that leaves cancels once, and a failure drops what it has not taken", () => {
+  const sink = () => {
+    const seen: unknown[] = [];
+    return {
+      seen,
+      write: () => false,
+      end: () => void seen.push("end"),
+      fail: seen.push.bind(seen),
+    };
+  };
+  const left = pushStream();
+  const reasons: unknown[] = [];
+  left.onCancel((reason) => reasons.push(reason));
+  const one = sink();
+  const feed = left.stream.feedInto(one);
+  feed.cancel("gone");
+  feed.cancel("again");
+  assert.equal(left.push(encoder.encode("x")), true);
+  left.close();
+  assert.deepEqual([reasons, one.seen], [["gone"], []]);
+  const failing = pushStream();
+  const other = sink();
+  const fed = failing.stream.feedInto(other);
+  failing.push(encoder.encode("a"));
+  failing.push(encoder.encode("b"));
+  failing.error("cut");
+  fed.more();
+  failing.close();
+  assert.deepEqual(other.seen, ["cut"]);
+});

@@ -11,6 +11,9 @@ export interface OutcomeItem {
   valueNanos: bigint;
   /** The caller's own id, under which the item counts once in its cohort. */
   itemId: string | null;
+  /** The call, or else the session, that it came of; whether these are stored is not asked. */
+  transactionId: string | null;
+  sessionId: string | null;
 }
 
 export interface OutcomePost {
@@ -22,9 +25,8 @@ export interface OutcomePost {
   items: readonly OutcomeItem[];
 }
 
-/** What the store knows of one cohort; exact. */
-export interface CohortSums {
-  cohortId: string;
+/** Sums of calls and of what came of them; exact. */
+export interface FigureSums {
   interactions: bigint;
   completed: bigint;
   cost: Sums;
@@ -35,6 +37,31 @@ export interface CohortSums {
   latencyP50: number | null;
   latencyP95: number | null;
   outcomes: readonly OutcomeSum[];
+}
+
+/** What the store knows of one cohort. */
+export interface CohortSums extends FigureSums {
+  cohortId: string;
+}
+
+/** What the store knows of a cohort's calls to one model. */
+export interface ModelSums extends FigureSums {
+  /** With its vendor, as `vendor-c/claude-sonnet-4-6`. */
+  model: string;
+  /** Calls that failed, were cut by the vendor or were interrupted by us. */
+  errors: bigint;
+}
+
+/** A cohort by model. */
+export interface CohortModels {
+  /** Those with the most calls first. */
+  models: readonly ModelSums[];
+  /** Items that belong to no call of the cohort, or don't name one. */
+  unattributed: readonly OutcomeSum[];
+  /** Models with fewer calls than these were left out. */
+  hasMoreModels: boolean;
+  /** Older items that name a call or a session were left out. */
+  hasMoreItems: boolean;
 }
 
 /** Items of one type and label; values in billionths. */
@@ -91,6 +118,12 @@ export interface CohortStore {
     cohortIds: readonly string[],
     bounds: CohortBounds,
   ): Promise<LatestSums[]>;
+  /**
+   * The same of one cohort by model: of all calls, or of the latest and of the latest items since the
+   * oldest of these. An item belongs to the call that it names, else to its session's last call of the
+   * cohort before it, or the first after it.
+   */
+  readModels(accountId: number, cohortId: string, bounds?: CohortBounds): Promise<CohortModels>;
   /** Cohorts that calls or outcomes name, from this name on. */
   list(
     accountId: number,
@@ -102,7 +135,11 @@ export interface CohortStore {
 export function outcomeHash({ cohortId, items }: Pick<OutcomePost, "cohortId" | "items">): string {
   return sha256Hex(JSON.stringify([
     cohortId,
-    items.map(({ type, label, valueNanos, itemId }) => [type, label, String(valueNanos), itemId]),
+    items.map(({ type, label, valueNanos, itemId, transactionId, sessionId }) => [
+      ...[type, label, String(valueNanos), itemId],
+      // Items without have the hash of before there were any.
+      ...(transactionId === null && sessionId === null ? [] : [transactionId, sessionId]),
+    ]),
   ]));
 }
 

@@ -1,20 +1,20 @@
 import type { CohortDifferences } from "../../contracts/data/cohort_report.ts";
 import { nanosToUsd } from "../base/money.ts";
-import type { CohortSums } from "./cohort.ts";
+import type { FigureSums } from "./cohort.ts";
 import { type CohortFigures, type Figure, unitsOf, usdInterval, usdOf } from "./cohort_report.ts";
 import { differenceInterval, type Interval, type Mean, welchInterval } from "./statistics.ts";
 
-interface Cohort {
-  sums: CohortSums;
+interface Calls {
+  sums: FigureSums;
   figures: CohortFigures;
 }
 
-/** Every figure of the one cohort less that of the other. */
-export function differencesOf(a: Cohort, b: Cohort): CohortDifferences {
-  const sum = (of: (sums: CohortSums) => bigint) => ({
+/** Every figure of the one cohort, or model, less that of the other. */
+export function differencesOf(a: Calls, b: Calls): CohortDifferences {
+  const sum = (of: (sums: FigureSums) => bigint) => ({
     difference: Number(of(a.sums) - of(b.sums)),
   });
-  const number = (of: (cohort: Cohort) => number | null) => plain(of(a), of(b));
+  const number = (of: (calls: Calls) => number | null) => plain(of(a), of(b));
   const figure = (of: (figures: CohortFigures) => Figure | undefined) =>
     testedFigure(of(a.figures), of(b.figures));
   const mean = (of: (figures: CohortFigures) => Mean | undefined) =>
@@ -48,7 +48,7 @@ export function differencesOf(a: Cohort, b: Cohort): CohortDifferences {
   };
 }
 
-interface Tested {
+export interface Tested {
   difference: number | null;
   low95: number | null;
   high95: number | null;
@@ -63,7 +63,7 @@ function testedMean(a: Mean | undefined, b: Mean | undefined): Tested {
   return tested(plain(a?.mean ?? null, b?.mean ?? null).difference, welchInterval(a, b));
 }
 
-function testedFigure(a: Figure | undefined, b: Figure | undefined): Tested {
+export function testedFigure(a: Figure | undefined, b: Figure | undefined): Tested {
   return tested(
     plain(a?.at ?? null, b?.at ?? null).difference,
     a && b && differenceInterval(a, b),

@@ -1,6 +1,6 @@
 import type { CohortFiguresBody } from "../../contracts/data/cohort_report.ts";
 import { nanosToUsd } from "../base/money.ts";
-import type { CohortSums, OutcomeSum } from "./cohort.ts";
+import type { CohortSums, FigureSums, OutcomeSum } from "./cohort.ts";
 import {
   countInterval,
   type Interval,
@@ -36,7 +36,7 @@ export interface CohortFigures {
 }
 
 /** The figures out of exact sums; how the intervals are made is said in `contracts/data/cohort.ts`. */
-export function figuresOf(sums: CohortSums): CohortFigures {
+export function figuresOf(sums: FigureSums): CohortFigures {
   const cost = meanOf(sums.cost);
   const revenue = totalOf(sums.outcomes.filter(isRevenue));
   const conversionNanos = totalOf(sums.outcomes.filter((one) => !isRevenue(one))).sum;
@@ -56,21 +56,27 @@ export function figuresOf(sums: CohortSums): CohortFigures {
 
 /** The body of a cohort's figures. */
 export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFiguresBody {
-  const { conversionRate, costPerConversion, revenuePerDollar } = figures;
   return {
     cohort_id: sums.cohortId,
+    ...plainFigures(sums, figures),
+    warnings: warningsOf(sums, figures),
+  };
+}
+
+/** The figures of any calls, without warnings. */
+export function plainFigures(
+  sums: FigureSums,
+  figures: CohortFigures,
+): Omit<CohortFiguresBody, "cohort_id" | "warnings"> {
+  const { conversionRate, costPerConversion, revenuePerDollar } = figures;
+  return {
     interactions: Number(sums.interactions),
     completed: Number(sums.completed),
     input_tokens: Number(sums.inputTokens.sum),
     output_tokens: Number(sums.outputTokens.sum),
     cost_usd: nanosToUsd(sums.cost.sum),
     unknown_cost_interactions: Number(sums.interactions - sums.cost.count),
-    conversions: sums.outcomes.map(({ type, label, count, sum }) => ({
-      type,
-      label,
-      count: Number(count),
-      value: unitsOf(sum),
-    })),
+    conversions: conversionsBody(sums.outcomes),
     conversions_total: unitsOf(figures.conversionNanos),
     conversions_per_interaction: conversionRate
       ? { rate: conversionRate.at, ...limits(conversionRate.interval) }
@@ -87,8 +93,15 @@ export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFig
     output_tokens_per_interaction: meanBody(figures.outputTokens),
     latency_ms: { p50: sums.latencyP50, p95: sums.latencyP95 },
     latency_per_interaction_ms: meanBody(figures.latency),
-    warnings: warningsOf(sums, figures),
   };
+}
+
+export function conversionsBody(
+  outcomes: readonly OutcomeSum[],
+): CohortFiguresBody["conversions"] {
+  return outcomes.map(({ type, label, count, sum }) => (
+    { type, label, count: Number(count), value: unitsOf(sum) }
+  ));
 }
 
 /** Nano-dollars that were computed, as a decimal string. */
@@ -150,7 +163,7 @@ function rateOf(conversions: number, interactions: number): Figure | undefined {
 }
 
 function costPerConversion(
-  { cost: { sum } }: CohortSums,
+  { cost: { sum } }: FigureSums,
   cost: Mean | undefined,
   conversions: number,
 ): Figure | undefined {
@@ -165,7 +178,7 @@ function costPerConversion(
 
 /** Revenue is taken for a compound Poisson sum: its variance is the sum of the squares. */
 function revenuePerDollar(
-  { cost: { sum } }: CohortSums,
+  { cost: { sum } }: FigureSums,
   cost: Mean | undefined,
   revenue: Omit<OutcomeSum, "type" | "label">,
 ): Figure | undefined {
@@ -187,23 +200,35 @@ function relativeVariance({ mean, error }: Mean): number | undefined {
 
 function warningsOf(sums: CohortSums, figures: CohortFigures): string[] {
   const warnings: string[] = [];
-  const { interactions } = sums;
-  const unknown = interactions - sums.cost.count;
-  if (interactions === 0n) {
+  if (sums.interactions === 0n) {
     warnings.push("no_interactions: no call has named this cohort yet.");
-  } else if (interactions < smallSample) {
-    warnings.push(
-      `small_sample: ${interactions} interactions, fewer than ${smallSample}: the intervals are rough.`,
-    );
   }
   if (sums.outcomes.length === 0) {
     warnings.push("no_outcomes: no outcome was posted for this cohort yet.");
+  }
+  return [...warnings, ...callWarnings(sums), ...outcomeWarnings(sums, figures)];
+}
+
+/** What to mind when reading figures of these calls. */
+export function callWarnings({ interactions, cost }: FigureSums): string[] {
+  const warnings: string[] = [];
+  const unknown = interactions - cost.count;
+  if (interactions > 0n && interactions < smallSample) {
+    warnings.push(
+      `small_sample: ${interactions} interactions, fewer than ${smallSample}: the intervals are rough.`,
+    );
   }
   if (unknown > 0n) {
     warnings.push(
       `unknown_cost: the cost of ${unknown} of ${interactions} interactions is not known; every figure of cost leaves them out.`,
     );
   }
+  return warnings;
+}
+
+/** What to mind when reading figures of these outcomes. */
+export function outcomeWarnings(sums: FigureSums, figures: CohortFigures): string[] {
+  const warnings: string[] = [];
   const misspelt = sums.outcomes.find((one) =>
     !isRevenue(one) && one.type.toLowerCase() === "revenue"
   );

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { sha256Hex } from "../base/hash.ts";
 import { outcomeHash, outcomeValues } from "./cohort.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -40,7 +41,14 @@ Deno.test("a number of absurd length names its field", () => {
 });
 
 Deno.test("two posts are the same only when they say the same of the same cohort", () => {
-  const item = { type: "clicks", label: null, valueNanos: 1n, itemId: null };
+  const item = {
+    type: "clicks",
+    label: null,
+    valueNanos: 1n,
+    itemId: null,
+    transactionId: null,
+    sessionId: null,
+  };
   const one = outcomeHash({ cohortId: "a", items: [item] });
   assert.equal(one, outcomeHash({ cohortId: "a", items: [{ ...item }] }));
   const others = [
@@ -50,6 +58,10 @@ Deno.test("two posts are the same only when they say the same of the same cohort
     { cohortId: "a", items: [{ ...item, label: "" }] },
     { cohortId: "a", items: [{ ...item, valueNanos: 2n }] },
     { cohortId: "a", items: [{ ...item, itemId: "1" }] },
+    { cohortId: "a", items: [{ ...item, transactionId: "1" }] },
+    { cohortId: "a", items: [{ ...item, sessionId: "1" }] },
   ].map(outcomeHash);
-  assert.equal(new Set([one, ...others]).size, 7);
+  assert.equal(new Set([one, ...others]).size, 9);
+  // A process of the release before knows a repeat by the same hash.
+  assert.equal(one, sha256Hex('["a",[["clicks",null,"1",null]]]'));
 });

@@ -59,6 +59,20 @@ export function countInterval(count: number): Interval {
   return { low95: count > 0 ? Math.max(0, bound(count, -1)) : 0, high95: bound(count + 1, 1) };
 }
 
+/** Of the share that `count` out of `total` > 0 stand for, by Wilson's score. */
+export function shareInterval(count: number, total: number): Interval {
+  const share = count / total;
+  const square = normal975 ** 2 / total;
+  const middle = (share + square / 2) / (1 + square);
+  const reach = normal975 / (1 + square) *
+    Math.sqrt((share * (1 - share) + square / 4) / total);
+  // At the ends the score's limit is the end itself.
+  return {
+    low95: count === 0 ? 0 : middle - reach,
+    high95: count === total ? 1 : middle + reach,
+  };
+}
+
 /** Of a positive ratio whose logarithm has this variance. */
 export function ratioInterval(ratio: number, logVariance: number): Interval {
   const factor = Math.exp(normal975 * Math.sqrt(logVariance));
@@ -67,7 +81,8 @@ export function ratioInterval(ratio: number, logVariance: number): Interval {
 
 /**
  * Of the difference of two figures, out of their own intervals, which may be lopsided (MOVER: Zou
- * and Donner 2008, "Construction of confidence limits about effect measures").
+ * and Donner 2008, "Construction of confidence limits about effect measures"); of two shares with
+ * Wilson's limits this is Newcombe's interval.
  */
 export function differenceInterval(
   a: { at: number; interval: Interval | undefined },

@@ -21,6 +21,7 @@ import { playgroundRoutes } from "./pages/playground/page.tsx";
 import { peopleRoutes } from "./pages/people/people.tsx";
 import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
+import { virtualModelRoutes } from "./pages/settings/virtual_models.tsx";
 import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
@@ -69,6 +70,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
       (context) => context.redirect("/dashboard/settings/vendor-keys", 303),
     );
     vendorKeyRoutes(app, ctx);
+    virtualModelRoutes(app, ctx);
     peopleRoutes(app, ctx);
     limitRoutes(app, ctx);
     retentionRoutes(app, ctx);

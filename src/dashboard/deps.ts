@@ -7,6 +7,7 @@ import type { PeopleStore } from "../people/person.ts";
 import type { SessionStore } from "../people/session.ts";
 import type { SignInStore } from "../people/sign_in.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
+import type { VirtualModels } from "../routing/virtual_models.ts";
 import type { SignInSettings } from "./identity_provider.ts";
 import type { OverviewDeps } from "./pages/overview/load.ts";
 import type { PlaygroundDeps } from "./pages/playground/page.tsx";
@@ -47,7 +48,7 @@ export interface KeyVendor {
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  cohorts: Pick<CohortStore, "list" | "readLatest">;
+  cohorts: Pick<CohortStore, "list" | "readLatest" | "readModels">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */
   createEval: (
@@ -116,6 +117,9 @@ export interface DashboardDeps extends RecordDeps {
   /** The account's stored key. */
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
+  virtualModels: VirtualModels;
+  /** Whether calls of the account may name this model. */
+  isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
   overview: OverviewDeps;
   playground: PlaygroundDeps;

@@ -8,19 +8,20 @@ import type { EvalStore } from "./eval.ts";
 import { Fault } from "../shared/fault.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { timeSpan } from "../shared/time_span.ts";
-import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
-import type { Registry } from "../vendors/registry.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { permitModel, requirePrice, resolveVendorKey } from "../relay/admit.ts";
+import { requirePrice, resolveVendorKey } from "../relay/admit.ts";
+import { eachPossible } from "../relay/pipeline.ts";
 import type { RelayDeps } from "../relay/relay.ts";
+import { permitRoute } from "../routing/permitted_route.ts";
+import { modelsOf, type Route, type RouteTable } from "../routing/route.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 /** What creating an evaluation needs. */
 export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" | "log"> {
   clock: Clock;
   newId: () => string;
-  registry: Registry;
+  routes: RouteTable;
   storedKeys: Pick<VendorKeyCache, "find">;
   recorder: Pick<Recorder, "drain">;
   evals: EvalStore;
@@ -86,28 +87,31 @@ async function checkModels(
         "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
     });
   }
-  for (const { param, target } of permitEval(deps.registry, caller, body)) {
+  for (const { param, route } of permitEval(deps.routes, caller, body)) {
     try {
-      const { mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
-      if (mode === "managed") await requirePrice(deps, target, caller.arrivedAt);
+      await eachPossible(modelsOf(route), async (target) => {
+        const { mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
+        if (mode === "managed") await requirePrice(deps, target, caller.arrivedAt);
+        return target;
+      });
     } catch (thrown) {
       throw named(param, thrown);
     }
   }
 }
 
-/** The models that a run will call. Throws where this key may not call one of them. */
+/** Where the calls of a run will go. Throws where this key may not call one of them. */
 export function permitEval(
-  registry: Registry,
+  routes: RouteTable,
   caller: Pick<EvalCaller, "principal">,
   { model, graders }: Pick<EvalRequest, "model" | "graders">,
-): { param: string; target: ResolvedModel }[] {
+): { param: string; route: Route }[] {
   const judges = graders.flatMap((grader, index) =>
     grader.type === "judge" ? [{ param: `graders[${index}].model`, name: grader.model }] : []
   );
   return [{ param: "model", name: model }, ...judges].map(({ param, name }) => {
     try {
-      return { param, target: permitted(registry, caller, name) };
+      return { param, route: permitted(routes, caller, name) };
     } catch (thrown) {
       throw named(param, thrown);
     }
@@ -115,23 +119,22 @@ export function permitEval(
 }
 
 function permitted(
-  registry: Registry,
-  caller: Pick<EvalCaller, "principal">,
+  routes: RouteTable,
+  { principal: { key, account } }: Pick<EvalCaller, "principal">,
   name: string,
-): ResolvedModel {
-  const target = resolveUnified(registry, name);
-  const { key } = caller.principal;
-  const { label } = target.vendor;
-  const isOpen = key.scopes.length === 0 || ["chat", label].some((one) => key.scopes.includes(one));
+): Route {
+  const route = routes.find(account.id, name);
+  const labels = modelsOf(route).map(({ vendor: { label } }) => label);
+  const missing = labels.find((label) => !key.scopes.includes(label));
+  const isOpen = key.scopes.length === 0 || key.scopes.includes("chat") || missing === undefined;
   if (!isOpen) {
     throw new Fault("permission_denied", {
       param: "model",
       message:
-        `model: this API key has neither the scope 'chat' nor '${label}', one of which calls to this model need.`,
+        `model: this API key has neither the scope 'chat' nor '${missing}', one of which calls to this model need.`,
     });
   }
-  permitModel(key, target, registry);
-  return target;
+  return permitRoute(routes, key, route);
 }
 
 /** A fault of a model name, under the field that it stands in here. */

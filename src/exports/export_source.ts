@@ -17,8 +17,8 @@ export interface ExportQuery {
 export interface ExportSource {
   /** A snapshot of the store: it excludes rows that are written later. Only the store can read it. */
   snapshot(): Promise<string>;
-  /** Rows of the snapshot, oldest first, in pages: memory stays flat at any size. */
-  read(query: ExportQuery): AsyncIterable<Cells>;
+  /** Rows of the snapshot, oldest first, some at a time: memory stays flat at any size. */
+  read(query: ExportQuery): AsyncIterable<readonly Cells[]>;
   /** How many rows `read` would give. */
   count(query: ExportQuery): Promise<number>;
 }

@@ -100,10 +100,10 @@ Deno.test("a job that is erased while it is written begins anew, and leaves only
   const { exports, files } = setup({
     async *read() {
       if (++reads > 1) return;
-      yield ["x".repeat(200_000)];
+      yield [["x".repeat(200_000)]];
       reached.resolve();
       await goOn.promise;
-      yield ["erased"];
+      yield [["erased"]];
     },
   });
   const waiting = exports.finished(await exports.start(1, order, "job"), stays);
@@ -129,7 +129,7 @@ Deno.test("a store that goes away gives the job back, without counting it as a f
   const { exports, said } = setup({
     async *read() {
       if (isAway) throw new Fault("store_unavailable");
-      yield ["row"];
+      yield [["row"]];
     },
   });
   const job = await exports.start(1, order, "job");
@@ -141,7 +141,7 @@ Deno.test("a store that goes away gives the job back, without counting it as a f
 Deno.test("any other failure is logged, and told to who waits", async () => {
   const { exports, said, files } = setup({
     async *read() {
-      yield ["row"];
+      yield [["row"]];
       throw new Error("a bug");
     },
   });
@@ -156,7 +156,7 @@ Deno.test("who leaves while a file is written is waited for no more; the job goe
   const { exports, jobNow } = setup({
     async *read() {
       await goOn.promise;
-      yield ["row"];
+      yield [["row"]];
     },
   });
   const job = await exports.start(1, order, "job");
@@ -174,10 +174,10 @@ Deno.test("an end gives jobs back, and takes no more", async () => {
   const goOn = Promise.withResolvers<void>();
   const { exports, jobNow } = setup({
     async *read() {
-      yield ["x".repeat(200_000)];
+      yield [["x".repeat(200_000)]];
       reached.resolve();
       await goOn.promise;
-      yield ["x".repeat(200_000)];
+      yield [["x".repeat(200_000)]];
     },
   });
   await exports.start(1, order, "job");

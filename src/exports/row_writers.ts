@@ -18,14 +18,17 @@ export function columnsOf(table: ExportTable): [string, ColumnKind][] {
  * they are: nothing is parsed or written again.
  */
 export function jsonWriter(table: ExportTable): (cells: Cells) => string {
-  const columns = columnsOf(table).map(([name, kind]) => ({ start: `"${name}":`, kind }));
+  const columns = columnsOf(table).map(([name, kind], at) => ({
+    start: `${at === 0 ? "" : ","}"${name}":`,
+    // Numbers and truths are written as they are, whether they come as such or as text.
+    isQuoted: kind !== "json" && kind !== "number" && kind !== "boolean",
+  }));
   return (cells) => {
     let text = "{";
     for (let at = 0; at < columns.length; at++) {
-      const { start, kind } = columns[at]!;
+      const { start, isQuoted } = columns[at]!;
       const cell = cells[at] ?? null;
-      text += (at === 0 ? start : "," + start) +
-        (cell === null ? "null" : kind === "json" ? cell : JSON.stringify(cell));
+      text += start + (cell === null ? "null" : isQuoted ? JSON.stringify(cell) : cell);
     }
     return text + "}";
   };

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { interactionColumns, interactionRecord } from "../../contracts/data/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { interactionCells } from "../records/columns.ts";
+import { columns, exportedCells, sqlNameOf } from "../records/columns.ts";
 import { columnsOf, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 
@@ -39,7 +39,20 @@ const full: Partial<SettledCall> = {
   ],
   retained: { reasoning: [] },
 };
-const interactionJson = (row: SettledCall) => jsonWriter("interactions")(interactionCells(row));
+/** The texts of a row as the database writes them; `tests/store` has the database itself do it. */
+function textsOf(row: SettledCall): string {
+  const texts = interactionColumns.filter((name) => name !== "request" && name !== "response").map(
+    (name) => {
+      const value = columns.find((one) => one.name === sqlNameOf(name))!.write(row);
+      return Array.isArray(value) ? JSON.stringify(value) : value === null ? null : String(value);
+    },
+  );
+  return JSON.stringify(texts);
+}
+const interactionJson = (row: SettledCall) =>
+  jsonWriter("interactions")(
+    exportedCells(textsOf(row), { request: row.requestText, response: row.responseText }),
+  );
 const parse = (more: Partial<SettledCall> = {}) =>
   JSON.parse(interactionJson(interactionRow("t1", more))) as Record<string, unknown>;
 

@@ -12,8 +12,8 @@ export interface ExportWork extends ExportSpec {
 const pieceChars = 64 * 1024;
 
 /**
- * The export's bytes in pieces, read on demand: at most a page of rows and one piece are in memory.
- * `onRows` gets the number of rows written so far.
+ * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
+ * memory. `onRows` gets the number of rows written so far.
  */
 export async function* exportBytes(
   source: ExportSource,
@@ -23,26 +23,29 @@ export async function* exportBytes(
   const encoder = new TextEncoder();
   let piece = "";
   let rows = 0;
-  for await (const { text, isRow } of exportText(source, work)) {
-    piece += text;
-    if (isRow) rows++;
-    if (piece.length < pieceChars) continue;
-    yield encoder.encode(piece);
-    onRows(rows);
-    piece = "";
+  for await (const { texts, areRows } of exportTexts(source, work)) {
+    for (const text of texts) {
+      piece += text;
+      if (areRows) rows++;
+      if (piece.length < pieceChars) continue;
+      yield encoder.encode(piece);
+      onRows(rows);
+      piece = "";
+    }
   }
   yield encoder.encode(piece);
   onRows(rows);
 }
 
-interface Text {
-  text: string;
-  isRow: boolean;
+/** Texts that follow each other: rows, or one that stands between them. */
+interface Texts {
+  texts: Iterable<string>;
+  areRows: boolean;
 }
 
-async function* exportText(source: ExportSource, work: ExportWork): AsyncGenerator<Text> {
+async function* exportTexts(source: ExportSource, work: ExportWork): AsyncGenerator<Texts> {
   if (work.format === "csv") {
-    yield* csvText(source, work);
+    yield* csvTexts(source, work);
     return;
   }
   const { tables } = work;
@@ -58,24 +61,27 @@ async function* exportText(source: ExportSource, work: ExportWork): AsyncGenerat
   yield between("}\n");
 }
 
-async function* csvText(source: ExportSource, work: ExportWork): AsyncGenerator<Text> {
+async function* csvTexts(source: ExportSource, work: ExportWork): AsyncGenerator<Texts> {
   const table = work.tables[0]!;
   yield between(csvHeader(table));
   const write = csvWriter(table, work.rawCells);
-  for await (const cells of rowsOf(source, work, table)) yield row(write(cells));
+  for await (const some of rowsOf(source, work, table)) yield written(some, write);
 }
 
 async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
   table: ExportSpec["tables"][number],
-): AsyncGenerator<Text> {
+): AsyncGenerator<Texts> {
   yield between("[");
   const write = jsonWriter(table);
   let start = "\n";
-  for await (const cells of rowsOf(source, work, table)) {
-    yield row(start + write(cells));
-    start = ",\n";
+  for await (const some of rowsOf(source, work, table)) {
+    yield written(some, (cells) => {
+      const text = start + write(cells);
+      start = ",\n";
+      return text;
+    });
   }
   yield between("\n]");
 }
@@ -84,7 +90,7 @@ function rowsOf(
   source: ExportSource,
   { accountId, start, end, filters, snapshot }: ExportWork,
   table: ExportSpec["tables"][number],
-): AsyncIterable<Cells> {
+): AsyncIterable<readonly Cells[]> {
   return source.read({
     table,
     accountId,
@@ -95,5 +101,9 @@ function rowsOf(
   });
 }
 
-const between = (text: string): Text => ({ text, isRow: false });
-const row = (text: string): Text => ({ text, isRow: true });
+const between = (text: string): Texts => ({ texts: [text], areRows: false });
+
+/** Written one by one as they are asked for, since together they may be long. */
+function written(some: readonly Cells[], write: (cells: Cells) => string): Texts {
+  return { texts: Iterator.from(some).map(write), areRows: true };
+}

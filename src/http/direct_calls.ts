@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { joinBytes } from "../base/bytes.ts";
+import { PushedStream } from "../base/streams.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -15,6 +16,7 @@ import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { RequestContext } from "./request_context.ts";
 import { nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
+import { sendPushed } from "./stream_sink.ts";
 
 export interface DirectCallsDeps {
   endpoints: DirectEndpoints;
@@ -164,6 +166,7 @@ function send(outgoing: ServerResponse, { status, body }: Reply, headers: Map<st
     return void outgoing.end(body ?? undefined);
   }
   outgoing.writeHead(status, [...headers].flat());
+  if (body instanceof PushedStream) return sendPushed(body, outgoing);
   void stream(outgoing, body.getReader());
 }
 

@@ -109,19 +109,21 @@ function publicRoutes(app: Hono<Env>, binding: BindDeps, { config, records }: Se
 function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { clock, log, newId, version, cohorts, exports, idempotency } = services;
   const { registry, catalogue, prices } = services.vendors;
+  const { routes } = services.routing;
   const { deletions } = services.erasure;
   const { evals, graderProblem, evalRunner } = services.evals;
   const { flushRecords, media, mediaSigner, recorder } = services.records;
   const { storedKeys } = services.keys;
   statusRoutes(app, { ...binding, clock, version });
-  modelRoutes(app, { ...binding, registry, catalogue, log });
-  healthRoutes(app, { ...binding, registry, catalogue, clock });
+  modelRoutes(app, { ...binding, registry, routes, catalogue, log });
+  const { targetHealth } = services;
+  healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { ...binding, deletions, idempotency, clock });
   exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
   mediaRoutes(app, { ...binding, media, mediaSigner, recorder });
   cohortRoutes(app, { ...binding, cohorts, recorder, idempotency });
   evalRoutes(app, {
-    ...{ ...binding, clock, log, newId, registry, catalogue, prices, storedKeys, recorder },
+    ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, recorder },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
   });
 }
@@ -130,14 +132,21 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
 function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { config, dialects, idempotency } = services;
   const { registry } = services.vendors;
+  const { routes } = services.routing;
+  const { storedKeys } = services.keys;
   const { relay, operations, generateImages, generateSpeech, countTokens } = services.calls;
   const { background } = services.background;
   const { mediaSigner } = services.records;
-  proxyRoutes(app, { ...binding, registry, relay, background, idempotency, countTokens, dialects });
-  operationCallRoutes(app, { ...binding, registry, operations, idempotency, config });
+  proxyRoutes(app, {
+    ...{ ...binding, registry, routes, relay, background, idempotency, countTokens, dialects },
+  });
+  operationCallRoutes(app, {
+    ...{ ...binding, registry, routes, storedKeys, operations, idempotency, config },
+    targetHealth: services.targetHealth,
+  });
   mediaCallRoutes(app, {
     ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },
-    ...{ mediaSigner, idempotency, registry },
+    ...{ mediaSigner, idempotency, registry, routes },
   });
   storedResponseRoutes(app, { ...binding, registry, background });
 }

@@ -17,6 +17,8 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
+import { TargetHealth } from "../routing/target_health.ts";
+import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
@@ -41,6 +43,7 @@ import {
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
+import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
@@ -52,7 +55,7 @@ import { type LoopWork, watchLoad } from "./load.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
-import { createVendors, type Vendors } from "./vendors.ts";
+import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services {
@@ -70,6 +73,9 @@ export interface Services {
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
   vendors: Vendors;
+  keyPools: KeyPools;
+  targetHealth: TargetHealth;
+  routing: RoutingServices;
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
@@ -110,17 +116,21 @@ export function createServices(
   const core = createCore(config, opened, lines);
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
+  const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const stores = createOperatorStores({
     database,
     clock,
     masterKey: () => Promise.resolve(masterKey),
   });
   const access = createAccess(core, stores, vendors.registry);
+  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
+  const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, exports, erasure } = recording;
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, journal, clock, log, newId },
-    ...{ ...vendors, ...access.keys, ...access.credit, ...records },
+    ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
+    ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
@@ -129,7 +139,10 @@ export function createServices(
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
     ...{ admission, records, exports, journal, clock, lines },
-    gauges: [erasure.deletionGauges, work.background.backgroundGauges],
+    gauges: [
+      ...[erasure.deletionGauges, work.background.backgroundGauges],
+      ...[keyPools.gauges, targetHealth.measures],
+    ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
@@ -137,6 +150,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
+      routing,
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -147,21 +161,23 @@ export function createServices(
     ...{
       stores,
       vendors,
+      keyPools,
+      targetHealth,
+      routing,
       ...access,
       ...recording,
       calls,
       ...work,
-      admission,
-      loopWatch,
-      archivePrices,
     },
+    ...{ admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
     ready: async () => {
       records.recorder.admit();
       await database.ping();
     },
-    start: () => start(core, { stores, ...access, ...recording, ...work, archivePrices }, jobs),
+    start: () =>
+      start(core, { stores, routing, ...access, ...recording, ...work, archivePrices }, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -296,15 +312,17 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, archivePrices }: Pick<
+  { stores, records, erasure, evals, keys, routing, archivePrices }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices"
+    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices"
   >,
   jobs: JobRunner,
 ): Promise<void> {
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones();
   await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  // Before anything calls a model.
+  await routing.virtualModelCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();

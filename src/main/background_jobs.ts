@@ -9,6 +9,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
@@ -21,6 +22,7 @@ export interface BackgroundJobDeps {
   keys: KeyCaches;
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
+  routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
@@ -42,7 +44,7 @@ const keyPollMs = 250;
  * fails is logged, counted and run again at its next time.
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
-  const { credit, erasure, exports, keys } = on;
+  const { credit, erasure, exports, keys, routing } = on;
   const { vacuum } = erasure;
   return [
     // Calls
@@ -74,11 +76,18 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ...(on.isEmbedded ? [] : [
       { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
       { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
+      {
+        name: "virtual_model_cache",
+        everyMs: 1_000,
+        run: () => routing.virtualModelCache.refresh(),
+      },
     ]),
+    { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
     // Housekeeping
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

@@ -43,7 +43,7 @@ export function createCalls(
       | "keepAliveMs"
       | "streams"
     >
-    & { newId: () => string },
+    & { newId: () => string; registry: Registry },
 ): Calls {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({

@@ -21,6 +21,7 @@ export interface Config {
   vendors: Readonly<Record<string, { baseUrl: string | undefined; apiKey: Secret | undefined }>>;
   vendorsFile: string | undefined;
   pricesFile: string | undefined;
+  modelsFile: string | undefined;
   /** Nano-dollars. */
   startingCreditNanos: bigint;
   tls: { certFile: string; keyFile: string; httpPort: number | undefined } | undefined;
@@ -96,6 +97,7 @@ export function parseConfig(environment: Environment): Config {
     vendors: vendorSettings(read),
     vendorsFile: read.text("VENDORS_FILE"),
     pricesFile: read.text("PRICES_FILE"),
+    modelsFile: read.text("MODELS_FILE"),
     startingCreditNanos: read.usd("STARTING_CREDIT_USD") ?? 10_000_000_000n,
     tls: tlsSettings(read),
     trustProxy: read.flag("TRUST_PROXY") ?? false,

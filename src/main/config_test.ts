@@ -206,6 +206,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       vendors: ["a", "b", "c", "d", "e", "f", "g"].map((letter) => `vendor-${letter}`),
       vendorsFile: undefined,
       pricesFile: undefined,
+      modelsFile: undefined,
       startingCreditNanos: 10_000_000_000n,
       tls: undefined,
       trustProxy: false,

@@ -52,6 +52,8 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     })),
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
+    virtualModels: services.routing.virtualModels,
+    isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
     overview: {
       usage: createFairUsage(records.reads),
@@ -108,7 +110,8 @@ function createRecordDeps(services: Services): RecordDeps {
   const { evals, graderProblem, evalRunner } = services.evals;
   const { flushRecords, recorder } = records;
   const evalDeps = {
-    ...{ clock, log, newId, registry, catalogue, prices, recorder, evals, graderProblem },
+    ...{ clock, log, newId, catalogue, prices, recorder, evals, graderProblem },
+    routes: services.routing.routes,
     storedKeys: services.keys.storedKeys,
     wakeEvals: () => evalRunner.wake(),
   };
@@ -149,7 +152,7 @@ async function testKey(
   const vendor = registry.find(label);
   if (!vendor) return { kind: "unknown", reason: "there is no such vendor" };
   try {
-    const models = await readList(upstream, { ...vendor, apiKey: key });
+    const models = await readList(upstream, { ...vendor, apiKeys: [key] });
     return { kind: "works", models: models.length };
   } catch (thrown) {
     const code = thrown instanceof Fault ? thrown.code : undefined;

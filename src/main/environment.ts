@@ -67,11 +67,20 @@ export class EnvironmentReader {
     return value === undefined ? undefined : new Secret(value);
   }
 
-  /** A secret that is sent in a header. */
+  /** Keys that are sent in headers: one, or several separated by commas. */
   headerSecret(name: string): Secret | undefined {
-    const secret = this.secret(name);
-    if (secret === undefined || /^[\x21-\x7e]+$/.test(secret.reveal())) return secret;
-    throw invalid(name, masked, "a key of printable ASCII characters without spaces");
+    if (this.text(name) === undefined) return undefined;
+    const keys = this.list(name);
+    if (keys.length === 0 || !keys.every((key) => /^[\x21-\x7e]+$/.test(key))) {
+      throw invalid(
+        name,
+        masked,
+        "a key of printable ASCII characters without spaces, or several separated by commas",
+      );
+    }
+    if (new Set(keys).size < keys.length) throw invalid(name, masked, "each key only once");
+    if (keys.length > maxKeys) throw invalid(name, masked, `at most ${maxKeys} keys`);
+    return new Secret(keys.join(","));
   }
 
   masterKey(name: string): Secret | undefined {
@@ -136,6 +145,9 @@ export class EnvironmentReader {
 }
 
 const masked = "****";
+
+/** Of one vendor. */
+const maxKeys = 100;
 
 function invalid(name: string, shown: string, expected: string): ConfigError {
   return new ConfigError(`${name}=${shown} is not valid: expected ${expected}.`);

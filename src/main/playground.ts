@@ -9,14 +9,18 @@ import type { Registry, Vendor } from "../vendors/registry.ts";
 
 /** Calls from the dashboard's playground, and the models for them. */
 export function createPlaygroundDeps(
-  { clock, newId, rateLimiter, dialects, calls, vendors, keys }: Services,
+  { clock, newId, rateLimiter, dialects, calls, vendors, routing, keys }: Services,
 ): PlaygroundDeps {
   const { relay } = calls;
   const { registry, prices, catalogue } = vendors;
   const modelDeps = { registry, prices, catalogue, clock, storedKeys: keys.storedKeys };
   return {
     ...createPlaygroundCalls({ clock, relay, rateLimiter, newId, dialect: dialects.chat }),
-    models: (accountId) => callableModels(modelDeps, accountId),
+    models: async (accountId) => {
+      const names = routing.routes.listVirtual(accountId).map(({ name }) => name);
+      const groups = await callableModels(modelDeps, accountId);
+      return names.length === 0 ? groups : [...groups, { title: "Virtual models", models: names }];
+    },
   };
 }
 

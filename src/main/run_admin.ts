@@ -22,7 +22,12 @@ import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { openInteractions, openMain } from "./open_stores.ts";
 import { createOperatorStores } from "./operator_stores.ts";
-import { createConfiguredRegistry, openPriceCommands } from "./vendors.ts";
+import {
+  createConfiguredPrices,
+  createConfiguredRegistry,
+  createConfiguredRouting,
+  openPriceCommands,
+} from "./vendors.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
@@ -185,11 +190,17 @@ function createAdminDeps(
 ): AdminDeps {
   const { dataDir, tls, host, port } = config;
   const clock = systemClock;
+  const registry = createConfiguredRegistry(config);
+  const log = createLog((line) => console.error(line), clock.now);
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
   return adminDepsOf({
     ...createOperatorStores({ database, masterKey, clock }),
     scrub: () => vacuumHere(config, database),
-    registry: createConfiguredRegistry(config),
+    registry,
+    openVirtualModels: () => {
+      const prices = createConfiguredPrices(config, registry);
+      return createConfiguredRouting(config, { database, registry, prices, log }).virtualModels;
+    },
     openPrices: () => openPrices(config, database, stack),
     flushRecords: nothingToFlush,
     // A server stores the prices that it has learned; a command has learned none.

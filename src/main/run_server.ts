@@ -4,14 +4,16 @@ import { messageOf } from "../shared/fault.ts";
 import { type Server, startServer } from "./serve.ts";
 
 /**
- * Runs the service as a process: starts it, and stops it gracefully on SIGTERM or SIGINT. A failed
- * start prints one line on standard error and exits with 1.
+ * Runs the service as a process: starts it, and stops it gracefully on SIGTERM or SIGINT; SIGHUP has
+ * it read `MODELS_FILE` again where there is one. A failed start prints one line on standard error and exits with 1.
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
   let server: Server;
   const lines = stdoutLines();
+  let config: Config;
   try {
-    server = await startServer(readConfig(), (line) => lines.print(line), lines);
+    config = readConfig();
+    server = await startServer(config, (line) => lines.print(line), lines);
   } catch (thrown) {
     await lines.flush();
     console.error(failedStart(thrown));
@@ -29,6 +31,10 @@ export async function runServer(readConfig: () => Config): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", stop);
   Deno.addSignalListener("SIGINT", stop);
+  // Without the file it keeps its usual meaning: the terminal is gone.
+  if (config.modelsFile !== undefined) {
+    Deno.addSignalListener("SIGHUP", () => void server.reload());
+  }
 }
 
 /** The line that a failed start ends with. */

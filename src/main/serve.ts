@@ -26,6 +26,8 @@ import { version } from "./version.ts";
 export interface Server {
   /** The listener's own address. */
   readonly address: string;
+  /** Reads again what may change while it runs: `MODELS_FILE`. */
+  reload(): Promise<void>;
   /** Finishes requests in flight, drains records and closes; resolves when done. */
   stop(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function startServer(
   const running = starting.move();
   return {
     address: listeners.address,
+    reload: () => services.routing.modelsFile.refresh(),
     async stop() {
       await using _ending = running;
       supervisor.stopping();
@@ -119,10 +122,11 @@ function operatorDepsOf(
   services: Services,
   dashboard: { dashboardBase: string; hasSignIn: boolean },
 ) {
-  const { config, database, analyticsStore, clock, newId, stores, keys, vendors, records } =
-    services;
+  const { config, database, analyticsStore, clock, newId, stores, keys } = services;
+  const { vendors, routing, records } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
+    openVirtualModels: () => routing.virtualModels,
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
     archivePrices: services.archivePrices,

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
-import { createMetrics, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
+import { createMetrics, type Measures, type Metrics } from "../shared/metrics.ts";
 import type { Admission } from "../overload/admission.ts";
 import { loadMeasures } from "./load.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -19,12 +19,12 @@ export function createServiceMetrics(
     clock: Clock;
     lines: Pick<LogLines, "dropped">;
     /** Metrics that subjects define themselves. */
-    gauges: readonly Readonly<Record<string, ReadMeasure>>[];
+    gauges: readonly Measures[];
   },
 ): Metrics {
   const { recorder, storedBytes, tries } = records;
   return createMetrics({
-    ...Object.assign({}, ...gauges) as Readonly<Record<string, ReadMeasure>>,
+    ...Object.assign({}, ...gauges) as Measures,
     ...loadMeasures(admission),
     gateway_exports_running: {
       help: "Exports that this process is writing",

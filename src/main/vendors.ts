@@ -1,7 +1,10 @@
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
 import { bundledPrices, createPrices, type Prices } from "../pricing/table/prices.ts";
 import { parsePricesFile } from "../pricing/table/prices_file.ts";
+import { createRouting, type RoutingServices } from "../routing/wire.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
 import { createLearnedEndpoints, type LearnedEndpoints } from "../vendors/learned_endpoints.ts";
@@ -59,7 +62,20 @@ export function createConfiguredRegistry(config: Config): Registry {
   }
 }
 
-function createConfiguredPrices(config: Config, registry: Registry): Prices {
+/** The models of `MODELS_FILE` and of accounts. Throws `ConfigError`. */
+export function createConfiguredRouting(
+  { modelsFile: modelsPath }: Config,
+  deps: { database: Database; registry: Registry; prices: Prices; log: Log },
+): RoutingServices {
+  try {
+    return createRouting({ ...deps, modelsPath });
+  } catch (thrown) {
+    throw new ConfigError(`MODELS_FILE=${modelsPath} is not valid: ${firstLine(thrown)}`);
+  }
+}
+
+/** The bundled prices and those of `PRICES_FILE`. Throws `ConfigError`. */
+export function createConfiguredPrices(config: Config, registry: Registry): Prices {
   const path = config.pricesFile;
   try {
     const overrides = path === undefined ? [] : parsePricesFile(Deno.readTextFileSync(path));

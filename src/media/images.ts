@@ -78,12 +78,11 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   return await deps.operations.run({
     caller,
     form: imageGenerations,
-    target,
+    targets: [{ target, losses: judged }],
     requestedModel,
     stream: ask.stream,
     endUser: ask.user,
     requestText: bodyText,
-    losses: judged,
     bound: boundOf(drawing),
   }, (ctx) => work(ctx, drawing));
 }

@@ -3,12 +3,19 @@ import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
-import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/vendor_call.ts";
+import {
+  askVendor,
+  budgetOf,
+  type RequestBudget,
+  type VendorCallContext,
+  type VendorRequest,
+} from "../relay/vendor_call.ts";
 import type { Call, RecordedForm } from "../relay/call.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import {
   type CallAnswer,
   type CallPlan,
+  type Candidates,
   eachPossible,
   type PipelineDeps,
   runCall,
@@ -45,18 +52,29 @@ export interface Operations {
    * Runs one call: `work` makes one or more vendor requests, returns the caller's answer and reports
    * the usage. If it throws, the call ends as failed and the error is rethrown.
    */
-  run(
-    call: OperationCall,
-    work: (ctx: OperationContext) => Promise<OperationAnswer>,
+  run<T extends OperationTarget>(
+    call: OperationCall<T>,
+    work: OperationWork<T>,
   ): Promise<Reply>;
 }
 
-/** A validated call with its vendor. */
-export interface OperationCall {
+/** The vendor requests of a call at one of its targets. */
+export type OperationWork<T> = (ctx: OperationContext, at: T) => Promise<OperationAnswer>;
+
+/** A model that may answer a call. */
+export interface OperationTarget {
+  target: ResolvedModel;
+  /** Paths in the caller's request of fields that its vendor doesn't support. */
+  losses?: readonly string[];
+}
+
+/** A validated call with the models that may answer it. */
+export interface OperationCall<T extends OperationTarget = OperationTarget> {
   caller: CallContext;
   /** Its name in records, and the fields of its payloads that hold media. */
   form: RecordedForm;
-  target: ResolvedModel;
+  /** In the order in which they are asked. */
+  targets: Candidates<T>;
   /** The model as the caller wrote it. */
   requestedModel: string;
   stream: boolean;
@@ -66,8 +84,6 @@ export interface OperationCall {
   requestText: string;
   /** Media that it references by hash. */
   requestMedia?: readonly Media[];
-  /** Paths of unsupported fields in the caller's request. */
-  losses?: readonly string[];
   /** Files in the vendor's account that it references. */
   state?: readonly VendorState[];
   /** Upper bound of the usage of all its vendor requests. */
@@ -127,22 +143,26 @@ export function createOperations(deps: OperationDeps): Operations {
     run: (asked, work) =>
       runCall(deps, {
         caller: asked.caller,
-        read: () => ({
-          targets: [asked.target],
-          plan: (vendorCalls) =>
-            eachPossible(vendorCalls, (one) => planOperation(deps, asked, one, work)),
-        }),
+        read: () => {
+          const [first, ...others] = asked.targets;
+          return {
+            targets: [first.target, ...others.map(({ target }) => target)],
+            plan: (vendorCalls) =>
+              eachPossible(vendorCalls, (one) => planOperation(deps, asked, one, work)),
+          };
+        },
       }),
   };
 }
 
-function planOperation(
+function planOperation<T extends OperationTarget>(
   deps: OperationDeps,
-  asked: OperationCall,
+  asked: OperationCall<T>,
   vendorCall: VendorCallContext,
-  work: (ctx: OperationContext) => Promise<OperationAnswer>,
+  work: OperationWork<T>,
 ): CallPlan<OperationMeter> {
   const { isManaged, price } = vendorCall;
+  const at = asked.targets.find(({ target }) => target === vendorCall.target)!;
   if (isManaged) refuseState(asked.state ?? []);
   const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
   return {
@@ -150,13 +170,14 @@ function planOperation(
     recorded: {
       dialect: form,
       facts: { model, stream, endUser, tags },
-      plan: { losses: asked.losses ?? [] },
+      plan: { losses: at.losses ?? [] },
       bodyText: asked.requestText,
       bodyMedia: asked.requestMedia ?? [],
     },
     meter: new OperationMeter(() => deps.clock.monotonicMs()),
     boundNanos: isManaged && price ? upperBoundNanos(price, asked.bound) : null,
-    execute: (call, isLast) => executeOperation(deps, asked, { vendorCall, call, isLast }, work),
+    execute: (call, isLast) =>
+      executeOperation(deps, asked, { vendorCall, call, isLast }, (ctx) => work(ctx, at)),
   };
 }
 
@@ -171,6 +192,7 @@ async function executeOperation(
   work: (ctx: OperationContext) => Promise<OperationAnswer>,
 ): Promise<CallAnswer> {
   const { meter } = call;
+  const budgets = requestBudgets(call, isLast);
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
   /** For an unreadable answer: the usage is estimated from the request, unless more is known. */
   const unreadable = (thrown: unknown) => {
@@ -182,7 +204,8 @@ async function executeOperation(
       vendorCall,
       boundNanos: call.boundNanos,
       meter,
-      ask: (request) => askVendor(deps, vendorCall, isLast ? request : { ...request, once: true }),
+      ask: (request) =>
+        askVendor(deps, vendorCall, isLast ? request : { ...request, once: true }, budgets()),
       read: (answer) => room.read(answer),
     });
     if ("listener" in answer) {
@@ -195,6 +218,33 @@ async function executeOperation(
   } finally {
     room.leave();
   }
+}
+
+/** Tries of a further request of the same answer: of the second picture, the second batch. */
+const furtherTries = 3;
+
+/**
+ * The budget of each request that a candidate makes. The first is bounded by what the call has left;
+ * an answer that takes several requests gets each of them.
+ */
+function requestBudgets(call: Call<OperationMeter>, isLast: boolean): () => RequestBudget {
+  let isFirst = true;
+  return () => {
+    if (isFirst) {
+      isFirst = false;
+      return budgetOf(call, isLast);
+    }
+    let furtherLeft = isLast ? furtherTries : 1;
+    return {
+      get left() {
+        return furtherLeft;
+      },
+      attempted(attempt) {
+        furtherLeft--;
+        call.attempted(attempt);
+      },
+    };
+  };
 }
 
 /**

@@ -19,11 +19,13 @@ import {
   type VendorError,
 } from "../dialects/kernel/vendor_error.ts";
 import type { Media } from "../shared/media.ts";
-import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "../relay/call_context.ts";
+import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
+import { eachPossible } from "../relay/pipeline.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
@@ -33,6 +35,7 @@ import {
   type OperationContext,
   type OperationListener,
   type Operations,
+  type OperationTarget,
 } from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
@@ -46,7 +49,7 @@ export interface PassedRequest {
   sent: SentRequest;
 }
 
-export interface PassDeps {
+export interface PassDeps extends RoutingDeps {
   registry: Registry;
   operations: Operations;
   /** Larger files are stored separately from the request's text. */
@@ -57,37 +60,56 @@ export interface PassDeps {
  * Sends a request to its vendor unchanged, except for the model's name and tag lines, and returns the
  * answer unchanged: whole, as events or as bytes. A reader extracts the usage from it.
  */
-export function passOperation(
+export async function passOperation(
   deps: PassDeps,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
-  const target = resolveTarget(deps.registry, vendor, request.model);
-  const mapping = target.vendor.operations[operation.kind];
-  if (!mapping) throw lacking(deps.registry, operation, target);
-  // Invalid requests are not interactions: check before the call begins.
-  const path = pathOf(mapping, target.model);
-  const losses = path === undefined ? batchLosses(caller, request) : [];
-  if (path !== undefined) forVendor(request, target.model, operation);
-  return deps.operations.run(
+  const { model, endUser } = request;
+  const models = await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks: undefined });
+  const targets = await eachPossible(
+    models,
+    (target) => passedTarget(deps, { caller, operation, request }, target),
+  );
+  return await deps.operations.run(
     {
       caller,
       form: operation,
-      target,
-      requestedModel: request.model,
+      targets,
+      requestedModel: model,
       stream: request.stream,
-      endUser: request.endUser,
+      endUser,
       tags: request.tags,
       ...recorded(request, deps.mediaInlineBytes),
-      losses,
       state: filesNamed(request.fields),
       bound: operation.bound(request),
     },
-    (ctx) =>
+    (ctx, { path, losses }) =>
       path === undefined
         ? embedInBatches(ctx, request, losses)
         : pass(ctx, { caller, operation, request, path }),
   );
+}
+
+/** One model that may answer, and how its vendor is asked. */
+interface PassedTarget extends OperationTarget {
+  /** Undefined for a vendor with another dialect. */
+  path: string | undefined;
+  losses: readonly string[];
+}
+
+/** Invalid requests are not interactions: this is checked before the call begins. */
+function passedTarget(
+  { registry }: PassDeps,
+  { caller, operation, request }: Omit<Passing, "path">,
+  target: ResolvedModel,
+): PassedTarget {
+  const mapping = target.vendor.operations[operation.kind];
+  if (!mapping) throw lacking(registry, operation, target);
+  const path = pathOf(mapping, target.model);
+  if (path === undefined) return { target, path, losses: batchLosses(caller, request) };
+  forVendor(request, target.model, operation);
+  return { target, path, losses: [] };
 }
 
 /** Path below the base address; undefined for a vendor with another dialect. */

@@ -51,12 +51,11 @@ export async function createSpeech(
   return await deps.operations.run({
     caller,
     form: spoken,
-    target,
+    targets: [{ target, losses }],
     requestedModel,
     stream: ask.stream,
     endUser: ask.user,
     requestText: bodyText,
-    losses,
     bound: boundOf(ask),
   }, (ctx) => work(ctx, speaking));
 }

@@ -9,6 +9,7 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import type { Usage } from "../shared/usage.ts";
+import type { Cell } from "./columns.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**
@@ -50,6 +51,8 @@ export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
 /** Reads of one account or of few rows; `FairReads` schedules them by account. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
+  /** The rows of `read` as cells of an export, some at a time. */
+  readCells(query: InteractionQuery): AsyncIterable<readonly Cell[][]>;
   /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
@@ -69,6 +72,18 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
     cohortIds: readonly string[],
     bounds?: CallBounds,
   ): Promise<CohortCallSums[]>;
+  /** The same of one cohort by model, those with the most calls first. */
+  cohortModels(
+    accountId: number,
+    cohortId: string,
+    bounds: { limit: number } & Partial<CallBounds>,
+  ): Promise<CohortModelSums[]>;
+  /** The model of the call that each outcome belongs to; undefined where the cohort has none. */
+  modelsOfOutcomes(
+    accountId: number,
+    cohortId: string,
+    outcomes: readonly OutcomeReference[],
+  ): Promise<(ModelName | undefined)[]>;
   /** Names of cohorts from `from` on, in their order. */
   cohortNames(accountId: number, from: string, limit: number): Promise<string[]>;
   /** What the latest calls of each cohort cost; zeros for one without calls. */
@@ -93,6 +108,12 @@ export interface AnalyticsTransaction {
   /** Calls in the scope of an erasure, oldest first. */
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
+  /** Sessions of these calls that have no other call of before this time. */
+  sessionsEndingWith(
+    accountId: number,
+    calls: readonly CallKey[],
+    before: Date,
+  ): Promise<string[]>;
   /**
    * Erases calls with payloads and media, and rejects later writes of them. Within a transaction, the
    * caller must hold the erasure lock and have noted the calls.
@@ -168,6 +189,24 @@ export interface CohortCallSums {
   latency: ColumnSums;
   latencyP50: number | null;
   latencyP95: number | null;
+}
+
+export interface ModelName {
+  vendor: string;
+  model: string;
+}
+
+export interface CohortModelSums extends CohortCallSums, ModelName {
+  /** Calls that failed, were truncated or interrupted. */
+  errors: bigint;
+}
+
+/** The call that an outcome names, or else its session, as of a time. */
+export interface OutcomeReference {
+  transactionId: string | null;
+  sessionId: string | null;
+  /** A time in the main database's own text. */
+  at: string;
 }
 
 export interface CohortCosts {

@@ -7,7 +7,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
 
-/** A value of an export: times, amounts and JSON are already text. */
+/** A value of an export: times, amounts and JSON are already text, numbers and truths may be. */
 export type Cell = string | number | boolean | null;
 
 /** A column of the table `interactions`. */
@@ -21,14 +21,11 @@ export interface StoredColumn {
   readonly write: (row: SettledCall) => unknown;
   /** Converts the driver's value; absent: the record has the driver's value. */
   readonly read?: (value: unknown) => unknown;
-  /** Its value in an export; absent: the export has the record's value. */
-  readonly cell?: (row: SettledCall) => Cell;
 }
 
 /** A column of exports whose value is in `interaction_payloads`, which is read separately. */
 interface PayloadColumn {
-  readonly payload: "requestText" | "responseText";
-  readonly cell: (row: SettledCall) => Cell;
+  readonly payload: "request" | "response";
 }
 
 /**
@@ -44,7 +41,6 @@ const table = {
     field: "createdAt",
     sqlType: "timestamptz",
     write: (row) => row.createdAt.toISOString(),
-    cell: (row) => row.createdAt.toISOString(),
   },
   request_id: text("requestId"),
   session_id: text("sessionId"),
@@ -80,12 +76,11 @@ const table = {
     field: "translationLoss",
     sqlType: "text[]",
     write: (row) => row.translationLoss.map((path) => sanitizeText(path)),
-    cell: (row) => JSON.stringify(row.translationLoss),
   },
   latency_ms: integer("latencyMs"),
   time_to_first_token_ms: integer("timeToFirstTokenMs"),
-  request: payload("requestText"),
-  response: payload("responseText"),
+  request: { payload: "request" },
+  response: { payload: "response" },
   payload_truncated: boolean("payloadTruncated"),
   attempts: {
     field: "attempts",
@@ -94,7 +89,6 @@ const table = {
     // Absent for a single attempt.
     read: (value) =>
       value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
-    cell: (row) => row.attempts ? JSON.stringify(row.attempts) : null,
   },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 
@@ -192,17 +186,55 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value);
 }
 
-const cellReaders = Object.values<StoredColumn | PayloadColumn>(table).map((column) =>
-  "payload" in column ? column.cell : column.cell ?? valueOf(column.field)
-);
+/** Columns of exports with their kinds, in order; those that are stored with the row come as text. */
+const exported = Object.entries<StoredColumn | PayloadColumn>(table).map(([name, column]) => ({
+  column,
+  kind: columnKinds.interactions[name as InteractionColumn],
+}));
 
-/** The cells of an interaction, in the order of the public columns. */
-export function interactionCells(row: SettledCall): Cell[] {
-  return cellReaders.map((read) => read(row));
+/**
+ * A JSON array of the texts of all columns but the payloads, with `i` for `interactions`: what
+ * `exportedCells` reads. The database writes them several times faster than the driver reads forty
+ * columns.
+ */
+export const exportedTexts = `array_to_json(array[${
+  publicColumns.map(({ name, sqlType }) =>
+    sqlType === "text"
+      ? `i.${name}`
+      : sqlType === "text[]"
+      ? `array_to_json(i.${name})::text`
+      : `i.${name}::text`
+  ).join(", ")
+}])::text`;
+
+const truncatedAt = publicColumns.findIndex(({ name }) => name === "payload_truncated");
+
+/** The cells of an interaction, in the order of the columns, of its texts and its payloads. */
+export function exportedCells(
+  texts: string,
+  payloads: Readonly<Record<"request" | "response", string | null>>,
+): Cell[] {
+  const stored = JSON.parse(texts) as (string | null)[];
+  const isTruncated = stored[truncatedAt] === "true";
+  let next = 0;
+  return exported.map(({ column, kind }) => {
+    if ("payload" in column) return payloadCell(payloads[column.payload], isTruncated);
+    const text = stored[next++] ?? null;
+    if (text === null) return null;
+    switch (kind) {
+      case "timestamp":
+        return isoTime(text);
+      case "usd":
+        return nanosToUsd(BigInt(text));
+      default:
+        return text;
+    }
+  });
 }
 
-function valueOf(field: keyof SettledCall): (row: SettledCall) => Cell {
-  return (row) => row[field] as Cell;
+/** `2026-11-21 09:00:00.123+00`, PostgreSQL's text of a time in UTC, as ISO 8601 has it. */
+function isoTime(text: string): string {
+  return new Date(text).toISOString();
 }
 
 /** Fields whose types JSON lacks. */
@@ -260,15 +292,7 @@ function amount<F extends FieldOf<bigint | null>, N extends string>(field: F, sq
     sqlName,
     sqlType: "bigint",
     write: (row: SettledCall) => nanosOf(row)?.toString() ?? null,
-    cell: (row: SettledCall) => {
-      const nanos = nanosOf(row);
-      return nanos === null ? null : nanosToUsd(nanos);
-    },
   } as const;
-}
-
-function payload(field: "requestText" | "responseText"): PayloadColumn {
-  return { payload: field, cell: (row) => payloadCell(row[field], row.payloadTruncated) };
 }
 
 /** Truncated text is no longer JSON: it is exported as a JSON string. */

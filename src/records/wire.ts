@@ -91,7 +91,14 @@ export function createRecordServices(options: RecordOptions): RecordServices {
 /** Reads of interactions whose cost accounts choose. */
 export type FairAnalytics = Pick<
   AnalyticsReads,
-  "page" | "find" | "sample" | "cohortSums" | "cohortNames" | "cohortCosts"
+  | "page"
+  | "find"
+  | "sample"
+  | "cohortSums"
+  | "cohortModels"
+  | "modelsOfOutcomes"
+  | "cohortNames"
+  | "cohortCosts"
 >;
 
 /** Reads of interactions, scheduled by account. */
@@ -102,6 +109,8 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
     find: (accountId, ...args) => of(accountId).find(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),
     cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
+    cohortModels: (accountId, ...args) => of(accountId).cohortModels(accountId, ...args),
+    modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
     cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
     cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
   };

@@ -1,20 +1,20 @@
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type { ApiKey } from "../keys/api_key.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { permitModel, type RouteDeps } from "../routing/permitted_route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
+import type { KeyPools } from "../vendors/key_pool.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
-import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
-import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import { VendorAccess } from "./vendor_call.ts";
 import type { CallContext } from "./call_context.ts";
 
-export interface AccessDeps {
-  registry: Registry;
-  storedKeys: Pick<VendorKeyCache, "find">;
+export interface AccessDeps extends RouteDeps {
+  keyPools: Pick<KeyPools, "of">;
 }
 
 /**
@@ -22,13 +22,14 @@ export interface AccessDeps {
  * `permission_denied`, or `vendor_not_configured` where there is no key.
  */
 export async function accessVendor(
-  { registry, storedKeys }: AccessDeps,
+  { routes, storedKeys, keyPools }: AccessDeps,
   caller: CallContext,
   target: ResolvedModel,
 ): Promise<VendorAccess> {
-  permitModel(caller.principal.key, target, registry);
+  permitModel(routes, caller.principal.key, target);
   const { key, mode } = await resolveVendorKey(target.vendor, caller, storedKeys);
-  return new VendorAccess({ caller, target, key, mode });
+  const keyPool = mode === "managed" ? keyPools.of(target.vendor) : undefined;
+  return new VendorAccess({ caller, target, key, keyPool, mode });
 }
 
 /** The key that came with the request, then the account's stored key, then the service's own. */
@@ -42,36 +43,6 @@ export async function resolveVendorKey(
   if (stored) return { key: stored, mode: "stored_key" };
   if (vendor.apiKey) return { key: vendor.apiKey, mode: "managed" };
   throw notConfigured(vendor);
-}
-
-/**
- * `permitModel` for a model by the name in the request; resolves the name only where the key has a
- * list of models.
- */
-export function permitNamed(
-  registry: Registry,
-  { principal: { key } }: Pick<CallContext, "principal">,
-  vendor: Vendor | undefined,
-  model: string,
-): void {
-  if (key.models.length > 0) permitModel(key, resolveTarget(registry, vendor, model), registry);
-}
-
-/** Throws `permission_denied` for a model outside of the key's list. */
-export function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
-  if (key.models.length === 0) return;
-  const allowed = key.models.some((name) => {
-    try {
-      return resolveUnified(registry, name).id === target.id;
-    } catch {
-      return false;
-    }
-  });
-  if (allowed) return;
-  throw new Fault("permission_denied", {
-    param: "model",
-    message: `model: this API key may not call '${target.id.slice(0, 100)}'.`,
-  });
 }
 
 export interface PriceDeps {

@@ -45,6 +45,9 @@ type Payload = Pick<
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
+/** Vendor requests of one call: of all its candidates, keys and dialects, and with retries. */
+export const maxVendorRequests = 5;
+
 /** A vendor that may answer a call, and what is recorded if it does. */
 export interface Candidate<M extends CallMeter> {
   readonly vendorCall: VendorCallContext;
@@ -132,6 +135,22 @@ export class Call<M extends CallMeter = Meter> {
   /** Adds the result of one vendor request. */
   attempted(attempt: VendorAttempt): void {
     this.#attempts.push(attempt);
+  }
+
+  /** What came of the last vendor request, which its status alone may not show. */
+  attemptFailed(code: ErrorCode): void {
+    const last = this.#attempts.at(-1);
+    if (last) last.error_code = code;
+  }
+
+  /** Vendor requests so far. */
+  get requestsMade(): number {
+    return this.#attempts.length;
+  }
+
+  /** How many more vendor requests the call may make. */
+  get requestsLeft(): number {
+    return Math.max(0, maxVendorRequests - this.#attempts.length);
   }
 
   /**

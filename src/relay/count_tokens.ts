@@ -2,18 +2,26 @@ import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
-import { resolveTarget } from "../vendors/model_name.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import { vendorRequestId } from "../vendors/vendor_headers.ts";
 import { type AccessDeps, accessVendor } from "./admit.ts";
-import { postToVendor, readRefusal, refusalFault } from "./vendor_call.ts";
+import {
+  postToVendor,
+  readRefusal,
+  refusalFault,
+  type RequestBudget,
+  unrecordedBudget,
+} from "./vendor_call.ts";
 import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import type { CallContext } from "./call_context.ts";
+import { candidatesOf, type RoutingDeps } from "./candidates.ts";
+import { mayAnotherAnswer } from "./pipeline.ts";
 import { type PlanDeps, readEndpointRefusal } from "./plan/plan_call.ts";
-import type { Reply } from "./reply.ts";
+import { modelHeader, type Reply } from "./reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
@@ -25,7 +33,7 @@ export interface CountRequest {
   body: Readonly<Record<string, unknown>>;
 }
 
-export interface CountDeps extends PlanDeps, AccessDeps {
+export interface CountDeps extends PlanDeps, AccessDeps, RoutingDeps {
   upstream: Upstream;
   log: Log;
 }
@@ -34,19 +42,48 @@ export interface CountDeps extends PlanDeps, AccessDeps {
  * Counts the tokens of a request: the vendor's own count where it has one, else an estimate that
  * says so in `X-Token-Count`. It costs nothing and leaves no record.
  */
-export async function countTokens(
-  deps: CountDeps,
-  { caller, dialect, vendor, body }: CountRequest,
-): Promise<Reply> {
+export async function countTokens(deps: CountDeps, request: CountRequest): Promise<Reply> {
+  const { caller, dialect, vendor, body } = request;
   const model = String(body.model);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
-  const target = resolveTarget(deps.registry, vendor, model);
+  const { tagBlocks, endUser } = dialect.readRequest(counted);
+  const plain = withoutTags(counted, tagBlocks);
+  const targets = await candidatesOf(deps, caller, {
+    vendor,
+    model,
+    endUser,
+    fallbacks: undefined,
+  });
+  const budget = unrecordedBudget();
+  let failure: unknown;
+  for (const target of targets) {
+    try {
+      return await countAt(deps, { ...request, counted, plain, budget }, target);
+    } catch (thrown) {
+      const isOver = caller.signal.aborted || budget.left === 0;
+      if (isOver || !(thrown instanceof Fault) || !mayAnotherAnswer(thrown)) throw thrown;
+      failure = thrown;
+    }
+  }
+  throw failure;
+}
+
+/** A count that is asked of one vendor. */
+interface Count extends CountRequest {
+  /** The body as the dialect counts it, with prompt tags and without. */
+  counted: unknown;
+  plain: unknown;
+  budget: RequestBudget;
+}
+
+async function countAt(
+  deps: CountDeps,
+  { caller, dialect, counted, plain, budget }: Count,
+  target: ResolvedModel,
+): Promise<Reply> {
   const same = target.vendor.dialects.includes(dialect.name);
   const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
-  const plain = withoutTags(counted, dialect.readRequest(counted).tagBlocks);
-  if (!upstream.counting) {
-    return estimate(dialect, plain);
-  }
+  if (!upstream.counting) return estimate(dialect, plain, target);
   const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
     model: target.model,
     maxOutputTokens: undefined,
@@ -58,35 +95,41 @@ export async function countTokens(
     refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
-  const answer = await postToVendor(deps.upstream, access, {
+  const answer = await postToVendor(deps, access, {
     path: upstream.counting.path(target.model),
     contentType: "application/json",
     body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),
     sameDialect: same,
     once: true,
-  });
+  }, budget);
   if (answer.status !== 200) {
     const refusal = await readRefusal(answer);
     const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
     // Not every vendor of this dialect has its counting endpoint.
-    if (kind === "missing") return estimate(dialect, plain);
+    if (kind === "missing") return estimate(dialect, plain, target);
     throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
   const tokens = upstream.counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);
-  return reply(dialect, tokens, id === undefined ? {} : { "x-vendor-request-id": id });
+  return reply(dialect, tokens, target, id === undefined ? {} : { "x-vendor-request-id": id });
 }
 
-function estimate(dialect: Dialect, body: unknown): Reply {
-  return reply(dialect, estimateTokens(promptText(body)), { "x-token-count": "estimated" });
+function estimate(dialect: Dialect, body: unknown, target: ResolvedModel): Reply {
+  const headers = { "x-token-count": "estimated" };
+  return reply(dialect, estimateTokens(promptText(body)), target, headers);
 }
 
-function reply(dialect: Dialect, tokens: number, headers: Record<string, string>): Reply {
+function reply(
+  dialect: Dialect,
+  tokens: number,
+  { id }: ResolvedModel,
+  headers: Record<string, string>,
+): Reply {
   return {
     status: 200,
-    headers: { "content-type": "application/json", ...headers },
+    headers: { "content-type": "application/json", "x-model": modelHeader(id), ...headers },
     body: JSON.stringify(dialect.counting!.write(tokens)),
   };
 }

@@ -5,10 +5,11 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
 import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
-import { Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
+import { Call, type CallDeps, type Candidate, type Ending, maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
-import type { Reply } from "./reply.ts";
+import { modelHeader, type Reply } from "./reply.ts";
+import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
 import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
@@ -17,6 +18,7 @@ export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
   reservations: Reservations;
   spendCaps: SpendCaps;
+  targetHealth: TargetHealth;
 }
 
 /** The credit and the room under spend caps that are held for one call. */
@@ -127,7 +129,7 @@ async function admit<M extends CallMeter>(
 
 /**
  * What `act` returns for each item, in order. Items for which it throws a fault are left out; if
- * that is all of them, the first fault is thrown.
+ * that is all of them, the first fault is thrown. Ends once it has as many as a call can ask.
  */
 export async function eachPossible<T, R>(
   items: Candidates<T>,
@@ -136,6 +138,7 @@ export async function eachPossible<T, R>(
   const made: R[] = [];
   let refusal: Fault | undefined;
   for (const item of items) {
+    if (made.length === maxVendorRequests) break;
     try {
       made.push(await act(item));
     } catch (thrown) {
@@ -197,7 +200,7 @@ function begin<M extends CallMeter>(
 
 /** The caller's reply. However execution ends, the call is settled exactly once. */
 async function execute<M extends CallMeter>(
-  deps: CallDeps,
+  deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Reply> {
@@ -229,22 +232,87 @@ interface Answered {
  * an answer, so a later failure never moves on to another candidate.
  */
 async function firstAnswer<M extends CallMeter>(
-  deps: CallDeps,
+  deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Answered> {
-  let [plan] = plans;
-  for (const next of plans.slice(1)) {
-    try {
-      return await answerOf(deps, plan, call, false);
-    } catch (thrown) {
-      const { signal } = plan.vendorCall.caller;
-      if (signal.aborted || !mayAnotherAnswer(thrown)) throw thrown;
-      call.goOn(next);
-      plan = next;
+  if (plans.length === 1) return await askCandidate(deps, plans[0], call, true);
+  const { targetHealth } = deps;
+  let [plan, ...left] = plans;
+  for (;;) {
+    const { caller: { signal }, target } = plan.vendorCall;
+    const [next, ...others] = left;
+    const isLast = next === undefined || call.requestsLeft <= 1;
+    // Another call may have begun to try it since the candidates were put in order.
+    if (isLast || !targetHealth.isCooling(target) || !hasAwake(targetHealth, left)) {
+      try {
+        return await askCandidate(deps, plan, call, isLast);
+      } catch (thrown) {
+        const isOver = next === undefined || call.requestsLeft === 0;
+        if (isOver || signal.aborted || !mayAnotherAnswer(thrown)) throw thrown;
+        targetHealth.passed(target);
+      }
     }
+    call.goOn(next!);
+    [plan, left] = [next!, others];
   }
-  return await answerOf(deps, plan, call, true);
+}
+
+function hasAwake<M extends CallMeter>(
+  targetHealth: TargetHealth,
+  plans: readonly CallPlan<M>[],
+): boolean {
+  return plans.some(({ vendorCall: { target } }) => !targetHealth.isCooling(target));
+}
+
+/** Asks one candidate, and notes how its target fares. */
+async function askCandidate<M extends CallMeter>(
+  deps: PipelineDeps,
+  plan: CallPlan<M>,
+  call: Call<M>,
+  isLast: boolean,
+): Promise<Answered> {
+  const { targetHealth } = deps;
+  const { vendorCall } = plan;
+  const { caller: { signal }, target } = vendorCall;
+  targetHealth.asked(target);
+  try {
+    const answered = await answerOf(deps, plan, call, isLast);
+    targetHealth.answered(target);
+    nameTarget(answered.reply.headers, target, call);
+    return answered;
+  } catch (thrown) {
+    const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
+    if (signal.aborted || !(fault instanceof Fault)) targetHealth.released(target);
+    else {
+      call.attemptFailed(fault.code);
+      noteFailure(targetHealth, vendorCall, fault);
+    }
+    throw thrown;
+  }
+}
+
+/** Says who answered, and after how many vendor requests. */
+function nameTarget(
+  headers: Record<string, string>,
+  target: ResolvedModel,
+  { requestsMade }: { readonly requestsMade: number },
+): void {
+  headers["x-model"] ??= modelHeader(target.id);
+  if (requestsMade > 1) headers["x-attempts"] = String(requestsMade);
+}
+
+function noteFailure(
+  targetHealth: TargetHealth,
+  { target, isManaged }: VendorCallContext,
+  fault: Fault,
+): void {
+  const { code, retryAfterSeconds } = fault;
+  // Neither our own overload nor the limit of an account's own key says anything about the target.
+  if (code === "overloaded" || code === "internal_error") return targetHealth.released(target);
+  if (code === "upstream_rate_limited" && !isManaged) return targetHealth.released(target);
+  if (vendorFailures.has(code)) targetHealth.failed(target, retryAfterSeconds);
+  else targetHealth.answered(target);
 }
 
 async function answerOf<M extends CallMeter>(
@@ -278,7 +346,8 @@ const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "upstream_unreachable",
 ]);
 
-function mayAnotherAnswer(thrown: unknown): boolean {
+/** Whether another vendor may answer what this one has failed to answer. */
+export function mayAnotherAnswer(thrown: unknown): boolean {
   const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
   return fault instanceof Fault && vendorFailures.has(fault.code);
 }

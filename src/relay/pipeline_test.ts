@@ -6,6 +6,9 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import { createPrices } from "../pricing/table/prices.ts";
 import { Fault } from "../shared/fault.ts";
 import type { SettledCall } from "../shared/interaction.ts";
+import { createRealModels } from "../routing/real_models.ts";
+import { createRouteTable } from "../routing/route.ts";
+import { TargetHealth } from "../routing/target_health.ts";
 import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
@@ -41,6 +44,10 @@ const registry = createRegistry({
   "vendor-c": { apiKey: new Secret("a-key-of-c") },
 }, []);
 const targetOf = (name: string) => resolveUnified(registry, name);
+const routes = createRouteTable({
+  models: createRealModels({ registry, prices: { rows: () => [] } }),
+  virtual: [],
+});
 const log = { info() {}, warn() {}, error() {} };
 
 /** Real credit of an account with `balanceNanos`; notes what is held and settled of it. */
@@ -76,7 +83,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
   });
   return {
     rows,
-    ...{ clock, log, registry, payloadMaxBytes: 1000, mediaInlineBytes: 1000 },
+    ...{ clock, log, routes, payloadMaxBytes: 1000, mediaInlineBytes: 1000 },
     prices: createPrices({ bundled, familyOf: (label) => ({ label }) }),
     recorder: { admit() {}, record: (row: SettledCall) => void rows.push(row) } as never,
     journal: { begin() {}, end: () => Promise.resolve() },
@@ -87,6 +94,8 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     newTransactionId: () => "a-call",
+    keyPools: { of: () => undefined },
+    targetHealth: new TargetHealth(clock),
   };
 }
 

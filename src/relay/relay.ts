@@ -3,13 +3,14 @@ import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
-import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
 import { type BackgroundCall, planBackground } from "./background_task.ts";
 import type { CallContext } from "./call_context.ts";
+import { candidatesOf, type ModelRequest, type RoutingDeps } from "./candidates.ts";
 import {
   continueConversation,
   type ContinuedRequest,
@@ -30,6 +31,7 @@ import { type PlanAgain, planCall, type PlanDeps, planningAgain } from "./plan/p
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
+import type { TargetHealth } from "../routing/target_health.ts";
 
 /** A text request that has passed its contract. */
 export interface RelayRequest {
@@ -54,7 +56,8 @@ export interface Relay {
   send(request: RelayRequest): Promise<Reply>;
 }
 
-export interface RelayDeps extends PipelineDeps, PlanDeps {
+export interface RelayDeps extends PipelineDeps, PlanDeps, RoutingDeps {
+  targetHealth: TargetHealth;
   storedResponses: StoredResponseCache;
   upstream: Upstream;
 }
@@ -67,15 +70,34 @@ export function createRelay(deps: RelayDeps): Relay {
         caller: request.caller,
         background: request.background,
         async read() {
-          const { dialect, caller: { step = runAtOnce } } = request;
+          const { dialect, caller, vendor } = request;
+          const { step = runAtOnce } = caller;
           const facts = await step(() => dialect.readRequest(request.body));
+          const { fallbacks, sent } = await takeFallbacks(request, step);
+          const { model, endUser } = facts;
           return {
-            targets: [resolveTarget(deps.registry, request.vendor, facts.model)],
-            plan: (vendorCalls) => planText(deps, request, facts, vendorCalls),
+            targets: await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks }),
+            plan: (vendorCalls) => planText(deps, sent, facts, vendorCalls),
           };
         },
       }),
   };
+}
+
+/**
+ * On the unified family a body may name fallbacks, which are for the gateway. Elsewhere that field
+ * is the vendor's own.
+ */
+async function takeFallbacks(
+  request: RelayRequest,
+  step: Step,
+): Promise<{ fallbacks: ModelRequest["fallbacks"]; sent: RelayRequest }> {
+  const { dialect: { fallbackField: field }, vendor, body, bodyText } = request;
+  const names = vendor === undefined ? field?.read(body) : undefined;
+  if (!field || names === undefined) return { fallbacks: undefined, sent: request };
+  const sentText = request.sentText ?? bodyText;
+  const without = await step(() => field.without(body, bodyText));
+  return { fallbacks: { field: field.name, names }, sent: { ...request, ...without, sentText } };
 }
 
 /** A request as it goes to one vendor. */

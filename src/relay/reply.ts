@@ -10,6 +10,15 @@ export interface Reply {
 /** On the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };
 
+/**
+ * The value of `X-Model`: `<vendor>/<model>`. Names may come from callers, so anything but visible
+ * ASCII is percent-encoded.
+ */
+export function modelHeader(id: string): string {
+  if (/^[!-~]{1,300}$/.test(id)) return id;
+  return id.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent).slice(0, 300);
+}
+
 /** The longest value: clients accept about 16 KiB of headers in all. */
 const maxLength = 4096;
 

@@ -13,7 +13,7 @@ import {
   type VendorCallContext,
   type VendorCallDeps,
 } from "./vendor_call.ts";
-import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import type {
   DecodedEvent,
   Dialect,
@@ -143,7 +143,7 @@ function textOf({ pieces }: Arriving): string {
 }
 
 function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAnswer {
-  const { vendorCall, plan, call, facts } = exchange;
+  const { vendorCall, plan, call, facts, isLast } = exchange;
   try {
     const stream = plan.stream();
     return {
@@ -155,6 +155,7 @@ function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAns
         meter: call.meter,
         plan: stream,
         decoder: plan.upstream.createStreamDecoder(plan.quirks, facts.choices),
+        awaitsContent: !isLast,
       }),
     };
   } catch (thrown) {
@@ -216,17 +217,24 @@ class TextStreamListener implements StreamListener {
   readonly #plan: StreamPlan;
   readonly #decoder: StreamDecoder;
   readonly #splitter = new SseSplitter({ maxEventBytes });
+  /** The answer begins with its first content, not with its first event. */
+  #awaitsContent: boolean;
   #isTerminated = false;
   #isDecoded = false;
+  /** Bytes of events that came before the content. */
+  #heldBytes = 0;
 
   constructor(
-    { vendorCall, meter, plan, decoder }: {
+    { vendorCall, meter, plan, decoder, awaitsContent }: {
       vendorCall: VendorCallContext;
       meter: Meter;
       plan: StreamPlan;
       decoder: StreamDecoder;
+      /** Another vendor could be asked as long as the answer has no content. */
+      awaitsContent: boolean;
     },
   ) {
+    this.#awaitsContent = awaitsContent;
     this.#vendorCall = vendorCall;
     this.#meter = meter;
     this.#plan = plan;
@@ -238,15 +246,26 @@ class TextStreamListener implements StreamListener {
   }
 
   take(piece: Uint8Array, output: StreamOutput): void {
-    this.#takeEvents(this.#splitter.push(piece), output);
+    let events: readonly SseEvent[];
+    try {
+      events = this.#splitter.push(piece);
+    } catch (thrown) {
+      if (thrown instanceof SseEventTooLargeError) this.#takeEvents(thrown.before, output);
+      throw thrown;
+    }
+    this.#takeEvents(events, output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {
     this.#takeEvents(this.#splitter.end().filter(isWhole), output);
     const rest = this.#endDecoding();
-    if (rest.complete) return this.#forward(rest.events, () => this.#plan.end(rest.events)).bytes;
+    const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
+    if (rest.complete && !isEmpty) {
+      const { sent } = this.#forward(rest.events, () => this.#plan.end(rest.events));
+      return sent === undefined ? undefined : bytesOf(sent);
+    }
     this.#meter.listen(rest.events);
-    if (output.hasBegun) throw new Fault("upstream_stream_truncated");
+    if (output.hasBegun || this.#heldBytes > 0) throw new Fault("upstream_stream_truncated");
     // No event at all: an empty body, or not an event stream.
     throw new Fault("upstream_invalid_response", { note: "a stream without an event" });
   }
@@ -265,37 +284,44 @@ class TextStreamListener implements StreamListener {
     return {};
   }
 
+  /** The events of one piece are sent as one, with those before an event that fails. */
   #takeEvents(events: readonly SseEvent[], output: StreamOutput): void {
-    let run: Uint8Array | undefined;
-    for (const event of events) {
-      const bytes = this.#takeEvent(event, output);
-      if (!bytes) continue;
-      // Adjacent events of one piece are sent as one.
-      const joined = run && adjacent(run, bytes);
-      if (!joined && run) output.send(run);
-      run = joined ?? bytes;
+    const run = new Run(output);
+    try {
+      for (const event of events) this.#takeEvent(event, run, output);
+    } finally {
+      run.send();
     }
-    if (run) output.send(run);
   }
 
-  /** What the caller gets of an event. */
-  #takeEvent(event: SseEvent, output: StreamOutput): Uint8Array | undefined {
+  #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
-    if (this.#isTerminated && !isAfterword(decoded)) return undefined;
+    if (this.#isTerminated && !isAfterword(decoded)) return;
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
       // What came with the error was produced, and is billed.
       this.#meter.listen(decoded.events);
       throw this.#vendorCall.fault(failure.error);
     }
-    const { bytes } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
-    if (event.data !== undefined) output.begin();
+    const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
+    if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
+      output.begin();
+    }
     if (decoded.terminal) {
+      run.send();
       this.#isTerminated = true;
       output.complete();
     }
-    return bytes;
+    if (sent !== undefined) run.add(sent);
+  }
+
+  #mayBegin(events: readonly CanonicalEvent[], sent: Forwarded["sent"]): boolean {
+    if (!this.#awaitsContent) return true;
+    this.#heldBytes += sent?.length ?? 0;
+    if (!events.some(isContent) && this.#heldBytes <= maxHeldBytes) return false;
+    this.#awaitsContent = false;
+    return true;
   }
 
   /** The meter gets the caller's events, or the vendor's where the caller's can't be made. */
@@ -317,6 +343,27 @@ class TextStreamListener implements StreamListener {
   }
 }
 
+/** More is not held back in wait of an answer's first content. */
+const maxHeldBytes = 64 * 1024;
+
+/** Whether the event belongs to the answer itself. An answer that has a reason to end may be empty. */
+function isContent(event: CanonicalEvent): boolean {
+  switch (event.type) {
+    case "start":
+    case "usage":
+    case "error":
+      return false;
+    case "block-start":
+      return !["text", "reasoning", "refusal"].includes(event.content.kind);
+    case "block-delta":
+      return event.text !== "";
+    case "block-end":
+      return event.opaque !== undefined;
+    default:
+      return true;
+  }
+}
+
 /** Usage may follow the end, and some vendors send the end twice. */
 function isAfterword({ events, terminal }: DecodedEvent): boolean {
   return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
@@ -334,6 +381,41 @@ function isWhole({ terminated, data }: SseEvent): boolean {
     return false;
   }
 }
+
+/** What the caller gets of the events of one piece, put together as far as it can be. */
+class Run {
+  readonly #output: StreamOutput;
+  #sent: Uint8Array | string = "";
+
+  constructor(output: StreamOutput) {
+    this.#output = output;
+  }
+
+  add(sent: Uint8Array | string): void {
+    const before = this.#sent;
+    if (typeof before === "string" && typeof sent === "string") {
+      this.#sent = before + sent;
+      return;
+    }
+    const joined = typeof before === "string" || typeof sent === "string"
+      ? undefined
+      : adjacent(before, sent);
+    if (joined === undefined) this.send();
+    this.#sent = joined ?? sent;
+  }
+
+  send(): void {
+    const sent = this.#sent;
+    this.#sent = "";
+    if (sent.length > 0) this.#output.send(bytesOf(sent));
+  }
+}
+
+function bytesOf(sent: Uint8Array | string): Uint8Array {
+  return typeof sent === "string" ? encoder.encode(sent) : sent;
+}
+
+const encoder = new TextEncoder();
 
 /** Both views as one, where the second begins at the end of the first. */
 function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {

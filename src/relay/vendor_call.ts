@@ -11,7 +11,7 @@ import {
   type Upstream,
   type UpstreamAnswer,
 } from "../vendors/upstream.ts";
-import type { Call } from "./call.ts";
+import { type Call, maxVendorRequests } from "./call.ts";
 import { type EndpointRefusal, type PlanAgain, readEndpointRefusal } from "./plan/plan_call.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 import type { Secret } from "../base/secret.ts";
@@ -19,6 +19,7 @@ import { readVendorError, type VendorError } from "../dialects/kernel/vendor_err
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Mode, VendorAttempt } from "../shared/interaction.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
@@ -37,8 +38,39 @@ export interface TextExchange {
   readonly isLast: boolean;
 }
 
+/** The vendor requests that a call may still make, and those that it has made. */
+export interface RequestBudget {
+  /** How many more may be made. */
+  readonly left: number;
+  attempted(attempt: VendorAttempt): void;
+}
+
+/** What is left of the call's requests; one of them is for the next candidate, where there is one. */
+export function budgetOf(
+  call: Pick<Call, "requestsLeft" | "attempted">,
+  isLast: boolean,
+): RequestBudget {
+  return {
+    get left() {
+      return call.requestsLeft - (isLast ? 0 : 1);
+    },
+    attempted: (attempt) => call.attempted(attempt),
+  };
+}
+
 export interface VendorCallDeps extends AskVendorDeps {
   learned: LearnedEndpoints;
+}
+
+/** The budget of a call that leaves no record. */
+export function unrecordedBudget(): RequestBudget {
+  const budget = {
+    left: maxVendorRequests,
+    attempted() {
+      budget.left--;
+    },
+  };
+  return budget;
 }
 
 /** A refusal and its body. */
@@ -74,7 +106,10 @@ export async function callVendor(
     const fault = refusalFault(deps, exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
     const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const next = refusal && nextDialect(learned, exchange, refusal, askedDialects);
+    const isOver = exchange.call.requestsLeft === 0;
+    const next = isOver
+      ? undefined
+      : refusal && nextDialect(learned, exchange, refusal, askedDialects);
     const plan = next && await planOther(exchange, next);
     if (!plan) throw fault;
     lessons.push(lessonOf(learned, exchange, refusal!));
@@ -157,35 +192,27 @@ async function askOnce(
   const answer = await post(deps, exchange, exchange.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const plain = answer.status === 400 ? withoutRefused(exchange, refusal.text) : undefined;
+  const mayAskAgain = answer.status === 400 && exchange.call.requestsLeft > 0;
+  const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
   const again = await post(deps, exchange, plain.text, plain.stream);
   return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
 }
 
-async function post(
+function post(
   deps: VendorCallDeps,
-  exchange: TextExchange,
+  { vendorCall, plan, call, isLast, facts }: TextExchange,
   body: string,
-  stream = exchange.facts.stream,
+  stream = facts.stream,
 ): Promise<UpstreamAnswer> {
-  const { vendorCall, plan, call, isLast } = exchange;
-  const begunMs = deps.clock.monotonicMs();
-  try {
-    const answer = await postToVendor(deps.upstream, vendorCall, {
-      path: plan.upstream.upstreamPath(vendorCall.target.model, stream),
-      contentType: "application/json",
-      accept: stream ? "text/event-stream" : "application/json",
-      body,
-      sameDialect: plan.sameDialect,
-      once: !isLast,
-    });
-    for (const attempt of attemptsOf(vendorCall, answer)) call.attempted(attempt);
-    return answer;
-  } catch (thrown) {
-    call.attempted(failedAttempt(vendorCall, thrown, deps.clock.monotonicMs() - begunMs));
-    throw thrown;
-  }
+  return postToVendor(deps, vendorCall, {
+    path: plan.upstream.upstreamPath(vendorCall.target.model, stream),
+    contentType: "application/json",
+    accept: stream ? "text/event-stream" : "application/json",
+    body,
+    sameDialect: plan.sameDialect,
+    once: !isLast,
+  }, budgetOf(call, isLast));
 }
 
 /**
@@ -194,13 +221,17 @@ async function post(
 export class VendorAccess {
   readonly caller: CallContext;
   readonly target: ResolvedModel;
+  /** The key of each request, unless there is a `keyPool`. */
   readonly key: Secret;
+  /** The service's own keys, where it has several. */
+  readonly keyPool: KeyPool | undefined;
   readonly mode: Mode;
 
-  constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "mode">) {
+  constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "keyPool" | "mode">) {
     this.caller = fields.caller;
     this.target = fields.target;
     this.key = fields.key;
+    this.keyPool = fields.keyPool;
     this.mode = fields.mode;
   }
 
@@ -211,9 +242,10 @@ export class VendorAccess {
 
   /** A vendor's error as the caller gets it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
-    const { mode, key } = this;
-    const address = this.target.vendor.baseUrl;
-    return vendorFault(error, { mode, key, address, retryAfterSeconds });
+    const { mode, key, keyPool } = this;
+    const { baseUrl: address, apiKeys } = this.target.vendor;
+    const otherKeys = keyPool ? apiKeys : [];
+    return vendorFault(error, { mode, key, otherKeys, address, retryAfterSeconds });
   }
 }
 
@@ -254,36 +286,125 @@ export async function askVendor(
   deps: AskVendorDeps,
   vendorCall: VendorCallContext,
   request: VendorRequest,
+  budget: RequestBudget,
 ): Promise<UpstreamAnswer> {
-  const answer = await postToVendor(deps.upstream, vendorCall, request);
+  const answer = await postToVendor(deps, vendorCall, request, budget);
   if (isGood(answer)) return answer;
   throw refusalFault(deps, vendorCall, answer, (await readRefusal(answer)).json);
 }
 
-/** The vendor's answer, whatever its status. */
-export function postToVendor(
-  upstream: Upstream,
-  { caller, target, key, isManaged }: VendorAccess,
+/**
+ * The vendor's answer, whatever its status. Of several keys of the service, one that the vendor
+ * refuses or limits rests, and the next is tried at once.
+ */
+export async function postToVendor(
+  deps: AskVendorDeps,
+  access: VendorAccess,
   request: VendorRequest,
+  budget: RequestBudget,
 ): Promise<UpstreamAnswer> {
+  const { keyPool } = access;
+  if (!keyPool) return await sendToVendor(deps, access, request, { key: access.key, budget });
+  const tried: PooledKey[] = [];
+  for (let key = keyPool.take();;) {
+    tried.push(key);
+    const retryLimited = budget.left < 2 || !keyPool.hasAnother(tried);
+    const sent = await sendToVendor(deps, access, request, {
+      ...{ key: key.secret, budget, retryLimited },
+    });
+    const { answer, trouble, waitMs } = await keyTroubleIn(deps, access, sent);
+    if (trouble) keyPool.rest(key, trouble, waitMs);
+    else if (isGood(answer)) keyPool.answered(key);
+    const next = trouble && budget.left > 0 ? keyPool.takeAnother(tried) : undefined;
+    if (!next) return answer;
+    key = next;
+  }
+}
+
+/** Sends one request with one key, and notes its tries. */
+async function sendToVendor(
+  { upstream, clock }: AskVendorDeps,
+  access: VendorAccess,
+  request: VendorRequest,
+  { key, budget, retryLimited = true }: {
+    key: Secret;
+    budget: RequestBudget;
+    /** A 429 may be retried with the same key. */
+    retryLimited?: boolean;
+  },
+): Promise<UpstreamAnswer> {
+  const { caller, target: { vendor }, isManaged } = access;
   const cancel = caller.principal.key.onDisconnect === "cancel";
-  return upstream.call({
-    url: target.vendor.baseUrl + request.path,
-    method: "POST",
-    headers: {
-      ...vendorHeaders(target.vendor, key, caller, {
-        sameDialect: request.sameDialect,
-        isOwnKey: !isManaged,
-      }),
-      "content-type": request.contentType,
-      ...(request.accept === undefined ? {} : { accept: request.accept }),
+  const begunMs = clock.monotonicMs();
+  try {
+    const answer = await upstream.call({
+      url: vendor.baseUrl + request.path,
+      method: "POST",
+      headers: {
+        ...vendorHeaders(vendor, key, caller, {
+          sameDialect: request.sameDialect,
+          isOwnKey: !isManaged,
+        }),
+        "content-type": request.contentType,
+        ...(request.accept === undefined ? {} : { accept: request.accept }),
+      },
+      body: request.body,
+      // With `drain` the vendor's answer is read to its end, even after the caller has left.
+      signal: cancel ? caller.signal : new AbortController().signal,
+      retry: request.once !== true,
+      maxTries: Math.max(1, budget.left),
+      retryLimited,
+      ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
+    });
+    for (const attempt of attemptsOf(access, answer)) budget.attempted(attempt);
+    return answer;
+  } catch (thrown) {
+    budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+    throw thrown;
+  }
+}
+
+/** Statuses by which vendors refuse or limit a key. */
+const keyStatuses: ReadonlySet<number> = new Set([400, 401, 402, 403, 429]);
+
+const keyTroubles: Readonly<Partial<Record<Fault["code"], KeyTrouble>>> = {
+  upstream_authentication_failed: "refused",
+  upstream_quota_exhausted: "out_of_quota",
+  upstream_rate_limited: "limited",
+};
+
+/** What an answer says about the key that it was asked with. The returned answer can still be read. */
+async function keyTroubleIn(
+  { clock }: AskVendorDeps,
+  access: VendorAccess,
+  answer: UpstreamAnswer,
+): Promise<
+  { answer: UpstreamAnswer; trouble?: KeyTrouble | undefined; waitMs?: number | undefined }
+> {
+  if (!keyStatuses.has(answer.status)) return { answer };
+  const { json, text } = await readRefusal(answer);
+  const waitMs = retryAfterMs(answer.headers, clock.now());
+  const error = { ...readVendorError(json, answer.status), status: answer.status };
+  const { code } = access.fault(error, waitMs === undefined ? undefined : waitMs / 1000);
+  return {
+    answer: { ...answer, body: bodyOfText(text) },
+    trouble: keyTroubles[code],
+    waitMs: waitMs ??
+      (error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000),
+  };
+}
+
+/** A body that has been read already. */
+function bodyOfText(text: string): UpstreamAnswer["body"] {
+  const bytes = new TextEncoder().encode(text);
+  return {
+    onData(handlers) {
+      handlers.data(bytes);
+      handlers.end();
     },
-    body: request.body,
-    // With `drain` the vendor's answer is read to its end, even after the caller has left.
-    signal: cancel ? caller.signal : new AbortController().signal,
-    ...(request.once ? {} : { retry: true }),
-    ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
-  });
+    readAll: () => Promise.resolve(bytes),
+    ...{ pause() {}, resume() {}, destroy() {} },
+  };
 }
 
 function isGood(answer: UpstreamAnswer): boolean {
@@ -341,7 +462,7 @@ const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
 
 /** The attempts of one answered request, for the record. The last one is the answer. */
 function attemptsOf(
-  vendorCall: VendorCallContext,
+  vendorCall: VendorAccess,
   { attemptLog }: UpstreamAnswer,
 ): VendorAttempt[] {
   return attemptLog.map((entry) => ({
@@ -354,7 +475,7 @@ function attemptsOf(
 
 /** A request that got no answer. */
 function failedAttempt(
-  vendorCall: VendorCallContext,
+  vendorCall: VendorAccess,
   thrown: unknown,
   ms: number,
 ): VendorAttempt {
@@ -367,13 +488,13 @@ function failedAttempt(
 }
 
 function of(
-  { target: { vendor, model } }: VendorCallContext,
+  { target: { vendor, model } }: VendorAccess,
 ): Pick<VendorAttempt, "vendor" | "model"> {
   return { vendor: vendor.label, model };
 }
 
 /** Goes by the status alone: the body of a retried attempt is not read. */
-function codeOf(vendorCall: VendorCallContext, { status }: AttemptLogEntry) {
+function codeOf(vendorCall: VendorAccess, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;
   const nothing = {

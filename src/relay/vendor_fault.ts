@@ -17,47 +17,51 @@ export function vendorFault(
     address: string;
     /** The vendor key, which the vendor's message may repeat. */
     key: Secret;
+    /** Further keys that the call may have used. */
+    otherKeys?: readonly Secret[];
     retryAfterSeconds?: number | undefined;
   },
 ): Fault {
   const managed = context.mode === "managed";
+  const keys = [context.key, ...context.otherKeys ?? []];
+  const scrubbed = (text: string) => scrub(text, context.address, keys);
   const code = codeOf(error, managed);
   const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
-  const text = callersFault.has(code) && error.message ? scrub(error.message, context) : undefined;
+  const text = callersFault.has(code) && error.message ? scrubbed(error.message) : undefined;
   const isShown = callersFault.has(code) || !managed;
-  const details = isShown && publicDetails(error.details, (one) => scrub(one, context));
+  const details = isShown && publicDetails(error.details, scrubbed);
   return new Fault(code, {
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
     ...(details ? { vendorDetails: details } : {}),
     ...(callersFault.has(code) && error.param
-      ? { param: scrub(error.param, context).slice(0, 200) }
+      ? { param: scrubbed(error.param).slice(0, 200) }
       : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     note: `vendor status ${error.status ?? "none"}, code ${
-      identifier(error.code ?? error.type, context.key)
+      identifier(error.code ?? error.type, keys)
     }`,
   });
 }
 
 /** For the log: only a name such as `insufficient_quota`; other text may be the prompt's. */
-function identifier(code: string | undefined, key: Secret): string {
+function identifier(code: string | undefined, keys: readonly Secret[]): string {
   if (code === undefined) return "none";
   if (!/^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code)) return "unreadable";
-  return maskSecrets(withoutKey(code, key));
+  return maskSecrets(withoutKeys(code, keys));
 }
 
 /** The message without keys, the vendor's address and ids of the account behind the key. */
-function scrub(message: string, { address, key }: { address: string; key: Secret }): string {
+function scrub(message: string, address: string, keys: readonly Secret[]): string {
   const host = URL.canParse(address) ? new URL(address).host : "";
   // The key is removed first: a caller's own key may be any text.
-  return maskSecrets(withoutKey(message, key), [address, host])
+  return maskSecrets(withoutKeys(message, keys), [address, host])
     .replace(/\b(?:(?:org|proj)[-_][0-9A-Za-z]{6}|projects\/[\w-])[\w-]*/g, "***");
 }
 
-/** Removes a key of any form; texts of a few letters are no keys, and are parts of many words. */
-function withoutKey(text: string, key: Secret): string {
-  const value = key.reveal();
-  return value.length < 6 ? text : text.replaceAll(value, "***");
+/** Removes keys of any form; texts of a few letters are no keys, and are parts of many words. */
+function withoutKeys(text: string, keys: readonly Secret[]): string {
+  return keys.map((key) => key.reveal()).filter((value) => value.length >= 6)
+    .reduce((rest, value) => rest.replaceAll(value, "***"), text);
 }
 
 const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -96,6 +100,8 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 408:
     case 504:
       return "upstream_timeout";
+    case 425:
+      return "upstream_overloaded";
     case 413:
       return "request_too_large";
     case 429:

@@ -28,7 +28,17 @@ export interface ReadMeasure {
   kind?: "gauge" | "counter";
 }
 
-export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): Metrics {
+/** The same with labels, by whose values it has several lines. */
+export interface LabelledMeasure {
+  help: string;
+  labels: readonly string[];
+  readAll: () => readonly { labels: Readonly<Record<string, string>>; value: number }[];
+  kind?: "gauge" | "counter";
+}
+
+export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
+
+export function createMetrics(measures: Measures): Metrics {
   const registry = new Registry();
   const registers = [registry];
   for (const [name, measure] of Object.entries(measures)) registerRead(registers, name, measure);
@@ -157,22 +167,27 @@ function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCo
 function registerRead(
   registers: Registry[],
   name: string,
-  { help, read, kind = "gauge" }: ReadMeasure,
+  measure: ReadMeasure | LabelledMeasure,
 ): void {
+  const { help, kind = "gauge" } = measure;
+  const labelNames = "readAll" in measure ? [...measure.labels] : [];
+  const lines = () =>
+    "readAll" in measure ? measure.readAll() : [{ labels: {}, value: measure.read() }];
   if (kind === "gauge") {
     new Gauge({
-      ...{ name, help, registers },
+      ...{ name, help, registers, labelNames },
       collect() {
-        this.set(read());
+        this.reset();
+        for (const { labels, value } of lines()) this.set(labels, value);
       },
     });
     return;
   }
   new Counter({
-    ...{ name, help, registers },
+    ...{ name, help, registers, labelNames },
     collect() {
       this.reset();
-      this.inc(read());
+      for (const { labels, value } of lines()) this.inc(labels, value);
     },
   });
 }

@@ -158,15 +158,32 @@ function asFault(thrown: unknown): Fault {
 }
 
 /**
- * The vendor's list as its key gives it, asked now. Throws `Fault`, or what the list's text throws
- * when it can't be read.
+ * The vendor's list as its key gives it, asked now; of several keys the first that is not refused.
+ * Throws `Fault`, or what the list's text throws when it can't be read.
  */
 export async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
-  if (!vendor.apiKey) throw notConfigured(vendor);
+  let refusal: Fault | undefined;
+  for (const key of vendor.apiKeys) {
+    try {
+      return await readListWith(upstream, vendor, key);
+    } catch (thrown) {
+      const isRefused = thrown instanceof Fault && thrown.code === "upstream_authentication_failed";
+      if (!isRefused) throw thrown;
+      refusal = thrown;
+    }
+  }
+  throw refusal ?? notConfigured(vendor);
+}
+
+async function readListWith(
+  upstream: Upstream,
+  vendor: Vendor,
+  key: Secret,
+): Promise<ListedModel[]> {
   const models: ListedModel[] = [];
   let query: string = firstPage[vendor.modelsFormat];
   for (let page = 0; page < maxPages; page++) {
-    const json = await readPage(upstream, vendor, vendor.apiKey, query);
+    const json = await readPage(upstream, vendor, key, query);
     pushAll(models, readEntries(json));
     const next = nextPage(json);
     if (next === undefined) break;

@@ -8,6 +8,8 @@ export interface ResolvedModel {
   model: string;
   /** `<label>/<model>`, the id in the unified list. */
   id: string;
+  /** The virtual model that leads here; absent where the call names this model itself. */
+  through?: string;
 }
 
 /** The model that a call names: on a vendor's family, or on the unified one where it is undefined. */

@@ -6,7 +6,7 @@ import {
   vendorFamilies,
   type VendorFamily,
 } from "../../contracts/calls/vendors.ts";
-import type { Secret } from "../base/secret.ts";
+import { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
@@ -39,8 +39,12 @@ export interface Vendor {
   readonly aliases: readonly string[];
   /** Address including the version segment, without a slash at the end. */
   readonly baseUrl: string;
-  /** The service's own key; undefined: managed mode is not configured for it. */
+  /**
+   * The service's own key, the first of several; undefined: managed mode is not configured for it.
+   */
   readonly apiKey: Secret | undefined;
+  /** All of the service's own keys. Vendors that share them have the same list. */
+  readonly apiKeys: readonly Secret[];
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
   /** One of `dialects`: which it is called in for callers of others; absent: the first. */
@@ -71,6 +75,13 @@ export interface Vendor {
   readonly quirks: DialectQuirks;
   /** Its models' own names may begin with another vendor's, as an aggregator's do. */
   readonly hasNestedNames: boolean;
+  /**
+   * The models in its price rows are its own, so that their names without a vendor mean this one.
+   * False for those that host or resell others' models, or reach another vendor's.
+   */
+  readonly ownsModels: boolean;
+  /** The form of its own keys, by which they are told from other vendors'; undefined: none known. */
+  readonly keyForm: RegExp | undefined;
   /** How it draws; undefined: it doesn't. */
   readonly images: MediaRoute<ImageCodec> | undefined;
   /** How it speaks; undefined: it doesn't. */
@@ -80,7 +91,7 @@ export interface Vendor {
 }
 
 /** A row without what the environment decides. */
-type VendorRow = Omit<Vendor, "apiKey" | "family">;
+type VendorRow = Omit<Vendor, "apiKey" | "apiKeys" | "family">;
 
 /** Where the vendor whose dialect chat is has its operations, and those who follow it. */
 const chatOperations = {
@@ -111,6 +122,8 @@ const chatDefaults = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
+  ownsModels: true,
+  keyForm: undefined,
   ...noMedia,
 } as const;
 
@@ -152,6 +165,7 @@ const googleRow = {
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
   sharesWith: "vendor-d",
+  keyForm: /^AIza/,
 } as const;
 
 /**
@@ -195,6 +209,8 @@ const rows: readonly VendorRow[] = [
     },
     listedPrices: rowsFromHostedModels,
     ...mediaRouteTable["vendor-a"],
+    ownsModels: false,
+    keyForm: /^hf_/,
     sharesWith: "vendor-a",
   },
   {
@@ -209,6 +225,7 @@ const rows: readonly VendorRow[] = [
     ownKeyHeaders: ["openai-organization", "openai-project"],
     quirks: { refuses: refusedByVendorB },
     ...mediaRouteTable["vendor-b"],
+    keyForm: /^sk-(?!ant-|or-)/,
     sharesWith: "vendor-b",
   },
   {
@@ -221,10 +238,11 @@ const rows: readonly VendorRow[] = [
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
     ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
+    keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },
   { ...googleRow, label: "vendor-d", aliases: ["google"] },
-  { ...googleRow, label: "vendor-e", aliases: ["gemini"] },
+  { ...googleRow, label: "vendor-e", aliases: ["gemini"], ownsModels: false },
   {
     ...chatDefaults,
     label: "vendor-f",
@@ -241,6 +259,8 @@ const rows: readonly VendorRow[] = [
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],
+    ownsModels: false,
+    keyForm: /^sk-or-/,
     sharesWith: "vendor-f",
   },
   {
@@ -256,6 +276,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
     ...mediaRouteTable["vendor-g"],
+    keyForm: /^xai-/,
     sharesWith: "vendor-g",
   },
 ];
@@ -263,6 +284,7 @@ const rows: readonly VendorRow[] = [
 /** What the environment says of one vendor. */
 export interface VendorSettings {
   baseUrl?: string | undefined;
+  /** One key, or several separated by commas. */
   apiKey?: Secret | undefined;
 }
 
@@ -271,6 +293,7 @@ export interface CustomVendor {
   label: string;
   aliases: readonly string[];
   baseUrl: string;
+  /** One key, or several separated by commas. */
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
   /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
@@ -293,6 +316,7 @@ export function createRegistry(
   settings: Readonly<Record<string, VendorSettings>>,
   custom: readonly CustomVendor[],
 ): Registry {
+  const keysOf = splitKeys();
   const seven = rows.map((row): Vendor => {
     const own = settings[row.label] ?? {};
     const shared = settings[row.sharesWith] ?? {};
@@ -300,12 +324,15 @@ export function createRegistry(
     return {
       ...row,
       baseUrl: own.baseUrl ?? operators?.baseUrl ?? shared.baseUrl ?? row.baseUrl,
-      apiKey: own.apiKey ?? operators?.apiKey ?? shared.apiKey,
+      ...keysOf(own.apiKey ?? operators?.apiKey ?? shared.apiKey),
       family: vendorFamilies.find((family) => family.label === row.label)!,
     };
   });
   const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
-  for (const row of custom) byLabel.set(row.label, customVendor(row, byLabel.get(row.label)));
+  for (const row of custom) {
+    const existing = byLabel.get(row.label);
+    byLabel.set(row.label, { ...customVendor(row, existing), ...ownKeys(keysOf, row, existing) });
+  }
   const all = [...byLabel.values()];
   const byName = new Map<string, Vendor>();
   for (const vendor of all) {
@@ -318,19 +345,46 @@ export function createRegistry(
   return { all, find: (name) => byName.get(name) };
 }
 
+type VendorKeys = Pick<Vendor, "apiKey" | "apiKeys">;
+
+/** Splits keys at their commas; the same secret gives the same list each time. */
+function splitKeys(): (secret: Secret | undefined) => VendorKeys {
+  const lists = new Map<Secret, Secret[]>();
+  return (secret) => {
+    if (secret === undefined) return { apiKey: undefined, apiKeys: [] };
+    const apiKeys = lists.get(secret) ??
+      secret.reveal().split(",").map((one) => new Secret(one));
+    lists.set(secret, apiKeys);
+    return { apiKey: apiKeys[0], apiKeys };
+  };
+}
+
+/** The row's own keys, else those of what it overrides. */
+function ownKeys(
+  keysOf: ReturnType<typeof splitKeys>,
+  { apiKey }: CustomVendor,
+  existing: Vendor | undefined,
+): VendorKeys {
+  return apiKey !== undefined || existing === undefined
+    ? keysOf(apiKey)
+    : { apiKey: existing.apiKey, apiKeys: existing.apiKeys };
+}
+
 /** An operator's row; of one of the seven it changes what it names and keeps the rest. */
-function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
+function customVendor(
+  row: CustomVendor,
+  existing: Vendor | undefined,
+): Omit<Vendor, keyof VendorKeys> {
   const base = existing ??
     { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
   const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
   const operations: Vendor["operations"] = base.operations;
-  const { translateTo: _, ...inherited } = base as Vendor;
+  const { translateTo: _, apiKey: __, apiKeys: ___, ...inherited } = base as Vendor;
   return {
     ...inherited,
     label: row.label,
     aliases,
     baseUrl: row.baseUrl,
-    apiKey: row.apiKey ?? existing?.apiKey,
     dialects: row.dialects,
     ...translation(row, existing),
     auth: row.auth,

@@ -44,6 +44,10 @@ export interface UpstreamRequest {
   readonly signal: AbortSignal;
   /** False: one try only. */
   readonly retry?: boolean;
+  /** Tries at most, where that is fewer than are made otherwise. */
+  readonly maxTries?: number;
+  /** False: a 429 is final, whatever `retry` says. */
+  readonly retryLimited?: boolean;
   /** How long the vendor may be silent, first byte included, where that is longer than usual. */
   readonly silenceMs?: number;
 }
@@ -144,7 +148,9 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
       client.connections.dropIdle(prepared.url.origin);
       continue;
     }
-    const delayMs = request.retry === false ? undefined : delayAfter(client, outcome, state);
+    const delayMs = mayRetry(request, outcome, log.length - stale)
+      ? delayAfter(client, outcome, state)
+      : undefined;
     if (delayMs === undefined) {
       if (outcome instanceof AttemptFailure) throw outcome.fault;
       return answerOf(client, outcome, request, log);
@@ -221,6 +227,15 @@ async function tryOnce(
     log.push({ error: thrown.code, ms: clock.monotonicMs() - startMs });
     return thrown;
   }
+}
+
+function mayRetry(
+  { retry, maxTries = Infinity, retryLimited }: UpstreamRequest,
+  outcome: Exchange | AttemptFailure,
+  tries: number,
+): boolean {
+  if (retry === false || tries >= maxTries) return false;
+  return retryLimited !== false || outcome instanceof AttemptFailure || outcome.status !== 429;
 }
 
 function delayAfter(

@@ -46,14 +46,14 @@ function store(name: string, ...may: string[]): Folder {
 const subjects = [
   ...["audit", "background", "cohorts", "credit", "erasure", "evals", "exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...["relay", "repricing", "usage", "vendors", "dialects/kernel"],
+  ...["relay", "repricing", "routing", "usage", "vendors", "dialects/kernel"],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
 const stores = [
   ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["work_queue/store", "database"],
+  ...["routing/store", "work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -100,10 +100,13 @@ export const folders: readonly Folder[] = [
   store("rate_limits"),
   subject("repricing", "records", "pricing", "vendors", "dialects/kernel", "dialects/text"),
   store("repricing", "credit/store", "records"),
+  subject("routing", "audit", "keys", "pricing", "records", "vendors", "dialects/kernel"),
+  store("routing", "audit", "audit/store", "records"),
   subject(
     "relay",
     "records",
     "repricing",
+    "routing",
     "credit",
     "keys",
     "pricing",
@@ -118,12 +121,21 @@ export const folders: readonly Folder[] = [
   store("background", "records", "work_queue/store"),
   store("relay", "background/store"),
   subject("media", ...[
-    ...["relay", "records", "keys", "pricing", "vendors"],
+    ...["relay", "routing", "records", "keys", "pricing", "vendors"],
     ...["dialects/kernel", "dialects/text", "dialects/media"],
   ]),
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
-    ...["audit", "keys", "rate_limits", "records", "relay", "vendors", "dialects/kernel"],
+    ...[
+      "audit",
+      "keys",
+      "rate_limits",
+      "records",
+      "relay",
+      "routing",
+      "vendors",
+      "dialects/kernel",
+    ],
     "work_queue",
   ]),
   store("evals", "audit/store", "records", "work_queue/store"),

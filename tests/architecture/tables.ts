@@ -41,6 +41,7 @@ const tables: Readonly<Record<string, string>> = {
   evals: "eval_runs eval_items eval_results",
   cohorts: "cohort_outcomes",
   repricing: "price_versions",
+  routing: "virtual_models",
 };
 
 const owners: ReadonlyMap<string, string> = new Map(
@@ -59,7 +60,7 @@ const exceptions: readonly { path: RegExp; tables: string; why: string }[] = [
   {
     path: /^src\/erasure\/store\//,
     tables:
-      "audit_log background_calls eval_results eval_runs kept_reasoning kept_responses replays",
+      "audit_log background_calls cohort_outcomes eval_results eval_runs kept_reasoning kept_responses replays",
     why: "one transaction erases what hangs on a call in the main database",
   },
   {

@@ -55,6 +55,7 @@ export async function fillRecords(
     cohorts: "/dashboard/cohorts",
     cohort,
     comparison: `${cohort}&with=baseline`,
+    experiment: "/dashboard/cohorts/show?id=writer-test",
     evals: "/dashboard/evals",
     evaluation,
     "new-eval": "/dashboard/evals/new",
@@ -93,12 +94,42 @@ async function callCohorts(service: TestService): Promise<void> {
     });
     await answer.body?.cancel();
   };
+  await callModels(service);
+  await post("writer-test", [
+    ...[0, 1, 3, 4, 6, 7, 9, 12, 30, 33].map((n) => (
+      { type: "notes_sent", value: 1, session_id: `writer-${n}` }
+    )),
+    { type: "revenue", value: 12.5, session_id: "writer-4" },
+    { type: "notes_sent", value: 1 },
+  ]);
   const orders = (count: number, revenue: number) => [
     ...Array.from({ length: count }, () => ({ type: "orders", value: 1, label: "web" })),
     ...Array.from({ length: count }, (_, n) => ({ type: "revenue", value: revenue + n * 3 })),
   ];
   await post("short-prompt", orders(9, 18));
   await post("baseline", orders(3, 17));
+}
+
+/** Sessions of three models, of which the last one has few. */
+async function callModels(service: TestService): Promise<void> {
+  const models = [
+    "vendor-b/gpt-4.1",
+    "vendor-c/claude-sonnet-4-6",
+    "vendor-b/gpt-4.1",
+    "vendor-d/gemini-2.5-flash",
+  ];
+  for (let n = 0; n < 44; n++) {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: n < 40 ? models[n % 3] : models[3],
+      messages: [{
+        role: "user",
+        content: `/// COHORT writer-test\n${"A short note, please. ".repeat(1 + n % 5)}[long:${
+          20 + n % 7
+        }]`,
+      }],
+    }, { "x-session-id": `writer-${n}` });
+    await answer.body?.cancel();
+  }
 }
 
 async function call(

@@ -9,14 +9,20 @@ const world = shared(() => startDashboard({ vendors: true }));
 /** A call of an end user, in a cohort; gives its transaction. */
 async function call(
   service: TestService,
-  { user = "somebody", cohort, text = "Hello" }: { user?: string; cohort?: string; text?: string },
+  { user = "somebody", cohort, text = "Hello", model = "vendor-b/gpt-4.1", session }: {
+    user?: string;
+    cohort?: string;
+    text?: string;
+    model?: string;
+    session?: string;
+  },
 ): Promise<string> {
   const tags = cohort === undefined ? "" : `/// COHORT ${cohort}\n`;
   const answer = await service.post("/chat/v1/chat/completions", {
-    model: "vendor-b/gpt-4.1",
+    model,
     messages: [{ role: "user", content: tags + text }],
     user,
-  });
+  }, session === undefined ? {} : { "x-session-id": session });
   assert.equal(answer.status, 200);
   await answer.body?.cancel();
   return answer.headers.get("x-transaction-id") ?? "";
@@ -224,6 +230,50 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
   for (const wrong of ["", "?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {
     assert.equal((await owner.get(`/dashboard/cohorts/show${wrong}`)).status, 404, wrong);
   }
+});
+
+Deno.test("a cohort of two models has both, with what they differ by", async () => {
+  const owner = await world().owner();
+  const path = "/dashboard/cohorts/show?id=experiment";
+  for (let n = 0; n < 3; n++) {
+    await call(world(), { cohort: "experiment", session: `d-${n}`, model: "vendor-b/gpt-4.1" });
+  }
+  const alone = await owner.get(path);
+  assert.match(alone.text, /All of these calls went to vendor-b\/gpt-4\.1\. Name a virtual model/);
+  for (let n = 3; n < 5; n++) {
+    await call(world(), {
+      ...{ cohort: "experiment", session: `d-${n}`, text: "[long:300]" },
+      model: "vendor-c/claude-sonnet-4-6",
+    });
+  }
+  const posted = await world().post("/api/v1/cohort/outcome", {
+    cohort_id: "experiment",
+    conversions: [
+      { type: "orders", value: 1, session_id: "d-0" },
+      { type: "orders", value: 1, session_id: "d-3" },
+      { type: "orders", value: 1, session_id: "nobody" },
+    ],
+  });
+  await posted.body?.cancel();
+  const { text } = await owner.get(path);
+  const table = /<div class="table" role="region" aria-label="Models"[^]*?<\/table>/.exec(text)
+    ?.[0];
+  const rows = (table ?? "").split("<tr>").slice(2);
+  assert.equal(rows.length, 2);
+  assert.match(rows[0]!, /<th scope="row"[^>]*>vendor-b\/gpt-4\.1</);
+  assert.match(rows[1]!, /<th scope="row"[^>]*>vendor-c\/claude-sonnet-4-6</);
+  // Five intervals a row, each on the scale of its column; cost per conversion is there too.
+  for (const row of rows) assert.equal(row.match(/<svg class="plot"/g)?.length, 5);
+  assert.match(rows[0]!, /0\.333/);
+  assert.match(rows[1]!, /0\.5/);
+  assert.match(rows[1]!, /Higher/, "the longer answers of the dearer model cost more");
+  assert.ok(
+    !/Maybe chance|Higher|Lower/.test(rows[0]!),
+    "the first is what others are compared with",
+  );
+  assert.match(text, /1 outcome of the cohort counts for no model/);
+  const beside = await owner.get(`${path}&with=other`);
+  assert.ok(!beside.text.includes('aria-label="Models"'));
 });
 
 Deno.test("limits, credit and caps are there to read, and what is kept how long", async () => {

@@ -66,9 +66,9 @@ export function relayStream(
   const decode = new TextDecoder();
   let text = "";
   let terminated = false;
-  const take = ({ events, bytes }: Forwarded) => {
+  const take = ({ events, sent }: Forwarded) => {
     meter.listen(events);
-    if (bytes) text += decode.decode(bytes);
+    text += typeof sent === "string" ? sent : decode.decode(sent);
   };
   const over = (ending: Relayed["ending"]): Relayed => ({ text, ending, answer: meter.answer() });
   const failed = (code: ErrorCode) => {

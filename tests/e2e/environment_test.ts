@@ -124,6 +124,14 @@ const wrongStarts: readonly WrongStart[] = [
     says: /^error: PRICES_FILE=.*prices\.json is not valid: .*input/,
   },
   {
+    env: { MODELS_FILE: "/no/such/file" },
+    says: /^error: MODELS_FILE=\/no\/such\/file is not valid: /,
+  },
+  {
+    env: { MODELS_FILE: file("models.json", '{"fast":{"targets":["gpt-5-mini","nobody/x"]}}') },
+    says: /^error: MODELS_FILE=.*models\.json is not valid: fast\.targets\[1\]\.model: 'nobody\/x'/,
+  },
+  {
     env: { STARTING_CREDIT_USD: "much" },
     says: /^error: STARTING_CREDIT_USD=much is not valid: expected an amount in US dollars/,
   },

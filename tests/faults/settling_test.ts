@@ -172,7 +172,8 @@ const media: Readonly<Record<string, Medium>> = {
     run: ({ calls, services }, caller) => {
       const body = { model: "tts-1", voice: "alloy", input: "Hello" };
       return passOperation({
-        ...calls,
+        ...{ ...calls, ...services.keys, ...services.routing },
+        targetHealth: services.targetHealth,
         registry: services.vendors.registry,
         mediaInlineBytes: 65536,
       }, {
@@ -193,7 +194,8 @@ const media: Readonly<Record<string, Medium>> = {
     run: ({ calls, services }, caller) => {
       const body = { model: "text-embedding-3-small", input: "Hello" };
       return passOperation({
-        ...calls,
+        ...{ ...calls, ...services.keys, ...services.routing },
+        targetHealth: services.targetHealth,
         registry: services.vendors.registry,
         mediaInlineBytes: 65536,
       }, {

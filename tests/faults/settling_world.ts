@@ -156,6 +156,8 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   return createCalls(services.config, {
     ...{ ...services.vendors, ...services.keys, ...services.credit, ...services.records },
     ...{ clock: services.clock, log, newId: services.newId },
+    ...{ routes: services.routing.routes, keyPools: services.keyPools },
+    targetHealth: services.targetHealth,
     dialects,
     learned: createLearnedEndpoints(),
     tries,

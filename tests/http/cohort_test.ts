@@ -122,6 +122,93 @@ Deno.test("a comparison has both cohorts and the difference of each figure", asy
   assert.equal(differences.cost_per_conversion_usd.difference, null);
 });
 
+/** A call of a session; gives its transaction. */
+async function callIn(session: string, model: string, cohort: string): Promise<string> {
+  const answer = await service().post("/chat/v1/chat/completions", {
+    model,
+    messages: [{ role: "user", content: `/// COHORT ${cohort}\nHello` }],
+  }, { "x-session-id": session });
+  assert.equal(answer.status, 200);
+  await answer.body?.cancel();
+  return answer.headers.get("x-transaction-id")!;
+}
+
+async function reportByModel(cohort: string, compare?: string) {
+  const { body } = await service().api().getCohort({
+    params: { cohort_id: cohort },
+    query: { by: "model", ...(compare === undefined ? {} : { compare }) },
+  });
+  return body;
+}
+
+Deno.test("a cohort by model has each model's calls, outcomes and difference from the first", async () => {
+  const cohort = "by model";
+  const [cheap, dear] = ["vendor-b/gpt-4.1", "vendor-c/claude-sonnet-4-6"];
+  const calls = [
+    await callIn("m-1", cheap, cohort),
+    await callIn("m-2", cheap, cohort),
+    await callIn("m-3", cheap, cohort),
+    await callIn("m-4", dear, cohort),
+    await callIn("m-5", dear, cohort),
+  ];
+  const posted = await post({
+    cohort_id: cohort,
+    conversions: [
+      { type: "signups", value: 1, session_id: "m-1" },
+      { type: "signups", value: 1, session_id: "m-4" },
+      { type: "revenue", value: 9.5, transaction_id: calls[4] },
+      { type: "signups", value: 2, session_id: "unknown" },
+      { type: "signups", value: 4 },
+    ],
+  });
+  assert.deepEqual([posted.status, posted.json.accepted], [200, 5]);
+  const body = await reportByModel(cohort, "another");
+  const [first, second] = body.by_model!;
+  assert.deepEqual(
+    [first?.model, first?.interactions, second?.model, second?.interactions],
+    [cheap, 3, dear, 2],
+  );
+  assert.deepEqual(first?.conversions, [{ type: "signups", label: null, count: 1, value: 1 }]);
+  assert.deepEqual(second?.conversions, [
+    { type: "revenue", label: null, count: 1, value: 9.5 },
+    { type: "signups", label: null, count: 1, value: 1 },
+  ]);
+  assert.deepEqual(body.unattributed_conversions, [
+    { type: "signups", label: null, count: 2, value: 6 },
+  ]);
+  assert.equal(first?.versus_first, null);
+  const costs = [first, second].map((model) => Number(model!.cost_per_interaction_usd.mean));
+  const versus = second!.versus_first!;
+  const difference = Number(versus.cost_per_interaction_usd.difference);
+  assert.ok(Math.abs(difference - (costs[1]! - costs[0]!)) < 2e-9);
+  assert.ok(Math.abs(versus.conversion_rate.difference! - (1 / 2 - 1 / 3)) < 1e-12);
+  assert.ok(versus.conversion_rate.low95! < 0 && versus.conversion_rate.high95! > 0);
+  assert.equal(versus.conversion_rate.distinguishable, false);
+  assert.equal(second!.revenue_usd, "9.500000000");
+  assert.equal(body.comparison?.compared_with.interactions, 0);
+  // The whole is as it is without `by`.
+  const { by_model: _, unattributed_conversions: __, by_model_warnings, ...whole } = body;
+  assert.deepEqual(by_model_warnings, []);
+  assert.deepEqual(whole, await report(cohort, "another"));
+});
+
+Deno.test("an erased session's outcomes leave the cohort with its calls", async () => {
+  const cohort = "erased";
+  await callIn("e-1", "vendor-b/gpt-4.1", cohort);
+  await callIn("e-2", "vendor-b/gpt-4.1", cohort);
+  await post({
+    cohort_id: cohort,
+    conversions: [
+      { type: "orders", value: 1, session_id: "e-1", id: "order-1" },
+      { type: "orders", value: 1, session_id: "e-2", id: "order-2" },
+    ],
+  });
+  await service().api().deleteData({ body: { session_ids: ["e-1"], confirm: true } });
+  const [model] = (await reportByModel(cohort)).by_model!;
+  assert.deepEqual([model?.interactions, model?.conversions[0]?.count], [1, 1]);
+  assert.equal((await report(cohort)).conversions_total, 1);
+});
+
 Deno.test("no account sees or adds to another's cohort", async () => {
   const theirs = { authorization: `Bearer ${service().other.key}` };
   await call(service(), "ours");
@@ -269,6 +356,25 @@ testScenarios(service, [
     "invalid_value",
     /^conversions\[1\]\.id: the id is there twice/,
   ),
+  refused(
+    "a session that is a number",
+    one({ session_id: 7 }),
+    "invalid_value",
+    /^conversions\[0\]\.session_id: expected a string/,
+  ),
+  refused(
+    "an empty transaction",
+    one({ transaction_id: "" }),
+    "invalid_value",
+    /^conversions\[0\]\.transaction_id: /,
+  ),
+  refused(
+    "a session of 257 characters",
+    one({ session_id: "s".repeat(257) }),
+    "invalid_value",
+    /^conversions\[0\]\.session_id: .*256/,
+  ),
+  wrongRead("another way to break it down", "/api/v1/cohort/c?by=vendor", /^by: /),
   wrongRead("a comparison with itself", "/api/v1/cohort/c?compare=c", /^compare: /),
   wrongRead("an empty comparison", "/api/v1/cohort/c?compare=", /^compare: /),
   wrongRead("a query nobody knows", "/api/v1/cohort/c?with=d", /^with: unknown field/),

@@ -20,7 +20,7 @@ function endless(): { source: ExportSource; seen: { rows: number; ended: Promise
         for (;;) {
           seen.rows++;
           if (seen.rows % 100 === 0) await new Promise((resolve) => setTimeout(resolve));
-          yield cells;
+          yield [cells];
         }
       } finally {
         ended.resolve();

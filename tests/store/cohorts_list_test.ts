@@ -22,7 +22,14 @@ eachDatabase(
     const post = (cohortId: string, type: string, valueNanos: bigint) =>
       cohorts.post({
         ...{ accountId: account, apiKeyId: "k", cohortId, requestId: crypto.randomUUID() },
-        items: [{ type, label: null, valueNanos, itemId: null }],
+        items: [{
+          type,
+          label: null,
+          valueNanos,
+          itemId: null,
+          transactionId: null,
+          sessionId: null,
+        }],
       });
     await post("b", "orders", 2_000_000_000n);
     await post("b", "revenue", 9_000_000_000n);
@@ -71,7 +78,14 @@ eachDatabase(
       })
     );
     await createAnalyticsStore(database).insert(calls);
-    const items = [{ type: "orders", label: null, valueNanos: 1_000_000_000n, itemId: null }];
+    const items = [{
+      type: "orders",
+      label: null,
+      valueNanos: 1_000_000_000n,
+      itemId: null,
+      transactionId: null,
+      sessionId: null,
+    }];
     await cohorts.post({
       ...{ accountId: account, apiKeyId: "k", cohortId: "c", requestId: "r", items },
     });

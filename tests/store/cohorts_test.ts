@@ -8,7 +8,11 @@ import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 function item(type: string, value: number, more: Partial<OutcomeItem> = {}): OutcomeItem {
-  return { type, label: null, valueNanos: BigInt(Math.round(value * 1e9)), itemId: null, ...more };
+  return {
+    ...{ type, label: null, valueNanos: BigInt(Math.round(value * 1e9)), itemId: null },
+    ...{ transactionId: null, sessionId: null },
+    ...more,
+  };
 }
 
 function poster(database: Database, accountId: number) {
@@ -32,7 +36,7 @@ eachDatabase(
   async (database) => {
     const account = await newAccount(database);
     const post = poster(database, account);
-    const huge = { type: "revenue", label: "eu", valueNanos: 10n ** 18n - 1n, itemId: null };
+    const huge = item("revenue", 0, { label: "eu", valueNanos: 10n ** 18n - 1n });
     assert.deepEqual(
       await post([item("clicks", 1), item("clicks", 2.5), huge, huge, item("revenue", -1)]),
       { accepted: 5, repeated: false },
@@ -90,6 +94,8 @@ eachDatabase(
         { ...order, valueNanos: 1n },
         { ...order, type: "clicks" },
         { ...order, label: "x" },
+        { ...order, sessionId: "s" },
+        { ...order, transactionId: "t" },
       ]
     ) {
       await assert.rejects(post([item("clicks", 1), changed]), (thrown: unknown) => {

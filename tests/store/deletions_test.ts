@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
+import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
+import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
@@ -252,4 +254,116 @@ onPostgres("records in a database of their own go with what hangs on them in the
   }
   await records.close();
   await created.drop();
+});
+
+async function postLinked(
+  database: Database,
+  accountId: number,
+  links: Record<string, { transactionId?: string; sessionId?: string }>,
+  createdAt = new Date("2026-11-21T11:00:00.000Z"),
+): Promise<void> {
+  await createCohorts(database, createAnalyticsStore(database)).post({
+    ...{ accountId, apiKeyId: "k", cohortId: "c", requestId: crypto.randomUUID() },
+    items: Object.entries(links).map(([itemId, { transactionId = null, sessionId = null }]) => (
+      { type: "clicks", label: null, valueNanos: 1n, itemId, transactionId, sessionId }
+    )),
+  });
+  await database.query(
+    "update cohort_outcomes set created_at = $1 where item_id = any($2::text[])",
+    [createdAt, Object.keys(links)],
+  );
+}
+
+async function outcomesLeft(database: Database): Promise<string[]> {
+  const rows = await database.query("select item_id from cohort_outcomes order by item_id");
+  return rows.map(({ item_id }) => String(item_id));
+}
+
+onBothDatabases(
+  "outcomes go with the call that they name, and with their session's last call",
+  async (database) => {
+    const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
+    await createAnalyticsStore(database).insert([
+      interaction(ours, "a1", { sessionId: "a", userId: "ann" }),
+      interaction(ours, "a2", { sessionId: "a", userId: "ann" }),
+      interaction(ours, "b1", { sessionId: "b" }),
+      interaction(ours, "s1", { sessionId: "shared", userId: "ann" }),
+      interaction(ours, "s2", { sessionId: "shared", userId: "bob" }),
+      interaction(theirs, "x1", { sessionId: "a", userId: "ann" }),
+    ]);
+    await postLinked(database, ours, {
+      "of a1": { transactionId: "a1" },
+      "of a": { sessionId: "a" },
+      "of b": { sessionId: "b" },
+      "of b1": { transactionId: "b1" },
+      "of shared": { sessionId: "shared" },
+      "of none": {},
+    });
+    await postLinked(database, theirs, { "theirs": { sessionId: "a" } });
+    // It came when the deletion had been asked for.
+    await postLinked(database, ours, { "late": { sessionId: "a" } }, new Date(+asked + 1));
+    await erase(database, request(ours, { transactionIds: ["a1"] }));
+    const without = (...names: string[]) =>
+      ["late", "of a", "of b", "of b1", "of none", "of shared", "theirs"].filter((name) =>
+        !names.includes(name)
+      );
+    assert.deepEqual(await outcomesLeft(database), without());
+    await erase(database, request(ours, { userIds: ["ann"] }));
+    assert.deepEqual(await outcomesLeft(database), without("of a"));
+    await erase(database, request(ours, { userIds: ["bob"] }));
+    assert.deepEqual(await outcomesLeft(database), without("of a", "of shared"));
+    await erase(database, request(ours, { start: new Date(0) }));
+    assert.deepEqual(await outcomesLeft(database), ["late", "of none", "theirs"]);
+    const [{ relations }] = await database.query("select relations from scrubs") as [
+      { relations: string[] },
+    ];
+    assert.ok(relations.includes("cohort_outcomes"));
+  },
+);
+
+eachDatabase(
+  "outcomes of a session that is named go though no call of it is stored, also by its tombstone",
+  async (database) => {
+    const account = await newAccount(database);
+    await postLinked(database, account, {
+      ...Object.fromEntries(
+        Array.from({ length: 900 }, (_, n) => [`many-${n}`, { sessionId: "gone" }]),
+      ),
+      "other": { sessionId: "other" },
+      "both": { sessionId: "other", transactionId: "t" },
+    });
+    // Evaluations only: outcomes belong to the interactions.
+    await erase(database, request(account, { sessionIds: ["gone"] }, { tables: ["eval_runs"] }));
+    assert.equal((await outcomesLeft(database)).length, 902);
+    await erase(database, request(account, { sessionIds: ["gone"], userIds: ["ann"] }));
+    assert.equal((await outcomesLeft(database)).length, 902);
+    await erase(database, request(account, { sessionIds: ["gone"] }));
+    assert.deepEqual(await outcomesLeft(database), ["both", "other"]);
+    // As after a restore: only hashes of the selectors are known.
+    const wanted = request(account, { sessionIds: ["other"] });
+    const store = storeOf(database);
+    const tombstone = await store.add(wanted, "claimed");
+    while (!(await store.eraseBatch({ tombstone, selectors: null })).isLast);
+    assert.deepEqual(await outcomesLeft(database), []);
+  },
+);
+
+onPostgres("with calls in a database of their own outcomes go with them too", async (main) => {
+  const server = await startPostgres();
+  const created = await server.createDatabase();
+  const other = await openPostgres(created.url);
+  try {
+    await migrate(other, await productMigrations());
+    const account = await newAccount(main);
+    const analytics = createAnalyticsStore(other, main);
+    await analytics.insert([interaction(account, "a1", { sessionId: "a", userId: "ann" })]);
+    await postLinked(main, account, { "of a": { sessionId: "a" }, "of b": { sessionId: "b" } });
+    await erase(main, request(account, { userIds: ["ann"] }), analytics);
+    assert.deepEqual(await outcomesLeft(main), ["of b"]);
+    const body = await createCohorts(main, analytics).readModels(account, "c");
+    assert.deepEqual([body.models.length, body.unattributed[0]?.count], [0, 1n]);
+  } finally {
+    await other.close();
+    await created.drop();
+  }
 });

@@ -17,7 +17,7 @@ async function ids(database: Database, accountId: number, snapshot: string, more
   const { table = "interactions", filters = {} } = more;
   const query = { table, accountId, filters, snapshot };
   const source = sourceOf(database);
-  const rows = await collect(source.read(query));
+  const rows = (await collect(source.read(query))).flat();
   assert.equal(await source.count(query), rows.length, "count agrees with read");
   return rows.map(([id]) => id);
 }
@@ -127,9 +127,9 @@ onBothDatabases(
     await database.query("update eval_runs set state = 'done'");
     await made("run_2", accountId, 5);
     assert.deepEqual(await ids(database, accountId, snapshot, { table: "eval_runs" }), ["run_1"]);
-    const results = await collect(
+    const results = (await collect(
       source.read({ table: "eval_results", accountId, filters: {}, snapshot }),
-    );
+    )).flat();
     assert.equal(results.length, 450);
     assert.equal(new Set(results.map((cells) => cells[3])).size, 450);
     const half = {

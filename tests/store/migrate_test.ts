@@ -80,9 +80,10 @@ onBothDatabases(
   "a newer schema is worked with as long as its steps only expand, else refused in one line",
   async (database) => {
     const own = await productMigrations();
+    const last = own.length;
     const newest = await withSteps(
       "-- phase: expand\ncreate table more (x int)",
-      "-- phase: contract\n-- works with: 0002\ndrop table more",
+      `-- phase: contract\n-- works with: ${String(last + 1).padStart(4, "0")}\ndrop table more`,
     );
     await migrate(database, newest.slice(0, -1));
     assert.deepEqual(await migrate(database, own), []);
@@ -90,10 +91,18 @@ onBothDatabases(
     assert.deepEqual(await migrate(database, newest.slice(0, -1)), [], "its neighbour");
     await assert.rejects(
       migrate(database, own),
-      oneLine(/newer version.*\(step 3 more_1\).*version 2 or newer.*schema version 1: start/),
+      oneLine(
+        new RegExp(
+          `newer version.*\\(step ${last + 2} more_1\\).*version ${last + 1} or newer` +
+            `.*schema version ${last}: start`,
+        ),
+      ),
     );
-    const other = [...own, { ...newest[2]!, version: 4, name: "other" }];
-    await assert.rejects(migrate(database, other), oneLine(/doesn't know \(step 2 more\)/));
+    const other = [...own, { ...newest.at(-1)!, version: last + 3, name: "other" }];
+    await assert.rejects(
+      migrate(database, other),
+      oneLine(new RegExp(`doesn't know \\(step ${last + 1} more\\)`)),
+    );
   },
 );
 
@@ -135,13 +144,15 @@ onPostgres("a step waits for locks a short time, lets others pass, and tries aga
   assert.deepEqual(await migrating, ["more"]);
   await other.transaction(async (tx) => {
     await tx.query("select count(*) from accounts");
+    const version = steps.length + 1;
     const next = [
       ...steps,
-      parseMigration(3, "next", "-- phase: expand\ndrop table accounts cascade"),
+      parseMigration(version, "next", "-- phase: expand\ndrop table accounts cascade"),
     ];
+    const reason = `migration ${version} next found its tables locked by others 2 times: end their`;
     await assert.rejects(
       migrate(database, next, { ...patience, attempts: 2 }),
-      oneLine(/migration 3 next found its tables locked by others 2 times: end their long/),
+      oneLine(new RegExp(`${reason} long`)),
     );
   });
 });

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
+import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
@@ -182,3 +183,29 @@ onPostgres(
     assert.deepEqual(await months(database, "interactions"), ["2026_10"]);
   },
 );
+
+onBothDatabases("outcomes stay, and lose the names of calls that are gone", async (database) => {
+  const accountId = await fill(database);
+  const items = Object.keys(ages).map((age) => (
+    { type: "clicks", label: null, valueNanos: 1n, itemId: age, transactionId: age, sessionId: age }
+  ));
+  const post = { accountId, apiKeyId: "k", cohortId: "c", requestId: "r", items };
+  await createCohorts(database, createAnalyticsStore(database)).post(post);
+  for (const [age, at] of Object.entries(ages)) {
+    await database.query("update cohort_outcomes set created_at = $1 where item_id = $2", [
+      at,
+      age,
+    ]);
+  }
+  const retention = createRetention(database, createAnalyticsStore(database));
+  await retention.erasePayloads(limit);
+  const linked = async () =>
+    (await database.query(
+      `select item_id as id from cohort_outcomes
+       where session_id is not null and transaction_id is not null order by created_at`,
+    )).map(({ id }) => id);
+  assert.equal((await linked()).length, items.length);
+  await retention.eraseUsage(limit);
+  assert.deepEqual(await linked(), ["kept", "young"]);
+  assert.equal((await ids(database, "cohort_outcomes", "item_id")).length, items.length);
+});

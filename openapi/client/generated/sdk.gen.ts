@@ -290,7 +290,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 /**
  * List models of every vendor
  *
- * A vendor that does not answer is left out; the others are listed all the same.
+ * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same.
  *
  * Scope: `chat`.
  */

@@ -1556,7 +1556,7 @@ export type ModelList = {
 
 export type Model = {
     /**
-     * `<provider>/<model_name>` in the unified list, else the vendor's name.
+     * `<provider>/<model_name>` in the unified list, or a virtual model's name; else the vendor's name.
      */
     id: string;
     /**
@@ -1564,11 +1564,11 @@ export type Model = {
      */
     object: 'model';
     /**
-     * The provider's label.
+     * The provider's label; `virtual` for a virtual model.
      */
     owned_by: string;
     /**
-     * Unix time in seconds, 0 when the vendor does not say.
+     * Unix time in seconds, 0 when that is not known.
      */
     created: number;
     [key: string]: unknown;

@@ -6,17 +6,20 @@ import {
   outcomeHash,
   type OutcomeItem,
   type OutcomePost,
-  type OutcomeSum,
 } from "../cohort.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Sums } from "../statistics.ts";
 import { listCohorts } from "./cohorts_list.ts";
+import { readModels, readOutcomeSum } from "./model_outcomes.ts";
 import type { AnalyticsReads, CohortCallSums } from "../../records/analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-type CohortCalls = Pick<AnalyticsReads, "cohortSums" | "cohortNames" | "cohortCosts">;
+type CohortCalls = Pick<
+  AnalyticsReads,
+  "cohortSums" | "cohortModels" | "modelsOfOutcomes" | "cohortNames" | "cohortCosts"
+>;
 
 /** `analytics` sums the interactions, `database` holds what was posted. */
 export function createCohorts(database: Database, analytics: CohortCalls): CohortStore {
@@ -29,6 +32,7 @@ export function createCohorts(database: Database, analytics: CohortCalls): Cohor
     },
     readLatest: (accountId, cohortIds, bounds) =>
       readLatest({ database, analytics }, accountId, cohortIds, bounds),
+    readModels: (...args) => readModels({ database, analytics }, ...args),
     list: (accountId, page) => listCohorts({ database, analytics }, accountId, page),
   };
 }
@@ -50,18 +54,13 @@ async function insert(
     if (earlier.some((row) => row.request_hash !== hash)) throw new Fault("idempotency_conflict");
     return { accepted: earlier.length, repeated: true };
   }
-  const rows = items.map(({ type, label, valueNanos, itemId }) => ({
-    type,
-    label,
-    value_nanos: String(valueNanos),
-    item_id: itemId,
-  }));
+  const rows = items.map(storedItem);
   const added = await tx.query(
     `insert into cohort_outcomes (account_id, cohort_id, type, label, value_nanos, item_id,
-       api_key_id, request_id, request_hash)
-     select $1, $2, type, label, value_nanos, item_id, $3, $4, $5
-     from json_to_recordset($6::text::json)
-       as r(type text, label text, value_nanos bigint, item_id text)
+       transaction_id, session_id, api_key_id, request_id, request_hash)
+     select $1, $2, type, label, value_nanos, item_id, transaction_id, session_id, $3, $4, $5
+     from json_to_recordset($6::text::json) as r(type text, label text, value_nanos bigint,
+       item_id text, transaction_id text, session_id text)
      on conflict (account_id, cohort_id, item_id) where item_id is not null do nothing
      returning item_id`,
     [accountId, cohortId, apiKeyId, requestId, hash, JSON.stringify(rows)],
@@ -70,11 +69,20 @@ async function insert(
   return { accepted: added.length, repeated: false };
 }
 
+function storedItem({ type, label, valueNanos, itemId, transactionId, sessionId }: OutcomeItem) {
+  return {
+    ...{ type, label, value_nanos: String(valueNanos), item_id: itemId },
+    // As ids of calls and sessions are stored.
+    transaction_id: sanitizeText(transactionId),
+    session_id: sanitizeText(sessionId),
+  };
+}
+
 /** An id that is known must have said the same before; throws `idempotency_conflict` if not. */
 async function checkKnown(tx: Queryable, { accountId, cohortId, items }: OutcomePost) {
   const ids = items.flatMap(({ itemId }) => itemId === null ? [] : [itemId]);
   const rows = await tx.query(
-    `select item_id, type, label, value_nanos from cohort_outcomes
+    `select item_id, type, label, value_nanos, transaction_id, session_id from cohort_outcomes
      where account_id = $1 and cohort_id = $2 and item_id = any($3::text[])`,
     [accountId, cohortId, ids],
   );
@@ -86,13 +94,15 @@ async function checkKnown(tx: Queryable, { accountId, cohortId, items }: Outcome
     throw new Fault("idempotency_conflict", {
       param,
       message:
-        `${param}: this id was posted before with another type, value or label; nothing was recorded.`,
+        `${param}: this id was posted before with another type, value, label, session or transaction; nothing was recorded.`,
     });
   }
 }
 
-function saysTheSame(row: SqlRow, { type, label, valueNanos }: OutcomeItem): boolean {
-  return row.type === type && row.label === label && row.value_nanos === valueNanos;
+function saysTheSame(row: SqlRow, item: OutcomeItem): boolean {
+  const { value_nanos, ...stored } = storedItem(item);
+  return String(row.value_nanos) === value_nanos &&
+    Object.entries(stored).every(([column, value]) => row[column] === value);
 }
 
 const allOutcomes = "cohort_outcomes where account_id = $1 and cohort_id = any($2::text[])";
@@ -147,18 +157,6 @@ function sumsOf(
     { ...noCalls, cohortId, firstAt: null };
   return {
     ...sums,
-    outcomes: outcomes.filter((one) => one.cohort_id === cohortId).map(readOutcome),
-  };
-}
-
-function readOutcome(row: SqlRow): OutcomeSum {
-  // Sums of integers come as `numeric`, whose text is a whole number.
-  const whole = (column: string) => BigInt(String(row[column]));
-  return {
-    type: String(row.type),
-    label: row.label as string | null,
-    count: whole("value_count"),
-    sum: whole("value_sum"),
-    sumOfSquares: whole("value_squares"),
+    outcomes: outcomes.filter((one) => one.cohort_id === cohortId).map(readOutcomeSum),
   };
 }

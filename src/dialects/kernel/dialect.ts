@@ -128,6 +128,17 @@ export interface OptionalForms {
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the answer's model with the requested one. */
   readonly naming?: Naming;
+  /** For a dialect whose requests may name models to ask where the first one fails. */
+  readonly fallbackField?: FallbackField;
+}
+
+/** The field of a request that names further models. It is for the gateway, not for a vendor. */
+export interface FallbackField {
+  readonly name: string;
+  /** The names, in order; `body` has passed the contract. Undefined: the field is not there. */
+  read(body: unknown): readonly string[] | undefined;
+  /** The request without the field, as a JSON value and as text. */
+  without(body: unknown, bodyText: string): { body: unknown; bodyText: string };
 }
 
 /** Replaces the model's name in an answer's text; everything else stays byte for byte. */

@@ -47,6 +47,12 @@ export class ResponseRewriter {
     return this.#reversal.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
 
+  /** Whether `apply` would give just this event: nothing is gathered or held back. */
+  keeps(event: CanonicalEvent): boolean {
+    return event.type === "block-delta" && this.#treatments.size === 0 &&
+      this.#reversal.jsonTool === undefined;
+  }
+
   /**
    * Holds text back until its role is known: without a call of the JSON tool it is the answer,
    * otherwise it is dropped, so that the JSON alone is the answer.

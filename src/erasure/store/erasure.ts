@@ -1,6 +1,7 @@
 import { greatest, least, pushAll } from "../../base/lists.ts";
 import { type DataTable, type DeletionCounts, type ErasedBatch, noCounts } from "../deletion.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { eraseOutcomes, hasLinkedOutcomes } from "./erase_outcomes.ts";
 import { madeOf } from "./erasure_count.ts";
 import type { ErasureScope } from "../tombstone.ts";
 import type {
@@ -61,6 +62,11 @@ export async function eraseBatch(
   scope: ErasureScope,
   note: (main: Queryable, erased: Erased) => Promise<void>,
 ): Promise<Erased> {
+  if (await hasLinkedOutcomes(main, scope.tombstone.accountId)) {
+    const calls = await pick({ main, analytics }, scope);
+    const erased = { ...erasedOf([]), relations: ["cohort_outcomes"] };
+    await eraseOutcomes({ main, analytics }, { scope, calls }, (tx) => note(tx, erased));
+  }
   if (analytics.sharesMain) {
     return await main.transaction(async (tx) => {
       await lockForErasure(tx);

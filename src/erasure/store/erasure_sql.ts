@@ -21,17 +21,21 @@ export class Bound {
   }
 }
 
+/** Outcomes belong to interactions: callers name their table by that of these. */
+type SelectableTable = DataTable | "cohort_outcomes";
+
 /** Columns that selectors test, where a table has them; all have `created_at`. */
-const selectable: Readonly<Record<DataTable, readonly string[]>> = {
+const selectable: Readonly<Record<SelectableTable, readonly string[]>> = {
   interactions: ["transaction_id", "session_id", "user_id"],
   eval_runs: [],
   eval_results: ["transaction_id", "session_id", "user_id"],
+  cohort_outcomes: ["transaction_id", "session_id"],
 };
 
 /** The condition under which a row of `alias` is in the scope; `false` where no row of the table is. */
 export function condition(
   scope: ErasureScope,
-  table: DataTable,
+  table: SelectableTable,
   alias: string,
   bound: Bound,
 ): string {
@@ -42,7 +46,8 @@ export function condition(
     session_id: sessionHashes,
     user_id: userHashes,
   }).filter(([, wanted]) => wanted !== null).map(([column]) => column);
-  if (!tombstone.tables.includes(table)) return "false";
+  const named = table === "cohort_outcomes" ? "interactions" : table;
+  if (!tombstone.tables.includes(named)) return "false";
   if (asked.some((column) => !selectable[table].includes(column))) return "false";
   const isOneOf = (
     column: string,

@@ -3,6 +3,7 @@ import type { Database } from "../../database/database.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
+import { unlinkOutcomes } from "./erase_outcomes.ts";
 
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
@@ -24,13 +25,16 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
     },
     async eraseUsage(limit) {
       const erased = await analytics.eraseRowsBefore(limit);
-      return erased && await unlessBusy(async () => ({
-        partitions: erased.partitions,
-        interactions: erased.rows,
-        evalRuns: await deleteBefore(main, "eval_runs", limit),
-        evalResults: await deleteBefore(main, "eval_results", limit) +
-          await eraseResults({ main, analytics }, limit, "rows"),
-      } satisfies ErasedUsage));
+      return erased && await unlessBusy(async () => {
+        await unlinkOutcomes(main, limit);
+        return {
+          partitions: erased.partitions,
+          interactions: erased.rows,
+          evalRuns: await deleteBefore(main, "eval_runs", limit),
+          evalResults: await deleteBefore(main, "eval_results", limit) +
+            await eraseResults({ main, analytics }, limit, "rows"),
+        } satisfies ErasedUsage;
+      });
     },
   };
 }

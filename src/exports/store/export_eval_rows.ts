@@ -17,7 +17,7 @@ export async function* readEvalRows(
   database: Queryable,
   table: EvalTable,
   query: ExportQuery,
-): AsyncGenerator<Cells> {
+): AsyncGenerator<Cells[]> {
   const { key } = tables[table];
   const { conditions, values } = where(table, query);
   const names = columnsOf(table).map(([name]) => name);
@@ -39,7 +39,7 @@ export async function* readEvalRows(
        order by ${key.map(({ name }) => `t.${name}`).join(", ")} limit ${pageRows}`,
       bound,
     );
-    for (const row of rows) yield names.map((name) => cellOf(row[name]));
+    yield rows.map((row) => names.map((name) => cellOf(row[name])));
     if (rows.length < pageRows) return;
     after = rows.at(-1)!;
   }

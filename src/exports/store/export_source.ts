@@ -1,7 +1,5 @@
-import type { Cells } from "../row_writers.ts";
-import { interactionCells } from "../../records/columns.ts";
 import type { ExportQuery, ExportSource } from "../export_source.ts";
-import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
+import type { InteractionQuery } from "../../shared/interaction.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Queryable } from "../../database/database.ts";
 import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
@@ -13,7 +11,7 @@ import { takeSnapshot } from "../../database/snapshot.ts";
  */
 export function createExportSource(
   { analytics, evals, sharesMain }: {
-    analytics: Pick<AnalyticsReads, "read" | "count" | "snapshot">;
+    analytics: Pick<AnalyticsReads, "readCells" | "count" | "snapshot">;
     evals: Queryable;
     sharesMain: boolean;
   },
@@ -25,17 +23,13 @@ export function createExportSource(
     },
     read: (query) =>
       query.table === "interactions"
-        ? interactionRows(analytics.read(interactionQuery(query)))
+        ? analytics.readCells(interactionQuery(query))
         : readEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
     count: (query) =>
       query.table === "interactions"
         ? analytics.count(interactionQuery(query))
         : countEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
   };
-}
-
-async function* interactionRows(rows: AsyncIterable<Interaction>): AsyncGenerator<Cells> {
-  for await (const row of rows) yield interactionCells(row);
 }
 
 function interactionQuery(query: ExportQuery): InteractionQuery {

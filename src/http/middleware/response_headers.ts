@@ -57,6 +57,8 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-RateLimit-Reset",
       "Retry-After",
       "X-Translation-Loss",
+      "X-Model",
+      "X-Attempts",
       "X-Idempotent-Replay",
       "X-Token-Count",
       "ETag",

@@ -10,6 +10,7 @@ import {
 } from "../../cohorts/cohort.ts";
 import { differencesOf } from "../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
+import { modelsBody } from "../../cohorts/model_comparison.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Recorder } from "../../records/recorder.ts";
@@ -57,9 +58,13 @@ export function cohortRoutes(
       .map((sums) => ({ sums, figures: figuresOf(sums) }));
     const [body, other] = cohorts.map(({ sums, figures }) => figuresBody(sums, figures));
     const [first, second] = cohorts;
-    if (!other || !second) return body!;
+    const models = query.by === undefined
+      ? {}
+      : modelsBody(await deps.cohorts.readModels(caller.principal.account.id, cohortId));
+    if (!other || !second) return { ...body!, ...models };
     return {
       ...body!,
+      ...models,
       comparison: {
         cohort: body!,
         compared_with: other,
@@ -72,13 +77,20 @@ export function cohortRoutes(
 function itemsOf(body: z.output<typeof cohortOutcome>, bodyText: string): OutcomeItem[] {
   const values = outcomeValues(bodyText);
   const seen = new Set<string>();
-  return body.conversions.map(({ type, label, id }, index) => {
+  return body.conversions.map(({ type, label, id, transaction_id, session_id }, index) => {
     if (id && seen.has(id)) {
       const param = `conversions[${index}].id`;
       throw new Fault("invalid_value", { param, message: `${param}: the id is there twice.` });
     }
     if (id) seen.add(id);
-    return { type, label: label ?? null, valueNanos: values[index]!, itemId: id ?? null };
+    return {
+      type,
+      label: label ?? null,
+      valueNanos: values[index]!,
+      itemId: id ?? null,
+      transactionId: transaction_id ?? null,
+      sessionId: session_id ?? null,
+    };
   });
 }
 

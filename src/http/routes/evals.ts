@@ -28,7 +28,7 @@ export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
   bind(app, contracts.createEval, deps, async ({ caller, body, bodyText }) => ({
     reply: await idempotent(
       deps.idempotency,
-      { caller, bodyText, permit: () => void permitEval(deps.registry, caller, body) },
+      { caller, bodyText, permit: () => void permitEval(deps.routes, caller, body) },
       async () => accepted(await startEval(deps, caller, body, bodyText)),
     ),
   }));

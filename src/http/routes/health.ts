@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
+import type { TargetHealth } from "../../routing/target_health.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
@@ -12,9 +13,20 @@ const slowMs = 3_000;
 /** Mounts the health endpoints: always 200, never spending tokens. */
 export function healthRoutes(
   app: Hono<Env>,
-  deps: BindDeps & { registry: Registry; catalogue: Catalogue; clock: Clock },
+  deps: BindDeps & {
+    registry: Registry;
+    catalogue: Catalogue;
+    clock: Clock;
+    targetHealth: Pick<TargetHealth, "isVendorCooling">;
+  },
 ): void {
-  const check = async (vendor: Vendor) => describe(vendor, await deps.catalogue.probe(vendor));
+  const check = async (vendor: Vendor) => {
+    const described = describe(vendor, await deps.catalogue.probe(vendor));
+    const isCooling = described.status === "ok" && deps.targetHealth.isVendorCooling(vendor.label);
+    return isCooling
+      ? { ...described, status: "degraded" as const, reason: "target_cooling" }
+      : described;
+  };
   bind(app, contracts.unifiedHealth, deps, async () => {
     const vendors = await Promise.all(deps.registry.all.map(check));
     const configured = vendors.filter((_, index) => deps.registry.all[index]!.apiKey);

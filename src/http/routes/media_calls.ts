@@ -4,9 +4,10 @@ import type { MediaSigner } from "../../records/signed_media.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { ImagesRequest } from "../../media/images.ts";
-import { permitModel } from "../../relay/admit.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { SpeechRequest } from "../../media/speech.ts";
+import { permitModel } from "../../routing/permitted_route.ts";
+import type { RouteTable } from "../../routing/route.ts";
 import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
@@ -20,6 +21,7 @@ type MediaCallRouteDeps = BindDeps & AddressDeps & {
   mediaSigner: Pick<MediaSigner, "sign">;
   idempotency: Idempotency;
   registry: Registry;
+  routes: RouteTable;
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
@@ -29,7 +31,7 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void 
     const addressOf = (sha256: string) =>
       ownAddress(deps, header) + deps.mediaSigner.sign(accountId, sha256);
     const generate = () => deps.generateImages({ caller, body, bodyText, addressOf });
-    const permit = () => permitMedia(deps.registry, caller, body, "images");
+    const permit = () => permitMedia(deps, caller, body, "images");
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, generate) };
   });
   bind(app, contracts.generateSpeech, deps, async ({ caller, body, bodyText, header }) => {
@@ -38,7 +40,7 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void 
     const generate = () => deps.generateSpeech({ caller, body, bodyText, isBinary });
     const form = {
       ...(wantsFile ? { query: "binary" } : {}),
-      permit: () => permitMedia(deps.registry, caller, body, "speech"),
+      permit: () => permitMedia(deps, caller, body, "speech"),
     };
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, generate) };
   });
@@ -46,10 +48,10 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void 
 
 /** A request for pictures or speech may leave its model to us. */
 function permitMedia(
-  registry: Registry,
+  { registry, routes }: Pick<MediaCallRouteDeps, "registry" | "routes">,
   { principal: { key } }: CallContext,
   body: MediaChoice,
   kind: "images" | "speech",
 ): void {
-  if (key.models.length > 0) permitModel(key, resolveMedia(registry, body, kind).target, registry);
+  if (key.models.length > 0) permitModel(routes, key, resolveMedia(registry, body, kind).target);
 }

@@ -4,6 +4,7 @@ import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Log } from "../../base/log.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
+import type { ListedVirtualModel, RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
@@ -11,9 +12,9 @@ import type { Env } from "../request_context.ts";
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
   app: Hono<Env>,
-  deps: BindDeps & { registry: Registry; catalogue: Catalogue; log: Log },
+  deps: BindDeps & { registry: Registry; routes: RouteTable; catalogue: Catalogue; log: Log },
 ): void {
-  bind(app, contracts.unifiedModels, deps, async () => {
+  bind(app, contracts.unifiedModels, deps, async ({ caller }) => {
     const lists = await Promise.all(
       deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
         deps.catalogue.models(vendor)
@@ -28,7 +29,8 @@ export function modelRoutes(
           })
       ),
     );
-    return { object: "list" as const, data: lists.flat() };
+    const virtual = deps.routes.listVirtual(caller.principal.account.id).map(virtualEntry);
+    return { object: "list" as const, data: [...virtual, ...lists.flat()] };
   });
   for (const vendor of deps.registry.all) {
     const contract = familyContracts(vendor.family).models;
@@ -38,6 +40,11 @@ export function modelRoutes(
       return { object: "list" as const, ...shape(vendor, models) };
     });
   }
+}
+
+function virtualEntry({ name, createdAt }: ListedVirtualModel) {
+  const created = createdAt ? Math.floor(createdAt.getTime() / 1000) : 0;
+  return { id: name, object: "model" as const, created, owned_by: "virtual" };
 }
 
 function unifiedEntry(vendor: Vendor, model: ListedModel) {

@@ -9,13 +9,14 @@ import { modelOf, repeatText } from "../../dialects/kernel/operation_request.ts"
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
-import { permitNamed } from "../../relay/admit.ts";
+import type { RoutingDeps } from "../../relay/candidates.ts";
+import { permitNamed } from "../../routing/permitted_route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-export type OperationRouteDeps = BindDeps & {
+export type OperationRouteDeps = BindDeps & RoutingDeps & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
@@ -56,7 +57,7 @@ function passed(
       passOperation({ ...deps, mediaInlineBytes }, { caller, operation, vendor, sent });
     // A form is hashed only for an idempotent request.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
-    const permit = () => permitNamed(deps.registry, caller, vendor, modelOf(sent));
+    const permit = () => permitNamed(deps.routes, caller, vendor, modelOf(sent));
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, pass) };
   });
 }

@@ -6,10 +6,11 @@ import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { CallContext } from "../../relay/call_context.ts";
-import { permitNamed } from "../../relay/admit.ts";
 import type { Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { Dialect } from "../../dialects/kernel/dialect.ts";
+import { permitNamed } from "../../routing/permitted_route.ts";
+import type { RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
@@ -18,6 +19,7 @@ import type { Env } from "../request_context.ts";
 /** Dependencies of the endpoints that call vendors. */
 export type ProxyDeps = BindDeps & {
   registry: Registry;
+  routes: RouteTable;
   relay: Relay;
   background: Relay;
   idempotency: Idempotency;
@@ -66,12 +68,12 @@ function mountFamily(
 
 /** The contracts ensure that every request of these endpoints has a model. */
 function permit(
-  { registry }: ProxyDeps,
+  { routes }: ProxyDeps,
   caller: CallContext,
   vendor: Vendor | undefined,
   body: unknown,
 ): void {
-  permitNamed(registry, caller, vendor, (body as { model: string }).model);
+  permitNamed(routes, caller, vendor, (body as { model: string }).model);
 }
 
 type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;

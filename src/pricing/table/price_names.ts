@@ -5,12 +5,12 @@
  *
  * - a routing suffix of the set below (`meta/llama:nitro` → `meta/llama`);
  * - everything from an `@` on (`claude-haiku-4-5@20251001` → `claude-haiku-4-5`);
- * - a day at the end, `-2026-04-21` or `-20260421`.
+ * - a day at the end, `-2026-04-21` or `-20260421`, or `-latest`, the newest of these.
  */
 export function priceNames(model: string): string[] {
   const names = [model];
   let name = model;
-  for (const rule of [withoutRouting, withoutVersion, withoutDay]) {
+  for (const rule of [withoutRouting, withoutVersion, withoutSnapshot]) {
     const shorter = rule(name);
     if (shorter === name || shorter === "") continue;
     name = shorter;
@@ -42,6 +42,7 @@ function withoutVersion(name: string): string {
   return at > 0 && at < name.length - 1 ? name.slice(0, at) : name;
 }
 
-function withoutDay(name: string): string {
-  return name.replace(/-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])$/, "");
+/** The model that a dated name or one with `-latest` is a snapshot of; any other name as it is. */
+export function withoutSnapshot(name: string): string {
+  return name.replace(/-(?:latest|20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))$/, "");
 }

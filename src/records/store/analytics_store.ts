@@ -4,8 +4,18 @@ import type { SettledCall } from "../../shared/interaction.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
-import { findCall, hasCall, idsSince, keysOf, lastUses, oldestCall, sampleCalls } from "./calls.ts";
+import {
+  findCall,
+  hasCall,
+  idsSince,
+  keysOf,
+  lastUses,
+  oldestCall,
+  sampleCalls,
+  sessionsEndingWith,
+} from "./calls.ts";
 import { cohortCosts, cohortNames, cohortSums } from "./cohort_calls.ts";
+import { cohortModels, modelsOfOutcomes } from "./cohort_models.ts";
 import {
   addTombstone,
   countMatched,
@@ -17,7 +27,7 @@ import {
 import { createInteractionRepository } from "./interaction_repository.ts";
 import { writeRecords } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
-import { countInteractions, readInteractions } from "./interactions_read.ts";
+import { countInteractions, readInteractionCells, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
@@ -87,6 +97,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),
     read: (query) => readInteractions(database, query),
+    readCells: (query) => readInteractionCells(database, query),
     count: (query) => countInteractions(database, query),
     snapshot: () => takeSnapshot(database),
     sample: (query) => sampleCalls(database, query),
@@ -95,6 +106,8 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     oldestCall: (accountId) => oldestCall(database, accountId),
     lastUses: (...args) => lastUses(database, ...args),
     cohortSums: (...args) => cohortSums(database, ...args),
+    cohortModels: (...args) => cohortModels(database, ...args),
+    modelsOfOutcomes: (...args) => modelsOfOutcomes(database, ...args),
     cohortNames: (...args) => cohortNames(database, ...args),
     cohortCosts: (...args) => cohortCosts(database, ...args),
     matchedAmong: (...args) => matchedAmong(database, ...args),
@@ -113,6 +126,7 @@ function changesOf(
     clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
     matched: (...args) => matchedCalls(database, ...args),
     keysOf: (...args) => keysOf(database, ...args),
+    sessionsEndingWith: (...args) => sessionsEndingWith(database, ...args),
     erase: (calls) => atomically((tx) => eraseCalls(tx, calls)),
   };
 }

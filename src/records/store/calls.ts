@@ -1,4 +1,5 @@
 import type { CallKey, CallName, SampleQuery, StoredCall } from "../analytics_store.ts";
+import { greatest, least } from "../../base/lists.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -82,6 +83,35 @@ export async function keysOf(
     [accountId, transactionIds],
   );
   return rows.map(readCallKey);
+}
+
+export async function sessionsEndingWith(
+  database: Queryable,
+  accountId: number,
+  calls: readonly CallKey[],
+  before: Date,
+): Promise<string[]> {
+  if (calls.length === 0) return [];
+  const times = calls.map(({ createdAt }) => createdAt.getTime());
+  const rows = await database.query(
+    `with ours as (
+       select distinct session_id as id from interactions
+       where account_id = $1 and transaction_id = any($2::text[]) and created_at between $4 and $5
+         and session_id is not null
+     ) select id from ours where not exists (
+       select from interactions other
+       where other.account_id = $1 and other.session_id = ours.id and other.created_at <= $3
+         and other.transaction_id <> all($2::text[])
+     )`,
+    [
+      accountId,
+      calls.map(({ transactionId }) => transactionId),
+      before,
+      new Date(least(times)),
+      new Date(greatest(times)),
+    ],
+  );
+  return rows.map(({ id }) => String(id));
 }
 
 export async function idsSince(

@@ -13,7 +13,12 @@ export async function cohortSums(
     [accountId, cohortIds, ...(bounds ? [bounds.since, bounds.most] : [])],
     { forceCustomPlan: true },
   );
-  return rows.map((row) => ({
+  return rows.map(readCallSums);
+}
+
+/** A row of `sumsOf`. */
+export function readCallSums(row: SqlRow): CohortCallSums {
+  return {
     cohortId: String(row.cohort_id),
     interactions: row.interactions as bigint,
     firstAt: row.first_at as Date,
@@ -24,7 +29,7 @@ export async function cohortSums(
     latency: readSums(row, "latency"),
     latencyP50: row.p50 as number | null,
     latencyP95: row.p95 as number | null,
-  }));
+  };
 }
 
 /** Sums of one column with what is needed for its spread, as `readSums` reads them. */
@@ -45,8 +50,11 @@ const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
     order by created_at desc limit $4
   ) as latest`;
 
-const sumsOf = (from: string) =>
-  `select cohort_id, count(*) as interactions, min(created_at) as first_at,
+/** Sums of calls by cohort, or by whatever else, with further columns. */
+export const sumsOf = (from: string, { columns = "", by = "cohort_id" } = {}) =>
+  `select cohort_id, ${
+    columns && `${columns},`
+  } count(*) as interactions, min(created_at) as first_at,
     count(*) filter (where ${completed}) as completed,
     ${columnSums("cost", "cost_nanos")},
     ${columnSums("input", "input_tokens")},
@@ -54,7 +62,7 @@ const sumsOf = (from: string) =>
     ${columnSums("latency", "latency_ms", completed)},
     percentile_cont(0.5) within group (order by latency_ms) filter (where ${completed}) as p50,
     percentile_cont(0.95) within group (order by latency_ms) filter (where ${completed}) as p95
-  from ${from} group by cohort_id`;
+  from ${from} group by ${by}`;
 
 /** Sums of integers come as `numeric`, whose text is a whole number. */
 function readSums(row: SqlRow, name: string): ColumnSums {

@@ -1,48 +1,103 @@
 import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { readSummary, selectedColumns } from "../columns.ts";
+import {
+  type Cell,
+  exportedCells,
+  exportedTexts,
+  readSummary,
+  selectedColumns,
+} from "../columns.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
-/** Rows per page, without payloads, which may be a MiB each. */
-const pageRows = 200;
-/** Bytes of payloads per query; a single row may exceed it. */
+/** Rows per page. */
+const pageRows = 500;
+/** Payloads up to this size come with their row, so that a page holds at most 4 MiB of them. */
+const inlineBytes = 8 * 1024;
+/** Bytes of larger payloads per query; a single row may exceed it. */
 const fetchedBytes = 4 * 1024 * 1024;
 
-/** Rows oldest first. Memory holds at most a page of rows, and payloads up to `fetchedBytes`. */
+/**
+ * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
+ * and large payloads up to `fetchedBytes`.
+ */
 export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Interaction> {
+  for await (const rows of readPages(database, query, selectedColumns)) {
+    for (const row of rows) yield readRow(row);
+  }
+}
+
+/** The same rows as cells of an export, several at a time: the database writes their texts. */
+export async function* readInteractionCells(
+  database: Queryable,
+  query: InteractionQuery,
+): AsyncGenerator<Cell[][]> {
+  for await (const rows of readPages(database, query, `${exportedTexts} as texts`)) {
+    yield rows.map((row) => exportedCells(String(row.texts), payloadsOf(row)));
+  }
+}
+
+/**
+ * Rows of `selected`, with `request` and `response`. A page is asked for while the one before it is
+ * worked on.
+ */
+async function* readPages(
+  database: Queryable,
+  query: InteractionQuery,
+  selected: string,
+): AsyncGenerator<SqlRow[]> {
   const { conditions, values } = readConditions(query);
-  let after: SqlRow | undefined;
-  for (;;) {
+  const ask = (after?: SqlRow) => {
     const bound = [...values];
     const all = [...conditions];
     if (after) {
-      bound.push(after.created_at as Date, String(after.transaction_id));
-      const [time, id] = [`$${bound.length - 1}`, `$${bound.length}`];
-      all.push(`(i.created_at, i.transaction_id) > (${time}, ${id})`);
+      const time = `$${bound.push(String(after.row_time))}::text::timestamptz`;
+      all.push(
+        `(i.created_at, i.transaction_id) > (${time}, $${bound.push(String(after.row_id))})`,
+      );
       // Redundant, but a condition on time alone lets the planner skip partitions.
       all.push(`i.created_at >= ${time}`);
     }
-    const rows = await database.query(
-      `select ${selectedColumns},
-         coalesce((${
-        ofPayload("coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)")
-      }), 0)
-           as payload_bytes
-       from interactions i where ${all.join(" and ")}
-       order by i.created_at, i.transaction_id limit ${pageRows}`,
-      bound,
-    );
-    for (const some of chunks(rows, payloadBytes, fetchedBytes)) {
-      yield* withPayloads(database, some);
+    const page = database.query(pageSql(selected, all), bound);
+    // Nobody may be left to be told.
+    page.catch(() => {});
+    return page;
+  };
+  for (let next: Promise<SqlRow[]> | undefined = ask(); next;) {
+    const rows: SqlRow[] = await next;
+    next = rows.length < pageRows ? undefined : ask(rows.at(-1)!);
+    for (const some of chunks(rows, fetchedLater, fetchedBytes)) {
+      await addPayloads(database, some);
+      yield some;
     }
-    if (rows.length < pageRows) return;
-    after = rows.at(-1)!;
   }
+}
+
+/**
+ * A page of rows, then their payloads, one look-up for each: as a plain join the planner, without
+ * statistics, scans all payloads for each page, which `offset 0` keeps it from. The row's time is
+ * text, since it may have more digits than a Date holds.
+ */
+function pageSql(selected: string, conditions: readonly string[]): string {
+  const whenSmall = (text: string) => `case when p.bytes <= ${inlineBytes} then p.${text} end`;
+  return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
+      coalesce(p.bytes, 0) as payload_bytes,
+      ${whenSmall("request")} as request, ${whenSmall("response")} as response
+    from (
+      select * from interactions i where ${conditions.join(" and ")}
+      order by i.created_at, i.transaction_id limit ${pageRows}
+    ) as i
+    left join lateral (
+      select p.request, p.response,
+        coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0) as bytes
+      from interaction_payloads p
+      where p.transaction_id = i.transaction_id and p.created_at = i.created_at offset 0
+    ) as p on true
+    order by i.created_at, i.transaction_id`;
 }
 
 /** How many rows `readInteractions` would return. */
@@ -78,39 +133,41 @@ function readConditions(query: InteractionQuery): { conditions: string[]; values
   return { conditions, values };
 }
 
-/** Payloads that retention has erased are null. */
-async function* withPayloads(database: Queryable, rows: SqlRow[]): AsyncGenerator<Interaction> {
-  const payloads = new Map<string, SqlRow>();
-  if (rows.some((row) => payloadBytes(row) > 0)) {
-    const found = await database.query(
-      `select p.transaction_id, p.created_at, p.request, p.response
-       from unnest($1::text[], $2::timestamptz[]) as wanted(transaction_id, created_at)
-       cross join lateral (
-         select * from interaction_payloads p
-         where p.transaction_id = wanted.transaction_id and p.created_at = wanted.created_at
-       ) as p`,
-      [
-        rows.map((row) => String(row.transaction_id)),
-        rows.map((row) => (row.created_at as Date).toISOString()),
-      ],
-    );
-    for (const payload of found) payloads.set(keyOf(payload), payload);
-  }
-  for (const row of rows) yield readRow(row, payloads.get(keyOf(row)));
+/** Sets the payloads of rows that came without; payloads that retention has erased stay null. */
+async function addPayloads(database: Queryable, rows: readonly SqlRow[]): Promise<void> {
+  const larger = rows.filter((row) => fetchedLater(row) > 0);
+  if (larger.length === 0) return;
+  const found = await database.query(
+    `select p.transaction_id as row_id, p.created_at::text as row_time, p.request, p.response
+     from unnest($1::text[], $2::timestamptz[]) as wanted(transaction_id, created_at)
+     cross join lateral (
+       select * from interaction_payloads p
+       where p.transaction_id = wanted.transaction_id and p.created_at = wanted.created_at
+     ) as p`,
+    [larger.map((row) => String(row.row_id)), larger.map((row) => String(row.row_time))],
+  );
+  const byKey = new Map(found.map((payload) => [keyOf(payload), payload]));
+  for (const row of larger) Object.assign(row, payloadsOf(byKey.get(keyOf(row)) ?? {}));
 }
 
-function payloadBytes(row: SqlRow): number {
-  return Number(row.payload_bytes);
+/** Bytes that don't come with the row. */
+function fetchedLater(row: SqlRow): number {
+  const bytes = Number(row.payload_bytes);
+  return bytes > inlineBytes ? bytes : 0;
 }
 
 function keyOf(row: SqlRow): string {
-  return `${(row.created_at as Date).getTime()} ${row.transaction_id}`;
+  return `${row.row_time} ${row.row_id}`;
 }
 
-function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {
+function payloadsOf(row: SqlRow): { request: string | null; response: string | null } {
   return {
-    ...readSummary(row),
-    requestText: (payload?.request ?? null) as string | null,
-    responseText: (payload?.response ?? null) as string | null,
+    request: (row.request ?? null) as string | null,
+    response: (row.response ?? null) as string | null,
   };
+}
+
+function readRow(row: SqlRow): Interaction {
+  const { request, response } = payloadsOf(row);
+  return { ...readSummary(row), requestText: request, responseText: response };
 }

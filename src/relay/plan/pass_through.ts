@@ -60,15 +60,15 @@ export function* passThrough(
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(original, { events, usageOnly }) {
+        forward(original, { events, usageOnly, terminal }) {
           const event = stateless ? shownEvent(original, stateless) : original;
-          repeated ??= dialect.wholeOf?.(event);
+          if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
-          return { events, bytes: hidden ? undefined : bytes };
+          return { events, sent: hidden ? undefined : bytes };
         },
-        end: (rest) => ({ events: rest, bytes: undefined }),
+        end: (rest) => ({ events: rest, sent: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),
     encodeFolded: (answer) =>
@@ -97,17 +97,20 @@ function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   const written = at < 0
     ? `${name}${lines}\n`
     : text.slice(0, at) + shown + text.slice(at + data.length);
-  return { ...event, data: shown, bytes: new TextEncoder().encode(written) };
+  return {
+    event: event.event,
+    data: shown,
+    bytes: new TextEncoder().encode(written),
+    terminated: event.terminated,
+  };
 }
 
 /** The vendor's events as one JSON array. */
 function reframed(reframer: StreamReframer): StreamPlan {
-  const encoder = new TextEncoder();
-  const bytesOf = (text: string) => text === "" ? undefined : encoder.encode(text);
   return {
     contentType: "application/json",
-    forward: (event, { events }) => ({ events, bytes: bytesOf(reframer.event(event)) }),
-    end: (rest) => ({ events: rest, bytes: bytesOf(reframer.end()) }),
-    fail: (fault) => encoder.encode(reframer.fail(fault)),
+    forward: (event, { events }) => ({ events, sent: reframer.event(event) }),
+    end: (rest) => ({ events: rest, sent: reframer.end() }),
+    fail: (fault) => new TextEncoder().encode(reframer.fail(fault)),
   };
 }

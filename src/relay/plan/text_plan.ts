@@ -59,7 +59,7 @@ export interface WholeAnswer {
 export interface StreamPlan {
   /** Undefined: the vendor's own. */
   readonly contentType: string | undefined;
-  /** The events as the caller's answer holds them, and the bytes to send; undefined for none. */
+  /** The events as the caller's answer holds them, and what to send. */
   forward(event: SseEvent, decoded: DecodedEvent): Forwarded;
   /** The end of the caller's stream when the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
@@ -74,5 +74,6 @@ export interface StreamPlan {
 
 export interface Forwarded {
   events: readonly CanonicalEvent[];
-  bytes: Uint8Array | undefined;
+  /** Text is sent as UTF-8, in one piece with that of the events beside it; undefined: nothing. */
+  sent: Uint8Array | string | undefined;
 }

@@ -82,21 +82,28 @@ export function translate(options: TranslationCall): TextPlan {
 
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
-  const write = (events: readonly CanonicalEvent[], after = "") => {
-    const undone = events.flatMap((event) => rewriter.apply(event));
-    const text = undone.map((event) => encoder.encode(event)).join("") + after;
-    return { undone, text };
+  const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
+    const undone: CanonicalEvent[] = [];
+    let sent = "";
+    for (const event of events) {
+      if (rewriter.keeps(event)) {
+        undone.push(event);
+        sent += encoder.encode(event);
+        continue;
+      }
+      for (const one of rewriter.apply(event)) {
+        undone.push(one);
+        sent += encoder.encode(one);
+      }
+    }
+    return { events: undone, sent };
   };
-  const bytesOf = (text: string) => text === "" ? undefined : new TextEncoder().encode(text);
   return {
     contentType: encoder.contentType ?? "text/event-stream",
-    forward(_event, decoded) {
-      const { undone, text } = write(decoded.events);
-      return { events: undone, bytes: bytesOf(text) };
-    },
+    forward: (_event, decoded) => write(decoded.events),
     end(rest) {
-      const { undone, text } = write(rest);
-      return { events: undone, bytes: bytesOf(text + encoder.end()) };
+      const { events, sent } = write(rest);
+      return { events, sent: sent + encoder.end() };
     },
     fail: (fault) => new TextEncoder().encode(encoder.fail(fault)),
     keepAlive: {

@@ -2,12 +2,14 @@ import { cohortIdSchema } from "../../../../contracts/kernel/common.ts";
 import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
+import { modelsBody } from "../../../cohorts/model_comparison.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
 import { CohortComparison } from "./cohort_comparison.tsx";
+import { ModelComparison } from "./model_comparison.tsx";
 
 /** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
 const mostCalls = 1000;
@@ -33,10 +35,15 @@ export async function cohortPage(ctx: PageContext, request: PageRequest): Promis
   const isWhole = request.query("count") === "all";
   await ctx.flushRecords();
   const ids = other === undefined || other === id ? [id] : [id, other];
-  const latest = await ctx.cohorts.readLatest(request.session.account.id, ids, {
+  const bounds = {
     since: span.days === undefined ? null : new Date(request.now.getTime() - span.days * dayMs),
     most: isWhole ? everything : mostCalls,
-  });
+  };
+  const accountId = request.session.account.id;
+  const latest = await ctx.cohorts.readLatest(accountId, ids, bounds);
+  const models = ids.length > 1
+    ? undefined
+    : modelsBody(await ctx.cohorts.readModels(accountId, id, bounds));
   const [first, second] = latest.map(({ sums }) => ({ sums, figures: figuresOf(sums) }));
   const [body, otherBody] = [first!, second].map((one) =>
     one && figuresBody(one.sums, one.figures)
@@ -59,6 +66,7 @@ export async function cohortPage(ctx: PageContext, request: PageRequest): Promis
             />
           )
           : <Figures body={body!} at={at} />}
+        {models ? <ModelComparison models={models} /> : null}
         <CompareForm at={at} isSame={other === id} />
       </>
     ),

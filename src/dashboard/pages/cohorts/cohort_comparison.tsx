@@ -58,13 +58,14 @@ export function CohortComparison(
   );
 }
 
-interface Range {
+/** A figure with its interval. */
+export interface FigureRange {
   at: number;
   low: number | null;
   high: number | null;
 }
 
-type Amount = string | number | null;
+export type Amount = string | number | null;
 
 /** A figure with an interval. */
 interface Row {
@@ -97,7 +98,10 @@ const rows: readonly Row[] = [
 ];
 
 /** The figure of one cohort. */
-function rangeOf(body: CohortFiguresBody, field: Row["field"]): Range | null {
+export function rangeOf(
+  body: Omit<CohortFiguresBody, "cohort_id">,
+  field: Row["field"],
+): FigureRange | null {
   switch (field) {
     case "conversions_per_interaction":
       return range(body[field]?.rate ?? null, body[field]);
@@ -146,7 +150,7 @@ function TestedLine(
 }
 
 /** Says it of the first cohort: it is the one that is looked at. */
-function verdict(
+export function verdict(
   difference: number | null | undefined,
   distinguishable: boolean | null,
   better: Row["better"],
@@ -164,9 +168,19 @@ function verdict(
 
 const plot = { width: 128, height: 28, edge: 5 };
 
-/** Both intervals over one another: the eye sees whether they part. */
-function IntervalPlot({ ranges }: { ranges: readonly (Range | null)[] }) {
-  const ends = ranges.flatMap((range) =>
+/**
+ * Intervals over one another: the eye sees whether they part. `among` are all that share the scale,
+ * where others are drawn elsewhere; `first` is the place of these among them.
+ */
+export function IntervalPlot(
+  { ranges, among = ranges, first = 0, height = plot.height }: {
+    ranges: readonly (FigureRange | null)[];
+    among?: readonly (FigureRange | null)[];
+    first?: number;
+    height?: number;
+  },
+) {
+  const ends = among.flatMap((range) =>
     range ? [range.at, range.low ?? range.at, range.high ?? range.at] : []
   );
   if (ends.length === 0) return null;
@@ -179,8 +193,8 @@ function IntervalPlot({ ranges }: { ranges: readonly (Range | null)[] }) {
     <svg
       class="plot"
       width={plot.width}
-      height={plot.height}
-      viewBox={`0 0 ${plot.width} ${plot.height}`}
+      height={height}
+      viewBox={`0 0 ${plot.width} ${height}`}
       aria-hidden="true"
     >
       {ranges.map((range, index) => {
@@ -188,7 +202,7 @@ function IntervalPlot({ ranges }: { ranges: readonly (Range | null)[] }) {
         const y = index === 0 ? 8 : 20;
         const [low, high] = [x(range.low ?? range.at), x(range.high ?? range.at)];
         return (
-          <g class={index === 0 ? "plot-one" : "plot-other"}>
+          <g class={first + index === 0 ? "plot-one" : "plot-other"}>
             <line x1={low} x2={high} y1={y} y2={y} />
             <circle cx={x(range.at)} cy={y} r="3.5" />
           </g>
@@ -235,26 +249,26 @@ type PlainField = "interactions" | "completed" | "cost_usd" | "conversions_total
 function range(
   at: Amount,
   interval: { low95: Amount; high95: Amount } | null,
-): Range | null {
+): FigureRange | null {
   return at === null
     ? null
     : { at: Number(at), low: number(interval?.low95), high: number(interval?.high95) };
 }
 
-function number(value: Amount | undefined): number | null {
+export function number(value: Amount | undefined): number | null {
   return value == null ? null : Number(value);
 }
 
-function signed(value: number, show: (value: number) => string): string {
+export function signed(value: number, show: (value: number) => string): string {
   if (value === 0) return show(0);
   return `${value < 0 ? "−" : "+"}${show(Math.abs(value))}`;
 }
 
-function dollars(value: number): string {
+export function dollars(value: number): string {
   return value >= 1000 ? `$${count(Math.round(value))}` : usdText(value.toFixed(9));
 }
 
 /** Three digits tell enough of what is estimated. */
-function rate(value: number): string {
+export function rate(value: number): string {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
 }

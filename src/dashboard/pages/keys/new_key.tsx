@@ -20,6 +20,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
         ctx.scopes,
         request.now,
         request.may("owner"),
+        (name) => ctx.isModel(request.session.account.id, name),
       );
       if (!wanted) return { ...formPage(ctx, request, form.values(), fieldErrors), status: 400 };
       const created = mintKey(ctx.clock);

@@ -51,7 +51,7 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
         {...shown}
         id="models"
         label="Models"
-        hint="Ids as in the unified list, one a line. Empty: every model."
+        hint="Names as in calls, one a line; a virtual model allows its targets. Empty: every model."
         placeholder="openai/gpt-5-mini"
       />
       <div class="columns">

@@ -14,13 +14,15 @@ export const translationModes: readonly TranslationMode[] = ["default", "strict"
 
 /**
  * Reads the form; `wrong` says by field what to change, and then there is no `wanted`. What owners
- * alone may give stands in `scopes` and is refused to others.
+ * alone may give stands in `scopes` and is refused to others. `isModel`: whether a name without a
+ * vendor is a model's.
  */
 export function readNewKey(
   form: Form,
   scopes: readonly string[],
   now: Date,
   isOwner: boolean,
+  isModel: (name: string) => boolean = () => false,
 ): { wanted?: WantedKey; fieldErrors: Record<string, string> } {
   const fieldErrors: Record<string, string> = {};
   const take = <T>(field: string, read: () => T, otherwise: T): T => {
@@ -35,7 +37,7 @@ export function readNewKey(
     name: take("name", () => nameOf(form.text("name")), ""),
     environment: environments.find((one) => one === form.text("environment")) ?? "",
     scopes: take("scopes", () => scopesOf(form, scopes, isOwner), []),
-    models: take("models", () => modelsOf(form.text("models")), []),
+    models: take("models", () => modelsOf(form.text("models"), isModel), []),
     expiresAt: take("expires", () => endOf(form, now), null),
     capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
     capMonthNanos: take("cap_month", () => capOf(form.text("cap_month")), null),
@@ -66,12 +68,16 @@ function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): s
   return chosen;
 }
 
-function modelsOf(text: string): string[] {
+function modelsOf(text: string, isModel: (name: string) => boolean): string[] {
   const models = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
   if (models.length > 200) throw new Error("At most 200 models.");
-  const invalidModel = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
+  const invalidModel = models.find((one) =>
+    !(one.includes("/") ? /^[^/\s]{1,60}\/\S{1,200}$/.test(one) : isModel(one))
+  );
   if (invalidModel === undefined) return models;
-  throw new Error(`“${invalidModel.slice(0, 60)}” is not a model id; expected openai/gpt-5-mini.`);
+  throw new Error(
+    `“${invalidModel.slice(0, 60)}” is not a model; expected one such as openai/gpt-5-mini.`,
+  );
 }
 
 function endOf(form: Form, now: Date): Date | null {

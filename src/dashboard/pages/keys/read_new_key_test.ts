@@ -27,6 +27,12 @@ Deno.test("a form becomes the key that it describes", () => {
   });
 });
 
+Deno.test("a model without a vendor has to be one that calls may name", () => {
+  const form = new Form(new URLSearchParams("name=a&models=fast%0Avendor-b/a"));
+  const { wanted } = readNewKey(form, [], now, true, (name) => name === "fast");
+  assert.deepEqual(wanted?.models, ["fast", "vendor-b/a"]);
+});
+
 Deno.test("each wrong field is named, and none becomes a key with more than was meant", () => {
   const cases: Record<string, string> = {
     "name=": "name",

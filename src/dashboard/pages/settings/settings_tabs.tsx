@@ -2,6 +2,7 @@ import { Tabs } from "../../components.tsx";
 
 const titles = {
   "vendor-keys": "Vendor API keys",
+  models: "Virtual models",
   people: "People",
   limits: "Limits and credit",
   retention: "Retention",

@@ -3,11 +3,14 @@ import {
   insertMember,
   locateIn,
   type Members,
+  removeMember,
   splice,
+  topLevelMembers,
 } from "../../../base/json_text.ts";
 import { greatest, pushAll } from "../../../base/lists.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import { invalidValue } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
@@ -71,6 +74,32 @@ function askForUsage(bodyText: string, members: Members): Edit {
     ? insertMember(bodyText, options, "include_usage", "true")
     : { ...options, text: '{"include_usage":true}' };
 }
+
+/** `models`, as an aggregator has it. */
+export const fallbackField: FallbackField = {
+  name: "models",
+  read(body) {
+    const { models } = body as JsonRecord;
+    if (models === undefined) return undefined;
+    if (models === null) return [];
+    if (!Array.isArray(models)) throw invalidValue("models", "expected an array of model names");
+    if (models.length > maxModels) throw invalidValue("models", `at most ${maxModels} models`);
+    return models.map((name, index) => {
+      if (typeof name === "string" && name !== "") return name;
+      throw invalidValue(`models[${index}]`, "expected the name of a model");
+    });
+  },
+  without(body, bodyText) {
+    const { models: _, ...rest } = body as JsonRecord;
+    const members = topLevelMembers(bodyText);
+    if (!members) return { body: rest, bodyText };
+    const edits = removeMember(bodyText, members.range, "models");
+    return { body: rest, bodyText: splice(bodyText, edits) };
+  },
+};
+
+/** So many fallbacks a call may name. */
+const maxModels = 10;
 
 /** The first system or developer text and the first user text, in their order. */
 function taggedTexts(messages: readonly unknown[]): LocatedText[] {

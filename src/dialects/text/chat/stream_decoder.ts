@@ -1,3 +1,4 @@
+import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
@@ -20,6 +21,7 @@ class ChatStreamDecoder implements StreamDecoder {
   readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
+  readonly #similar = new SimilarJson(isWithoutUsage);
   #started = false;
   #failed = false;
   #done = false;
@@ -31,6 +33,8 @@ class ChatStreamDecoder implements StreamDecoder {
   }
 
   decode(event: SseEvent): DecodedEvent {
+    const similar = this.#similar.read(event.bytes);
+    if (similar !== undefined) return this.#take(similar);
     const data = event.data;
     if (data === undefined || data === "") return nothing;
     if (data.trim() === "[DONE]") {
@@ -45,6 +49,12 @@ class ChatStreamDecoder implements StreamDecoder {
     } catch {
       return this.#done ? nothing : this.#fail(noJson);
     }
+    this.#similar.learn(event.bytes, data, json);
+    return this.#take(json);
+  }
+
+  #take(parsed: unknown): DecodedEvent {
+    let json = parsed;
     // Some vendors wrap their errors in an array.
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
     if (!isRecord(json)) return nothing;
@@ -112,6 +122,11 @@ class ChatStreamDecoder implements StreamDecoder {
     this.#failed = true;
     return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
   }
+}
+
+/** Reported usage is kept as it was sent. */
+function isWithoutUsage(json: unknown): boolean {
+  return isRecord(json) && (json.usage ?? null) === null && json.x_groq === undefined;
 }
 
 function isUsageAlone({ choices }: JsonRecord): boolean {

@@ -49,6 +49,8 @@ class ChatStreamEncoder implements StreamEncoder {
   readonly #choices = new Map<number, Choice>();
   readonly #estimate: EstimatedUsage;
   #usage: Usage | undefined;
+  /** What all chunks begin with, for this model. */
+  #head: { model: string; text: string } | undefined;
   readonly #isOldShape: boolean;
 
   constructor(context: AnswerContext) {
@@ -138,7 +140,8 @@ class ChatStreamEncoder implements StreamEncoder {
     switch (open.content.kind) {
       case "text":
         this.#choices.get(choice)?.units.add(text);
-        return this.#chunk(choice, { content: text }, logprobs && { logprobs });
+        if (!logprobs) return this.#textChunk(choice, text);
+        return this.#chunk(choice, { content: text }, { logprobs });
       case "reasoning":
         return this.#chunk(choice, { reasoning_content: text });
       case "refusal":
@@ -201,16 +204,26 @@ class ChatStreamEncoder implements StreamEncoder {
     });
   }
 
+  /** As `#chunk` writes it, without an object for each piece of text. */
+  #textChunk(index: number, text: string): string {
+    const content = JSON.stringify(text);
+    const usage = this.#context.showUsage ? ',"usage":null' : "";
+    return `${this.#begin()}"choices":[{"index":${index},"delta":{"content":${content}},` +
+      `"logprobs":null,"finish_reason":null}]${usage}}\n\n`;
+  }
+
+  /** `fields` has a member at least. */
   #frame(fields: Record<string, unknown>): string {
-    return `data: ${
-      JSON.stringify({
-        id: this.#id,
-        object: "chat.completion.chunk",
-        created: this.#context.created,
-        model: this.#model,
-        ...fields,
-      })
-    }\n\n`;
+    return `${this.#begin()}${JSON.stringify(fields).slice(1)}\n\n`;
+  }
+
+  #begin(): string {
+    const model = this.#model;
+    if (this.#head?.model === model) return this.#head.text;
+    const head = { id: this.#id, object: "chat.completion.chunk", created: this.#context.created };
+    const text = `data: ${JSON.stringify({ ...head, model }).slice(0, -1)},`;
+    this.#head = { model, text };
+    return text;
   }
 }
 

@@ -7,8 +7,11 @@ import type { Naming } from "../../kernel/dialect.ts";
  */
 export const naming: Naming = {
   whole: (text, model) => named(text, ["model"], model),
-  event({ event, data, bytes }, model) {
-    if (data === undefined || (event ?? "message_start") !== "message_start") return bytes;
+  event(sent, model) {
+    const { bytes } = sent;
+    if ((sent.event ?? "message_start") !== "message_start") return bytes;
+    const { data } = sent;
+    if (data === undefined) return bytes;
     const text = new TextDecoder().decode(bytes);
     const at = text.indexOf(data);
     // No known vendor splits data over several lines; such an event stays as it is.

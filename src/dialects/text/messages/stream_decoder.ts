@@ -1,3 +1,4 @@
+import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
@@ -16,13 +17,17 @@ export function createStreamDecoder(): StreamDecoder {
  */
 class MessagesStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
+  readonly #similar = new SimilarJson(isTextDelta);
   #stopped = false;
   #failed = false;
 
   decode(event: SseEvent): DecodedEvent {
-    const data = event.data;
     // Nothing after the end belongs to the answer.
-    if (this.#failed || this.#stopped || data === undefined || data.trim() === "") return nothing;
+    if (this.#failed || this.#stopped) return nothing;
+    const similar = this.#similar.read(event.bytes);
+    if (similar !== undefined) return this.#event(event, similar);
+    const data = event.data;
+    if (data === undefined || data.trim() === "") return nothing;
     // Some compatible servers send the chat dialect's end marker.
     if (data.trim() === "[DONE]") return nothing;
     let json: unknown;
@@ -31,6 +36,11 @@ class MessagesStreamDecoder implements StreamDecoder {
     } catch {
       return this.#fail(invalid("A stream event was not JSON."));
     }
+    this.#similar.learn(event.bytes, data, json);
+    return this.#event(event, json);
+  }
+
+  #event(event: SseEvent, json: unknown): DecodedEvent {
     if (!isRecord(json)) return nothing;
     const type = asString(json.type) ?? event.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
@@ -91,6 +101,12 @@ class MessagesStreamDecoder implements StreamDecoder {
 }
 
 const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+/** Sources of a text are kept as they were sent. */
+function isTextDelta(json: unknown): boolean {
+  return isRecord(json) && json.type === "content_block_delta" && isRecord(json.delta) &&
+    json.delta.type !== "citations_delta";
+}
 
 function invalid(message: string): JsonRecord {
   return { error: { code: "upstream_invalid_response", message } };

@@ -1,4 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
+import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
@@ -22,6 +23,7 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
 class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
   readonly #output = new OutputReader();
+  readonly #similar = new SimilarJson(isTextDelta);
   #started = false;
   #state: "open" | "complete" | "failed" = "open";
 
@@ -30,8 +32,11 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   decode(event: SseEvent): DecodedEvent {
+    if (this.#state === "failed") return nothing;
+    const similar = this.#state === "open" ? this.#similar.read(event.bytes) : undefined;
+    if (similar !== undefined) return this.#event(event, similar);
     const data = event.data;
-    if (data === undefined || data === "" || this.#state === "failed") return nothing;
+    if (data === undefined || data === "") return nothing;
     const isMarker = data.trim() === "[DONE]";
     if (isMarker || this.#state === "complete") {
       return { ...nothing, terminal: isMarker && this.#state === "complete" };
@@ -42,6 +47,11 @@ class ResponsesStreamDecoder implements StreamDecoder {
     } catch {
       return this.#fail(invalid("A stream event was not JSON."));
     }
+    this.#similar.learn(event.bytes, data, json);
+    return this.#event(event, json);
+  }
+
+  #event(event: SseEvent, json: unknown): DecodedEvent {
     if (!isRecord(json)) return nothing;
     // Some servers name the type in the `event:` line only.
     const record = json.type === undefined ? { ...json, type: event.event } : json;
@@ -125,6 +135,10 @@ class ResponsesStreamDecoder implements StreamDecoder {
 }
 
 const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function isTextDelta(json: unknown): boolean {
+  return isRecord(json) && typeof json.type === "string" && json.type.endsWith(".delta");
+}
 
 function invalid(message: string): JsonRecord {
   return { error: { code: "upstream_invalid_response", message } };

@@ -65,7 +65,7 @@ export class BlockWriter {
     const { content } = this.#event;
     switch (content.kind) {
       case "text":
-        return this.#openText(index) + delta(index, { type: "text_delta", text: event.text });
+        return this.#openText(index) + textDelta(index, event.text);
       case "reasoning":
         if (!this.#style.showsReasoning) return "";
         return this.#openThinking(index) +
@@ -155,6 +155,14 @@ export class BlockWriter {
 
 function delta(index: number, value: Record<string, unknown>): string {
   return sseEvent({ type: "content_block_delta", index, delta: value });
+}
+
+/** As `delta` writes it, without an object for each piece of text. */
+function textDelta(index: number, text: string): string {
+  return "event: content_block_delta\ndata: " +
+    `{"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${
+      JSON.stringify(text)
+    }}}\n\n`;
 }
 
 /** One event with its `event:` line: the vendor's own client ignores events without it. */

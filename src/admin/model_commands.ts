@@ -1,0 +1,136 @@
+import type { AccountStore } from "../keys/account.ts";
+import {
+  type StoredVirtualModel,
+  type VirtualModelDefinition,
+  VirtualModelError,
+  virtualModelJson,
+} from "../routing/virtual_model.ts";
+import type { VirtualModels } from "../routing/virtual_models.ts";
+import { messageOf } from "../shared/fault.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the commands on virtual models work on. */
+export interface ModelCommandDeps {
+  accounts: Pick<AccountStore, "first" | "find">;
+  /** Reads `PRICES_FILE` and `MODELS_FILE` where no server runs. */
+  openVirtualModels: () => VirtualModels;
+}
+
+const account = { account: { type: "string" } } as const;
+
+/** `model …`: accounts' virtual models. Those of the service stand in `MODELS_FILE` alone. */
+export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> = {
+  "model set": {
+    usage:
+      'model set NAME [--account A]   (JSON from standard input, such as {"targets": ["gpt-5-mini"]})',
+    options: account,
+    positionals: ["NAME"],
+    readsInput: true,
+    run: setModel,
+  },
+  "model list": { usage: "model list [--account A]", options: account, run: listModels },
+  "model remove": {
+    usage: "model remove NAME [--account A]",
+    options: account,
+    positionals: ["NAME"],
+    run: removeModel,
+  },
+};
+
+async function setModel(
+  deps: ModelCommandDeps,
+  values: Values,
+  [name]: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  const json = parseInput(input);
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  try {
+    const stored = await deps.openVirtualModels().set(owner.id, name!, json);
+    return done(storedJson(stored), [
+      `Calls of account '${owner.name}' that name '${name}' go to ${
+        shownTargets(stored.definition)
+      } from now on.`,
+    ]);
+  } catch (thrown) {
+    if (!(thrown instanceof VirtualModelError)) throw thrown;
+    throw new UsageError(
+      thrown.field === "name" ? thrown.message : `standard input: ${thrown.message}`,
+    );
+  }
+}
+
+function parseInput(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch (thrown) {
+    throw new UsageError(`standard input: expected JSON: ${messageOf(thrown)}`);
+  }
+}
+
+async function removeModel(
+  deps: ModelCommandDeps,
+  values: Values,
+  [name]: readonly string[],
+): Promise<CommandResult> {
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const removed = await deps.openVirtualModels().remove(owner.id, name!);
+  const json = { account_id: owner.id, name, removed };
+  if (removed) {
+    return done(json, [`The virtual model '${name}' of account '${owner.name}' is removed.`]);
+  }
+  const line = `Account '${owner.name}' has no virtual model named '${name!.slice(0, 100)}'.`;
+  return { exitCode: 1, json, lines: [line] };
+}
+
+/** Those of accounts, and without an account also those of the service (`account_id` null). */
+async function listModels(deps: ModelCommandDeps, values: Values): Promise<CommandResult> {
+  const wanted = optional(values, "account");
+  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const models = deps.openVirtualModels();
+  const stored = await models.list(owner?.id);
+  const ofService = owner ? [] : models.listOfService();
+  return done(
+    [
+      ...ofService.map(({ name, definition }) => ({
+        ...{ account_id: null, name, ...virtualModelJson(definition) },
+        ...{ created_at: null, updated_at: null },
+      })),
+      ...stored.map(storedJson),
+    ],
+    [
+      ...ofService.map(({ name, definition }) =>
+        ["service", name, shownTargets(definition)].join("  ")
+      ),
+      ...stored.map(({ accountId, name, definition }) =>
+        [`account ${accountId}`, name, shownTargets(definition)].join("  ")
+      ),
+    ],
+  );
+}
+
+function storedJson({ accountId, name, definition, createdAt, updatedAt }: StoredVirtualModel) {
+  return {
+    account_id: accountId,
+    name,
+    ...virtualModelJson(definition),
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  };
+}
+
+/** As `gpt-5-mini (9), claude-haiku-4-5 (1), else gemini-2.5-flash`. */
+function shownTargets({ targets, fallbacks }: VirtualModelDefinition): string {
+  const shown = targets.length === 1
+    ? targets[0]!.model
+    : targets.map(({ model, weight }) => `${model} (${weight})`).join(", ");
+  return fallbacks.length === 0 ? shown : `${shown}, else ${fallbacks.join(", ")}`;
+}

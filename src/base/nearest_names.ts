@@ -1,0 +1,45 @@
+/** Longer names are too far from any name that exists, and cost too much to compare. */
+const maxLength = 100;
+
+/**
+ * For "did you mean": the candidates that differ from `name` by a slip or two of the keyboard, the
+ * nearest first, at most `most`. Case differences count as nothing.
+ */
+export function nearestNames(name: string, candidates: Iterable<string>, most = 3): string[] {
+  if (name === "" || name.length > maxLength) return [];
+  const lower = name.toLowerCase();
+  const limit = Math.min(3, 1 + Math.floor(name.length / 6));
+  const found: { candidate: string; edits: number }[] = [];
+  for (const candidate of new Set(candidates)) {
+    if (Math.abs(candidate.length - name.length) > limit) continue;
+    const edits = editsBetween(lower, candidate.toLowerCase(), limit);
+    if (edits <= limit) found.push({ candidate, edits });
+  }
+  found.sort((a, b) => a.edits - b.edits || (a.candidate < b.candidate ? -1 : 1));
+  return found.slice(0, most).map(({ candidate }) => candidate);
+}
+
+/**
+ * Characters to insert, remove or replace, and neighbours to swap, to make one text of the other;
+ * any number above `limit` where it is more than that.
+ */
+function editsBetween(from: string, to: string, limit: number): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    let least = i;
+    for (let j = 1; j <= to.length; j++) {
+      const isSame = from[i - 1] === to[j - 1];
+      let edits = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (isSame ? 0 : 1));
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      if (isSwapped) edits = Math.min(edits, beforeLast[j - 2]! + 1);
+      row.push(edits);
+      least = Math.min(least, edits);
+    }
+    if (least > limit) return limit + 1;
+    beforeLast = last;
+    last = row;
+  }
+  return last[to.length]!;
+}

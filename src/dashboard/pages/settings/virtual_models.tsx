@@ -1,0 +1,334 @@
+import type { Hono } from "hono";
+import {
+  type VirtualModelDefinition,
+  VirtualModelError,
+  virtualModelLimits,
+} from "../../../routing/virtual_model.ts";
+import {
+  action,
+  NotFound,
+  orNotFound,
+  type Outcome,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
+import {
+  Badge,
+  Empty,
+  hiddenColumn,
+  LinkLine,
+  PostForm,
+  Table,
+  TimeCell,
+} from "../../components.tsx";
+import type { FieldErrors } from "../../faults.ts";
+import {
+  FormButtons,
+  FormError,
+  listOf,
+  type Option,
+  SelectField,
+  type Shown,
+  TextArea,
+  TextField,
+} from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import { settingsTabs } from "./settings_tabs.tsx";
+
+const address = "/dashboard/settings/models";
+
+/** Names that stand for several models: list, make, change, remove. */
+export function virtualModelRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.get(
+    `${address}/new`,
+    page(ctx, "owner", (request) => formPage(ctx, request, "new", { values: {}, fieldErrors: {} })),
+  );
+  app.post(
+    `${address}/new`,
+    action(ctx, "owner", (form, request) => set(ctx, form, request, "new")),
+  );
+  app.get(
+    `${address}/change`,
+    page(ctx, "owner", async (request) => {
+      const { name, definition } = await modelOf(ctx, request, request.query("name"));
+      const values = { name: [name], ...valuesOf(definition) };
+      return formPage(ctx, request, "change", { values, fieldErrors: {} });
+    }),
+  );
+  app.post(
+    `${address}/change`,
+    action(ctx, "owner", async (form, request) => {
+      await modelOf(ctx, request, form.text("name"));
+      return await set(ctx, form, request, "change");
+    }),
+  );
+  app.get(
+    `${address}/remove`,
+    page(ctx, "owner", async (request) => {
+      const { name } = await modelOf(ctx, request, request.query("name"));
+      return {
+        title: "Remove virtual model",
+        section: "settings",
+        body: <RemoveForm name={name} csrf={request.csrf} />,
+      };
+    }),
+  );
+  app.post(
+    `${address}/remove`,
+    action(ctx, "owner", async (form, request) => {
+      const name = form.text("name");
+      const note = request.note("virtual_model.removed", name);
+      const removed = await ctx.virtualModels.remove(request.session.account.id, name, note);
+      if (!removed) throw new NotFound();
+      const text = `The virtual model ${name} is removed.`;
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+async function modelOf(ctx: PageContext, request: PageRequest, name: string | undefined) {
+  const models = await ctx.virtualModels.list(request.session.account.id);
+  return orNotFound(models.find((one) => one.name === name));
+}
+
+async function set(
+  ctx: PageContext,
+  form: Form,
+  request: PageRequest,
+  kind: "new" | "change",
+): Promise<Outcome> {
+  const name = form.text("name");
+  const accountId = request.session.account.id;
+  const json = requestOf(form);
+  try {
+    if (
+      kind === "new" && (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
+    ) {
+      throw new VirtualModelError("name", "there is a virtual model of this name already");
+    }
+    const shown = json.targets.map((one) => typeof one === "string" ? one : one.model).join(", ");
+    const note = request.note("virtual_model.set", name, shown);
+    await ctx.virtualModels.set(accountId, name, json, note);
+  } catch (thrown) {
+    if (!(thrown instanceof VirtualModelError)) throw thrown;
+    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
+    return { ...formPage(ctx, request, kind, shown), status: 400 };
+  }
+  const text = `Calls that name ${name} go to its targets from now on.`;
+  return { to: address, notice: { kind: "done", text } };
+}
+
+/** The form as JSON. A line of the targets is a model, and behind a space its weight. */
+function requestOf(form: Form) {
+  const targets = listOf(form.text("targets")).map((line) => {
+    const [model = "", weight, ...rest] = line.split(/\s+/);
+    if (weight === undefined) return model;
+    const isNumber = rest.length === 0 && /^\d{1,9}$/.test(weight);
+    return { model, weight: isNumber ? Number(weight) : line.slice(model.length).trim() };
+  });
+  const fallbacks = listOf(form.text("fallbacks"));
+  return { targets, fallbacks, ...form.filled("stick_by") };
+}
+
+/** By the form's fields; of a list it says which line is wrong. */
+function fieldErrorsOf({ field, message }: VirtualModelError): FieldErrors {
+  const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
+  const reason = field === "" ? message : message.slice(field.length + 2);
+  const text = reason.charAt(0).toUpperCase() + reason.slice(1);
+  return { [list]: index === undefined ? text : `Line ${Number(index) + 1}: ${text}` };
+}
+
+function valuesOf({ targets, fallbacks, stickBy }: VirtualModelDefinition): Shown["values"] {
+  return {
+    targets: [targets.map(({ model, weight }) => `${model} ${weight}`).join("\n")],
+    fallbacks: [fallbacks.join("\n")],
+    stick_by: [stickBy ?? ""],
+  };
+}
+
+interface ShownModel {
+  name: string;
+  definition: VirtualModelDefinition;
+  /** Undefined for a model of the service. */
+  updatedAt?: Date;
+}
+
+async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const own: ShownModel[] = await ctx.virtualModels.list(request.session.account.id);
+  const names = new Set(own.map(({ name }) => name));
+  const ofService = ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name));
+  const models: ShownModel[] = [...own, ...ofService];
+  return {
+    title: "Settings",
+    section: "settings",
+    tabs: settingsTabs("models"),
+    body: (
+      <>
+        <h2>Virtual models</h2>
+        <p class="lead">
+          A name of your own that calls may use as their model. Calls are shared out among its
+          targets by weight; where one fails before it answers, another one is asked.
+        </p>
+        {request.may("owner")
+          ? <LinkLine href={`${address}/new`} primary>Make a virtual model</LinkLine>
+          : null}
+        {models.length === 0
+          ? (
+            <Empty title="No virtual models yet">
+              <p>Calls name vendors' models, such as gpt-5-mini.</p>
+            </Empty>
+          )
+          : <ModelTable models={models} request={request} />}
+      </>
+    ),
+  };
+}
+
+function ModelTable({ models, request }: { models: readonly ShownModel[]; request: PageRequest }) {
+  const mayChange = request.may("owner");
+  return (
+    <Table
+      label="Virtual models"
+      head={[
+        ...["Name", "Targets", "Fallbacks", "Stays with", "Changed"],
+        ...mayChange ? [hiddenColumn("Actions")] : [],
+      ]}
+    >
+      {models.map(({ name, definition, updatedAt }) => (
+        <tr>
+          <td>
+            <code>{name}</code>
+          </td>
+          <td>
+            <Targets targets={definition.targets} />
+          </td>
+          <td>{definition.fallbacks.map((model) => <div>{model}</div>)}</td>
+          <td>{stickNames.get(definition.stickBy ?? "")}</td>
+          {updatedAt ? <TimeCell at={updatedAt} now={request.now} /> : (
+            <td>
+              <Badge tone="neutral">The service's</Badge>
+            </td>
+          )}
+          {mayChange ? <td class="nowrap">{updatedAt ? <Actions name={name} /> : null}</td> : null}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** Each with its share of the calls, in percent. */
+function Targets({ targets }: Pick<VirtualModelDefinition, "targets">) {
+  const sum = targets.reduce((total, { weight }) => total + weight, 0);
+  return (
+    <>
+      {targets.map(({ model, weight }) => (
+        <div>
+          {model}
+          {targets.length === 1
+            ? null
+            : <span class="muted">{` ${Math.round(weight / sum * 1000) / 10} %`}</span>}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Actions({ name }: { name: string }) {
+  const query = `?name=${encodeURIComponent(name)}`;
+  return (
+    <>
+      <a class="button button-small" href={`${address}/change${query}`}>
+        Change<span class="visually-hidden">{` ${name}`}</span>
+      </a>{" "}
+      <a class="button button-small button-danger" href={`${address}/remove${query}`}>
+        Remove<span class="visually-hidden">{` ${name}`}</span>
+      </a>
+    </>
+  );
+}
+
+const stickOptions: readonly Option[] = [
+  ["", "Nothing: each call is chosen by itself"],
+  ["session", "The session"],
+  ["user", "The end user"],
+];
+
+const stickNames = new Map<string, string>([["", "–"], ["session", "Session"], [
+  "user",
+  "End user",
+]]);
+
+function formPage(
+  ctx: PageContext,
+  request: PageRequest,
+  kind: "new" | "change",
+  shown: Shown,
+): Page {
+  const isNew = kind === "new";
+  return {
+    title: isNew ? "New virtual model" : "Change virtual model",
+    section: "settings",
+    body: (
+      <PostForm action={`${address}/${kind}`} csrf={request.csrf} class="form">
+        <FormError fieldErrors={shown.fieldErrors} />
+        {isNew
+          ? (
+            <TextField
+              {...shown}
+              id="name"
+              label="Name"
+              hint="Letters, digits and . _ : -"
+              placeholder="fast"
+              maxlength={virtualModelLimits.nameLength}
+              required
+            />
+          )
+          : (
+            <>
+              <h2>
+                <code>{shown.values.name?.[0]}</code>
+              </h2>
+              <input type="hidden" name="name" value={shown.values.name?.[0] ?? ""} />
+            </>
+          )}
+        <TextArea
+          {...shown}
+          id="targets"
+          label="Targets"
+          hint={`A model a line; behind it its weight, 1 where there is none. At most ${virtualModelLimits.targets}.`}
+          placeholder={`${ctx.exampleModel() ?? "openai/gpt-5-mini"} 9\nclaude-haiku-4-5 1`}
+        />
+        <TextArea
+          {...shown}
+          id="fallbacks"
+          label="Fallbacks"
+          hint="Models that are asked, in this order, where all targets fail; may stay empty."
+        />
+        <SelectField
+          {...shown}
+          id="stick_by"
+          label="Keeps the same target for"
+          hint="By the session's or the end user's id; calls without one are shared out by weight."
+          options={stickOptions}
+        />
+        <FormButtons back={address}>{isNew ? "Make" : "Save"}</FormButtons>
+      </PostForm>
+    ),
+  };
+}
+
+function RemoveForm({ name, csrf }: { name: string; csrf: string }) {
+  return (
+    <PostForm action={`${address}/remove`} csrf={csrf} class="panel">
+      <input type="hidden" name="name" value={name} />
+      <p>
+        Calls that name <code>{name}</code>{" "}
+        are refused from then on, unless the service or a vendor has a model of this name.
+      </p>
+      <FormButtons back={address} tone="danger">Remove</FormButtons>
+    </PostForm>
+  );
+}

@@ -1,0 +1,64 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { countChanged, eraseAlone } from "../../database/retention_lock.ts";
+import type { AnalyticsTransaction, CallKey } from "../../records/analytics_store.ts";
+import type { ErasureScope } from "../tombstone.ts";
+import { Bound, condition } from "./erasure_sql.ts";
+
+/** Items of outcomes that go in one transaction. */
+const stepRows = 2000;
+
+/**
+ * Erases outcomes that name one of these calls, which are about to be erased, or a session whose last
+ * calls they are, or a session or call that the deletion names. Outcomes that came after the deletion
+ * was asked for stay. Before the calls, since these say which sessions end, and in transactions of its
+ * own, in which no writer waits; `onErased` runs in each.
+ */
+export async function eraseOutcomes(
+  { main, analytics }: { main: Database; analytics: AnalyticsTransaction },
+  { scope, calls }: { scope: ErasureScope; calls: readonly CallKey[] },
+  onErased: (tx: Queryable) => Promise<void>,
+): Promise<void> {
+  const { accountId, before, tables } = scope.tombstone;
+  if (!tables.includes("interactions")) return;
+  const sessions = await analytics.sessionsEndingWith(accountId, calls, before);
+  const bound = new Bound();
+  const ofTheCalls = `account_id = ${bound.bind(accountId)} and created_at <= ${bound.bind(before)}
+    and (transaction_id = any(${
+    bound.bind(calls.map(({ transactionId }) => transactionId))
+  }::text[])
+      or session_id = any(${bound.bind(sessions)}::text[]))`;
+  const { transactionIds, sessionHashes } = scope.tombstone;
+  const isNamed = transactionIds !== null || sessionHashes !== null;
+  const inScope = isNamed ? condition(scope, "cohort_outcomes", "o", bound) : "false";
+  const statement = `delete from cohort_outcomes where id = any(array(
+    select id from cohort_outcomes o where (${ofTheCalls}) or (${inScope}) limit ${stepRows}))`;
+  for (let erased = stepRows; erased === stepRows;) {
+    erased = await main.transaction(async (tx) => {
+      const count = await countChanged(tx, statement, bound.values);
+      if (count > 0) await onErased(tx);
+      return count;
+    });
+  }
+}
+
+/** Whether outcomes of the account name calls or sessions. */
+export async function hasLinkedOutcomes(main: Queryable, accountId: number): Promise<boolean> {
+  const any = (column: string) =>
+    `exists (select from cohort_outcomes where account_id = $1 and ${column} is not null)`;
+  const [row] = await main.query(
+    `select ${any("session_id")} or ${any("transaction_id")} as linked`,
+    [accountId],
+  );
+  return row!.linked === true;
+}
+
+/** Takes the names of calls and sessions off outcomes of before the limit. Runs under `unlessBusy`. */
+export async function unlinkOutcomes(main: Database, limit: Date): Promise<void> {
+  const statement = `update cohort_outcomes set transaction_id = null, session_id = null
+    where id = any(array(
+      select id from cohort_outcomes where created_at < $1
+        and (session_id is not null or transaction_id is not null) limit $2))`;
+  for (let changed = stepRows; changed === stepRows;) {
+    changed = await eraseAlone(main, (tx) => countChanged(tx, statement, [limit, stepRows]));
+  }
+}

@@ -1,0 +1,109 @@
+import { Buffer } from "node:buffer";
+import type { ServerResponse } from "node:http";
+import type { ByteSink, PushedStream, SinkFeed } from "../base/streams.ts";
+
+/**
+ * Sends a pushed stream as the answer's body, whose head has been written but not sent. What comes
+ * within one turn of the loop leaves in one write and one chunk; nothing waits longer than that.
+ */
+export function sendPushed(stream: PushedStream, outgoing: ServerResponse): void {
+  new StreamSink(outgoing).start(stream);
+}
+
+class StreamSink implements ByteSink {
+  readonly #outgoing: ServerResponse;
+  #feed: SinkFeed | undefined;
+  #pieces: Uint8Array[] = [];
+  #bytes = 0;
+  #isFlushing = false;
+  #hasEnded = false;
+  /** The caller's connection takes no more for now. */
+  #isFull = false;
+
+  constructor(outgoing: ServerResponse) {
+    this.#outgoing = outgoing;
+  }
+
+  start(stream: PushedStream): void {
+    const outgoing = this.#outgoing;
+    outgoing.once("close", () => this.#feed?.cancel("the caller has left"));
+    outgoing.on("drain", () => {
+      this.#isFull = false;
+      this.#feed?.more();
+    });
+    this.#feed = stream.feedInto(this);
+    // The head goes out with what is there; it waits for nothing else.
+    if (this.#bytes === 0) setImmediate(() => !outgoing.destroyed && outgoing.flushHeaders());
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.#pieces.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes >= mostJoined) this.#flush();
+    else this.#flushSoon();
+    return !this.#isFull;
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#flushSoon();
+  }
+
+  fail(reason: unknown): void {
+    this.#hasEnded = true;
+    this.#outgoing.destroy(reason instanceof Error ? reason : undefined);
+  }
+
+  /** After what is being done now: more of the same read may follow. */
+  #flushSoon(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isFlushing = false;
+    const outgoing = this.#outgoing;
+    const bytes = this.#bytes;
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#bytes = 0;
+    if (outgoing.destroyed) return;
+    if (this.#hasEnded) {
+      return void outgoing.end(bytes === 0 ? undefined : joined(pieces, bytes));
+    }
+    if (bytes === 0) return;
+    this.#isFull =
+      !(outgoing.chunkedEncoding
+        ? writeChunk(outgoing, pieces, bytes)
+        : outgoing.write(joined(pieces, bytes)));
+  }
+}
+
+/** No more than this waits to be joined. */
+const mostJoined = 64 * 1024;
+
+/**
+ * Writes one chunk of the chunked coding in one piece: the runtime writes its length, its bytes and
+ * its end one by one. False when the connection has enough.
+ */
+function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], bytes: number) {
+  const length = bytes.toString(16);
+  const chunk = Buffer.allocUnsafe(length.length + bytes + 4);
+  let at = chunk.write(`${length}\r\n`, "latin1");
+  for (const piece of pieces) {
+    chunk.set(piece, at);
+    at += piece.length;
+  }
+  chunk.write("\r\n", at, "latin1");
+  outgoing.chunkedEncoding = false;
+  try {
+    return outgoing.write(chunk);
+  } finally {
+    outgoing.chunkedEncoding = true;
+  }
+}
+
+function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, bytes);
+}

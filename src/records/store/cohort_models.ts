@@ -1,0 +1,121 @@
+import type {
+  CallBounds,
+  CohortModelSums,
+  ModelName,
+  OutcomeReference,
+} from "../analytics_store.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+import { readCallSums, sumsOf } from "./cohort_calls.ts";
+
+/** Sums of a cohort's calls by model, those with the most calls first. */
+export async function cohortModels(
+  database: Queryable,
+  accountId: number,
+  cohortId: string,
+  { limit, ...bounds }: { limit: number } & Partial<CallBounds>,
+): Promise<CohortModelSums[]> {
+  const rows = await database.query(
+    modelSums,
+    [accountId, [cohortId], bounds.since ?? null, bounds.most ?? null, limit],
+    { forceCustomPlan: true },
+  );
+  return rows.map((row) => ({
+    ...readCallSums(row),
+    ...modelNameOf(row),
+    errors: row.errors as bigint,
+  }));
+}
+
+const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
+    select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
+      latency_ms
+    from interactions where account_id = $1 and cohort_id = wanted.id
+      and created_at >= coalesce($3::timestamptz, '-infinity')
+    order by created_at desc limit $4::bigint
+  ) as latest`;
+
+const modelSums = `${
+  sumsOf(latestCalls, {
+    columns: `vendor, model,
+      count(*) filter (where status in ('failed', 'truncated', 'interrupted')) as errors`,
+    by: "cohort_id, vendor, model",
+  })
+} order by interactions desc, vendor, model limit $5`;
+
+/** Calls of a session that are looked at to find its last one of a cohort. */
+const sessionCalls = 100;
+
+/**
+ * The model of the call that each outcome belongs to; undefined where the cohort has no such call.
+ * Each is found by an index, in as many steps as `sessionCalls` at most.
+ */
+export async function modelsOfOutcomes(
+  database: Queryable,
+  accountId: number,
+  cohortId: string,
+  outcomes: readonly OutcomeReference[],
+): Promise<(ModelName | undefined)[]> {
+  const models: (ModelName | undefined)[] = outcomes.map(() => undefined);
+  const named = outcomes.flatMap(({ transactionId }, index) =>
+    transactionId === null ? [] : [{ index, id: transactionId }]
+  );
+  const inSession = outcomes.flatMap(({ transactionId, sessionId, at }, index) =>
+    transactionId !== null || sessionId === null ? [] : [{ index, id: sessionId, at }]
+  );
+  const note = (rows: readonly SqlRow[]) => {
+    for (const row of rows) models[Number(row.index)] = modelNameOf(row);
+  };
+  if (named.length > 0) {
+    note(
+      await database.query(byTransaction, [
+        accountId,
+        cohortId,
+        named.map(({ index }) => index),
+        named.map(({ id }) => id),
+      ], { forceCustomPlan: true }),
+    );
+  }
+  if (inSession.length > 0) {
+    note(
+      await database.query(bySession, [
+        accountId,
+        cohortId,
+        inSession.map(({ index }) => index),
+        inSession.map(({ id }) => id),
+        inSession.map(({ at }) => at),
+      ], { forceCustomPlan: true }),
+    );
+  }
+  return models;
+}
+
+// `offset 0` keeps the lookup by key apart, whatever the planner thinks of the other conditions.
+const byTransaction = `select named.index, found.vendor, found.model
+  from unnest($3::integer[], $4::text[]) as named(index, id)
+  cross join lateral (
+    select account_id, cohort_id, vendor, model from interactions
+    where transaction_id = named.id offset 0
+  ) as found
+  where found.account_id = $1 and found.cohort_id = $2`;
+
+const callOfSession = (time: string, order: "asc" | "desc") =>
+  `select vendor, model from (
+    select vendor, model, cohort_id, created_at from interactions
+    where account_id = $1 and session_id = named.id and ${time}
+    order by created_at ${order} limit ${sessionCalls}
+  ) as nearest where cohort_id = $2 order by created_at ${order} limit 1`;
+
+// Clocks of callers' processes and of the database differ, and an outcome may come before its call is
+// begun: then it is the first call's.
+const bySession = `select named.index, coalesce(earlier.vendor, later.vendor) as vendor,
+    coalesce(earlier.model, later.model) as model
+  from unnest($3::integer[], $4::text[], $5::timestamptz[]) as named(index, id, at)
+  left join lateral (${callOfSession("created_at <= named.at", "desc")}) as earlier on true
+  left join lateral (
+    ${callOfSession("earlier.vendor is null and created_at > named.at", "asc")}
+  ) as later on true
+  where coalesce(earlier.vendor, later.vendor) is not null`;
+
+function modelNameOf(row: SqlRow): ModelName {
+  return { vendor: String(row.vendor), model: String(row.model) };
+}

@@ -1,0 +1,90 @@
+import { Fault } from "../shared/fault.ts";
+import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
+import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
+import type { RouteTable } from "../routing/route.ts";
+import { type ResolvedModel, shorten } from "../vendors/model_name.ts";
+import type { Vendor } from "../vendors/registry.ts";
+import type { CallContext } from "./call_context.ts";
+
+export interface RoutingDeps extends ChoiceDeps, RouteDeps {}
+
+/** What of a request decides which models may answer it. */
+export interface ModelRequest {
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor: Vendor | undefined;
+  /** As the caller wrote it. */
+  model: string;
+  /** The end user that the body names. */
+  endUser: string | undefined;
+  /** Further models that the body names, and the field that does; undefined where there is none. */
+  fallbacks: { field: string; names: readonly string[] } | undefined;
+}
+
+const fallbackHeader = "X-Fallback-Models";
+/** Fallbacks that one call may name in its header, and again in its body. */
+const maxFallbacks = 10;
+
+/**
+ * The models that may answer a call, in the order in which they are asked; on a vendor's own family
+ * the one that is named. Throws `model_not_found`, `permission_denied`, and `invalid_value` for
+ * names that lead nowhere.
+ */
+export async function candidatesOf(
+  deps: RoutingDeps,
+  caller: CallContext,
+  { vendor, model, endUser, fallbacks }: ModelRequest,
+): Promise<OrderedTargets> {
+  const route = await findCallRoute(deps, caller, vendor, model);
+  return orderTargets(deps, route, {
+    sessionId: caller.sessionId,
+    userId: caller.userId ?? endUser,
+    fallbacks: vendor ? [] : [
+      ...namedInHeader(deps, caller),
+      ...(fallbacks?.names ?? []).map((name, index) =>
+        fallbackNamed(deps, caller, `${fallbacks!.field}[${index}]`, name)
+      ),
+    ],
+    isOneVendor: caller.vendorKey !== undefined,
+  });
+}
+
+function namedInHeader(deps: RoutingDeps, caller: CallContext): ResolvedModel[] {
+  const value = caller.header(fallbackHeader.toLowerCase());
+  if (value === undefined) return [];
+  const names = value.split(",").map((one) => one.trim()).filter((one) => one !== "");
+  if (names.length > maxFallbacks) {
+    throw new Fault("invalid_value", {
+      param: fallbackHeader,
+      message: `${fallbackHeader}: at most ${maxFallbacks} models.`,
+    });
+  }
+  return names.map((name) => fallbackNamed(deps, caller, fallbackHeader, name));
+}
+
+function fallbackNamed(
+  { routes }: RoutingDeps,
+  { principal: { account } }: CallContext,
+  param: string,
+  name: string,
+): ResolvedModel {
+  const { isVirtual, targets: [{ target }] } = routeNamed(routes, account.id, param, name);
+  if (!isVirtual) return target;
+  throw new Fault("invalid_value", {
+    param,
+    message: `${param}: '${shorten(name)}' is a virtual model; a fallback names a model itself.`,
+  });
+}
+
+/** What is wrong with the name is said of the header or field that it stands in. */
+function routeNamed(routes: RouteTable, accountId: number, param: string, name: string) {
+  try {
+    return routes.find(accountId, name);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    throw new Fault(thrown.code, {
+      param,
+      message: thrown.message.replace(/^model: /, `${param}: `),
+      cause: thrown,
+    });
+  }
+}

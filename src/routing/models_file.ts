@@ -1,0 +1,105 @@
+import type { Log } from "../base/log.ts";
+import { messageOf } from "../shared/fault.ts";
+import type { RealModels } from "./real_models.ts";
+import type { Route, VirtualRoutes } from "./route.ts";
+import {
+  checkVirtualName,
+  readVirtualModel,
+  type VirtualModelDefinition,
+  VirtualModelError,
+  virtualRoute,
+} from "./virtual_model.ts";
+
+/** A virtual model of the service, for all accounts. */
+export interface FileModel {
+  name: string;
+  definition: VirtualModelDefinition;
+}
+
+/** The service's virtual models: `MODELS_FILE`. */
+export interface ModelsFile extends VirtualRoutes {
+  readonly all: readonly FileModel[];
+  /**
+   * Reads the file again. A wrong one changes nothing; the log says so, once for each state of the
+   * file.
+   */
+  refresh(): Promise<void>;
+}
+
+export interface ModelsFileDeps {
+  /** Undefined: the service has no virtual models of its own. */
+  path: string | undefined;
+  models: RealModels;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** Largest file, in bytes. */
+const maxBytes = 4 * 1024 * 1024;
+
+/** Reads the file. Throws an Error of one line that names the field. */
+export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
+  const { path, models, log } = deps;
+  const read = (text: string) => readModelsFile(text, models);
+  let lastText = path === undefined ? "{}" : Deno.readTextFileSync(path);
+  let current = read(lastText);
+  let lastFailure: string | undefined;
+  const routesOf = (list: readonly FileModel[]) =>
+    new Map(list.map(({ name, definition }) =>
+      // `read` has found every model.
+      [name, virtualRoute(name, definition, models, () => {})!] as const
+    ));
+  let routes: ReadonlyMap<string, Route> = routesOf(current);
+  return {
+    find: (_accountId, name) => routes.get(name),
+    list: () => current.map(({ name }) => ({ name, createdAt: undefined })),
+    get all() {
+      return current;
+    },
+    async refresh() {
+      if (path === undefined) return;
+      try {
+        const text = await Deno.readTextFile(path);
+        if (text === lastText) return;
+        lastText = text;
+        current = read(text);
+        routes = routesOf(current);
+        lastFailure = undefined;
+        log.info("MODELS_FILE was read again", { models: current.length });
+      } catch (thrown) {
+        const reason = messageOf(thrown).split("\n")[0]!;
+        if (reason === lastFailure) return;
+        lastFailure = reason;
+        log.warn("MODELS_FILE is wrong, so nothing was changed", { path, reason });
+      }
+    },
+  };
+}
+
+/**
+ * Parses `MODELS_FILE`: a JSON object, name → virtual model (`readVirtualModel`). Throws an Error of
+ * one line that begins with the path of what is wrong.
+ */
+export function readModelsFile(text: string, models: RealModels): FileModel[] {
+  if (text.length > maxBytes) throw new Error(`expected at most ${maxBytes} bytes`);
+  const file = parseObject(text);
+  return Object.entries(file).map(([name, json]) => {
+    try {
+      return { name: checkVirtualName(name), definition: readVirtualModel(json, models) };
+    } catch (thrown) {
+      if (!(thrown instanceof VirtualModelError)) throw thrown;
+      if (thrown.field === "name") throw thrown;
+      throw new Error(`${name}${thrown.field === "" ? ": " : "."}${thrown.message}`);
+    }
+  });
+}
+
+function parseObject(text: string): object {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch (thrown) {
+    throw new Error(`expected JSON: ${messageOf(thrown).replaceAll(/\s+/g, " ")}`);
+  }
+  if (typeof file === "object" && file !== null && !Array.isArray(file)) return file;
+  throw new Error('expected a JSON object such as {"fast": {"targets": ["gpt-5-mini"]}}');
+}

@@ -1,0 +1,78 @@
+import assert from "@std/assert";
+import { createRegistry } from "../vendors/registry.ts";
+import { createRealModels } from "./real_models.ts";
+import { openModelsFile } from "./models_file.ts";
+
+const models = createRealModels({
+  registry: createRegistry({}, []),
+  prices: { rows: () => [] },
+});
+
+async function withFile(
+  text: string,
+  test: (
+    path: string,
+    open: () => ReturnType<typeof openModelsFile>,
+    lines: string[],
+  ) => Promise<void>,
+): Promise<void> {
+  const path = await Deno.makeTempFile({ suffix: ".json" });
+  const lines: string[] = [];
+  const log = {
+    info: (line: string) => void lines.push(line),
+    warn: (line: string, fields = {}) => void lines.push(`${line}: ${JSON.stringify(fields)}`),
+  };
+  try {
+    await Deno.writeTextFile(path, text);
+    await test(path, () => openModelsFile({ path, models, log }), lines);
+  } finally {
+    await Deno.remove(path).catch(() => {});
+  }
+}
+
+const file = (target: string) => JSON.stringify({ fast: { targets: [target] } });
+
+Deno.test("a changed file counts at the next look; a wrong or missing one changes nothing and is said once", () =>
+  withFile(file("openai/first"), async (path, open, lines) => {
+    const opened = open();
+    const target = () => {
+      const found = opened.find(1, "fast");
+      return typeof found === "object" ? found.targets[0].target.id : found;
+    };
+    assert.equal(target(), "vendor-b/first");
+    await opened.refresh();
+    assert.deepEqual(lines, [], "nothing is said of a file that is as it was");
+    await Deno.writeTextFile(path, file("openai/second"));
+    await opened.refresh();
+    assert.equal(target(), "vendor-b/second");
+    assert.deepEqual(lines.splice(0), ["MODELS_FILE was read again"]);
+    for (const wrong of ["{", file("nobody/x"), '{"a/b": {"targets": ["openai/x"]}}']) {
+      await Deno.writeTextFile(path, wrong);
+      await opened.refresh();
+      await opened.refresh();
+      assert.equal(target(), "vendor-b/second");
+      assert.equal(lines.length, 1, lines.join("\n"));
+      assert.match(
+        lines.splice(0)[0]!,
+        /^MODELS_FILE is wrong, so nothing was changed: .*"reason":/,
+      );
+    }
+    await Deno.remove(path);
+    await opened.refresh();
+    await opened.refresh();
+    assert.equal(target(), "vendor-b/second");
+    assert.equal(lines.splice(0).length, 1);
+    await Deno.writeTextFile(path, "{}");
+    await opened.refresh();
+    assert.equal(target(), undefined);
+    assert.deepEqual([opened.all, opened.list(1)], [[], []]);
+  }));
+
+Deno.test("a wrong file can't be opened; without a path there are none", () =>
+  withFile('{"fast": {"targets": []}}', (_path, open) => {
+    assert.throws(open, /^Error: fast\.targets: /);
+    const log = { info() {}, warn() {} };
+    const none = openModelsFile({ path: undefined, models, log });
+    assert.deepEqual([none.all, none.find(1, "fast")], [[], undefined]);
+    return Promise.resolve();
+  }));

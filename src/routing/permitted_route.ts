@@ -1,0 +1,150 @@
+import type { Secret } from "../base/secret.ts";
+import type { ApiKey, Principal } from "../keys/api_key.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
+import { Fault } from "../shared/fault.ts";
+import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
+import type { Vendor } from "../vendors/registry.ts";
+import type { Route, RouteTable, WeightedTarget } from "./route.ts";
+
+export interface RouteDeps {
+  routes: RouteTable;
+  storedKeys: Pick<VendorKeyCache, "find">;
+}
+
+/** Who calls, and the vendor key that came with the request. */
+export interface RouteCaller {
+  readonly principal: Principal;
+  readonly vendorKey: Secret | undefined;
+}
+
+/**
+ * The route of a call: on a vendor's family its one model, on the unified family (`vendor`
+ * undefined) `findPermittedRoute`.
+ */
+export async function findCallRoute(
+  deps: RouteDeps,
+  caller: RouteCaller,
+  vendor: Vendor | undefined,
+  name: string,
+): Promise<Route> {
+  if (!vendor) return await findPermittedRoute(deps, caller, name);
+  const target = resolveOnFamily(vendor, name);
+  permitModel(deps.routes, caller.principal.key, target);
+  return { name, isVirtual: false, targets: [{ target, weight: 1 }], fallbacks: [] };
+}
+
+/** Throws `permission_denied` where the caller's key may call none of the models of a name. */
+export function permitNamed(
+  routes: RouteTable,
+  { principal: { key, account } }: Pick<RouteCaller, "principal">,
+  vendor: Vendor | undefined,
+  name: string,
+): void {
+  if (key.models.length === 0) return;
+  if (vendor) permitModel(routes, key, resolveOnFamily(vendor, name));
+  else permitRoute(routes, key, routes.find(account.id, name));
+}
+
+/**
+ * The route of a name as this caller may use it: of a virtual model only the targets and fallbacks
+ * that its key may call and, where it has vendor keys of its own, only those that they are for.
+ * Throws as `RouteTable.find`, and `permission_denied` or `invalid_value` where none is left.
+ */
+export async function findPermittedRoute(
+  deps: RouteDeps,
+  { principal: { key, account }, vendorKey }: RouteCaller,
+  name: string,
+): Promise<Route> {
+  const route = permitRoute(deps.routes, key, deps.routes.find(account.id, name));
+  if (!route.isVirtual) return route;
+  if (vendorKey) return withOwnKey(route, vendorKey);
+  return await withStoredKeys(route, (label) => deps.storedKeys.find(account.id, label));
+}
+
+/** The models of a route that a key may call. Throws `permission_denied` where there is none. */
+export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Route {
+  if (key.models.length === 0) return route;
+  const permitted = only(route, (target) => mayCall(routes, key, target));
+  if (permitted) return permitted;
+  const shown = route.isVirtual ? route.name : route.targets[0].target.id;
+  throw notPermitted(shown);
+}
+
+/** Throws `permission_denied` for a model outside of the key's list. */
+export function permitModel(routes: RouteTable, key: ApiKey, target: ResolvedModel): void {
+  if (!mayCall(routes, key, target)) throw notPermitted(target.id);
+}
+
+/** A virtual model on the key's list allows its targets to calls that name it, and to no others. */
+function mayCall(routes: RouteTable, key: ApiKey, target: ResolvedModel): boolean {
+  const { models, accountId } = key;
+  if (models.length === 0) return true;
+  if (target.through !== undefined && models.includes(target.through)) return true;
+  return models.some((name) => {
+    const route = routes.lookUp(accountId, name);
+    return route?.isVirtual === false && route.targets[0].target.id === target.id;
+  });
+}
+
+function notPermitted(name: string): Fault {
+  return new Fault("permission_denied", {
+    param: "model",
+    message: `model: this API key may not call '${shorten(name)}'.`,
+  });
+}
+
+/**
+ * The second half of the dual-key form names no vendor, and a key must never reach another vendor
+ * than its own: where the targets are of several, its form has to tell.
+ */
+function withOwnKey(route: Route, vendorKey: Secret): Route {
+  const owners = ownersOf(route);
+  if (owners.size === 1) return route;
+  const value = vendorKey.reveal();
+  const fitting = new Set(
+    [...route.targets.map(({ target }) => target), ...route.fallbacks]
+      .filter(({ vendor }) => vendor.keyForm?.test(value)).map(({ vendor }) => vendor.sharesWith),
+  );
+  const own = fitting.size === 1
+    ? only(route, ({ vendor }) => fitting.has(vendor.sharesWith))
+    : undefined;
+  if (own) return own;
+  throw new Fault("invalid_value", {
+    param: "model",
+    message:
+      `model: the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
+        [...owners].join(", ")
+      }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone.`,
+  });
+}
+
+/** Stored keys spare the account's credit, so models that would be charged to it are left out. */
+async function withStoredKeys(
+  route: Route,
+  storedKey: (label: string) => Promise<Secret | undefined>,
+): Promise<Route> {
+  const stored = new Set<string>();
+  for (const label of ownersOf(route)) {
+    if (await storedKey(label)) stored.add(label);
+  }
+  if (stored.size === 0) return route;
+  return only(route, ({ vendor }) => stored.has(vendor.sharesWith)) ?? route;
+}
+
+/** Labels of the vendors whose keys the route's models are called with. */
+function ownersOf({ targets, fallbacks }: Route): Set<string> {
+  const models = [...targets.map(({ target }) => target), ...fallbacks];
+  return new Set(models.map(({ vendor }) => vendor.sharesWith));
+}
+
+/**
+ * The part of a route that `isLeft` holds for. Where no target is left the first fallback takes
+ * their place; undefined where there is none either.
+ */
+function only(route: Route, isLeft: (target: ResolvedModel) => boolean): Route | undefined {
+  const targets = route.targets.filter(({ target }) => isLeft(target));
+  const fallbacks = route.fallbacks.filter(isLeft);
+  const first: WeightedTarget | undefined = targets[0] ??
+    (fallbacks[0] && { target: fallbacks.shift()!, weight: 1 });
+  return first && { ...route, targets: [first, ...targets.slice(1)], fallbacks };
+}

@@ -1,0 +1,91 @@
+import { nearestNames } from "../base/nearest_names.ts";
+import { withoutSnapshot } from "../pricing/table/price_names.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import { Fault } from "../shared/fault.ts";
+import { type ResolvedModel, resolveUnified, shorten } from "../vendors/model_name.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+
+/** The vendors' models by name: with their vendor, or alone where one vendor has it as its own. */
+export interface RealModels {
+  /** Undefined where the name leads to no model, or to several. */
+  find(name: string): ResolvedModel | undefined;
+  /**
+   * Why `find` gives nothing: `invalid_value` where several vendors have the name, else
+   * `model_not_found` with the nearest names, `others` among them.
+   */
+  refusal(name: string, others?: Iterable<string>): Fault;
+}
+
+/** Names of models are those of the bundled prices and the operator's, whatever their dates. */
+export function createRealModels(
+  { registry, prices }: { registry: Registry; prices: Pick<Prices, "rows"> },
+): RealModels {
+  const owners = ownersByModel(registry, prices);
+  const ownersOf = (name: string) => owners.get(name) ?? owners.get(withoutSnapshot(name)) ?? [];
+  return {
+    find(name) {
+      if (hasVendor(registry, name)) return resolveUnified(registry, name);
+      const [vendor, another] = ownersOf(name);
+      if (!vendor || another) return undefined;
+      return { vendor, model: name, id: `${vendor.label}/${name}` };
+    },
+    refusal(name, others = []) {
+      const vendors = ownersOf(name);
+      if (vendors.length > 1) return ambiguous(name, vendors);
+      return unknown(name, nearestTo(name, registry, [...others, ...owners.keys()]));
+    },
+  };
+}
+
+/** A vendor in front, and something behind it. */
+function hasVendor(registry: Registry, name: string): boolean {
+  const slash = name.indexOf("/");
+  return slash > 0 && slash < name.length - 1 && registry.find(name.slice(0, slash)) !== undefined;
+}
+
+function ownersByModel(
+  registry: Registry,
+  prices: Pick<Prices, "rows">,
+): ReadonlyMap<string, readonly Vendor[]> {
+  const owners = new Map<string, Vendor[]>();
+  for (const { label, model } of prices.rows()) {
+    const vendor = registry.find(label);
+    if (!vendor?.ownsModels) continue;
+    const others = owners.get(model) ?? [];
+    if (!others.includes(vendor)) owners.set(model, [...others, vendor]);
+  }
+  return owners;
+}
+
+/** Which models a vendor has is for the vendor to know, so of a full name the vendor's is compared. */
+function nearestTo(
+  name: string,
+  registry: Registry,
+  models: Iterable<string>,
+): string[] {
+  const slash = name.indexOf("/");
+  if (slash === -1) return nearestNames(name, models);
+  const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
+  const rest = shorten(name.slice(slash));
+  return nearestNames(name.slice(0, slash), vendors).map((vendor) => vendor + rest);
+}
+
+function ambiguous(name: string, vendors: readonly Vendor[]): Fault {
+  const ids = vendors.map(({ label }) => `'${label}/${shorten(name)}'`);
+  return new Fault("invalid_value", {
+    param: "model",
+    message: `model: '${shorten(name)}' is a model of several vendors; use ${ids.join(" or ")}.`,
+  });
+}
+
+function unknown(name: string, nearest: readonly string[]): Fault {
+  const hint = nearest.length === 0
+    ? ""
+    : ` Did you mean ${nearest.map((one) => `'${one}'`).join(" or ")}?`;
+  return new Fault("model_not_found", {
+    param: "model",
+    message: `model: '${
+      shorten(name)
+    }' names no model here.${hint} Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+  });
+}

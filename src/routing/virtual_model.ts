@@ -1,0 +1,163 @@
+import { z } from "zod";
+import type { AuditNote } from "../audit/audit.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { RealModels } from "./real_models.ts";
+import type { Route, WeightedTarget } from "./route.ts";
+
+/** Bounds of a virtual model. */
+export const virtualModelLimits = {
+  nameLength: 100,
+  targets: 20,
+  fallbacks: 20,
+  weight: 1_000_000,
+  perAccount: 500,
+} as const;
+
+/** What a virtual model stands for, by the names that were written. */
+export interface VirtualModelDefinition {
+  readonly targets: readonly { readonly model: string; readonly weight: number }[];
+  readonly fallbacks: readonly string[];
+  readonly stickBy?: "session" | "user";
+}
+
+/** A virtual model of an account. */
+export interface StoredVirtualModel {
+  accountId: number;
+  name: string;
+  definition: VirtualModelDefinition;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** One change as the cache of a process reads it; without a definition it was removed. */
+export interface VirtualModelChange {
+  accountId: number;
+  name: string;
+  definition: VirtualModelDefinition | null;
+  createdAt: Date;
+}
+
+/** Where accounts' virtual models live. Implemented in `src/routing/store/virtual_models.ts`. */
+export interface VirtualModelStore {
+  /** Makes or replaces one. Undefined where the account has `virtualModelLimits.perAccount`. */
+  set(
+    accountId: number,
+    name: string,
+    definition: VirtualModelDefinition,
+    audit?: AuditNote,
+  ): Promise<StoredVirtualModel | undefined>;
+  /** False where there is none of this name. */
+  remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
+  /** By account and name. */
+  list(accountId?: number): Promise<StoredVirtualModel[]>;
+  /** What changed at or after a time of the database; with null all that there are. */
+  changedSince(since: Date | null): Promise<{ now: Date; changes: VirtualModelChange[] }>;
+  /** Forgets rows of virtual models that were removed before this many minutes. */
+  forgetRemoved(minutes: number): Promise<void>;
+}
+
+/** What is wrong with a virtual model, in one line that begins with `field`, unless that is empty. */
+export class VirtualModelError extends Error {
+  override name = "VirtualModelError";
+
+  constructor(readonly field: string, reason: string) {
+    super(field === "" ? reason : `${field}: ${reason}`);
+  }
+}
+
+/** A virtual model's name. Throws `VirtualModelError`. */
+export function checkVirtualName(name: string): string {
+  if (/^[A-Za-z0-9._:-]{1,100}$/.test(name)) return name;
+  throw new VirtualModelError(
+    "name",
+    `'${name.slice(0, 100)}' is not a name; expected 1 to 100 letters, digits and . _ : -`,
+  );
+}
+
+const { targets: mostTargets, fallbacks: mostFallbacks, weight: mostWeight } = virtualModelLimits;
+const modelName = "expected a model's name of 1 to 200 characters";
+const targetForm = "expected a model's name, or an object with model and weight";
+const targetList = `expected a list of 1 to ${mostTargets} targets`;
+const fallbackList = `expected a list of at most ${mostFallbacks} model names`;
+const wholeWeight = `expected a whole number from 1 to ${mostWeight}`;
+
+const model = z.string(modelName).min(1, modelName).max(200, modelName);
+const target = z.strictObject({
+  model,
+  weight: z.int(wholeWeight).min(1, wholeWeight).max(mostWeight, wholeWeight).default(1),
+}, { error: ({ code }) => code === "invalid_type" ? targetForm : undefined });
+
+const definitionSchema = z.strictObject({
+  targets: z.array(
+    z.preprocess((value) => typeof value === "string" ? { model: value } : value, target),
+    targetList,
+  ).min(1, targetList).max(mostTargets, targetList),
+  fallbacks: z.array(model, fallbackList).max(mostFallbacks, fallbackList).default([]),
+  stick_by: z.enum(["session", "user"], 'expected "session" or "user"').optional(),
+}, {
+  error: ({ code }) =>
+    code === "invalid_type" ? 'expected an object such as {"targets": ["gpt-5-mini"]}' : undefined,
+});
+
+/**
+ * A definition from its JSON form: `{targets: [{model, weight?} or a name], fallbacks?: [name],
+ * stick_by?: "session" | "user"}`. Throws `VirtualModelError` for a wrong field, and for a model
+ * that is none of a vendor or is named twice.
+ */
+export function readVirtualModel(json: unknown, models: RealModels): VirtualModelDefinition {
+  const parsed = definitionSchema.safeParse(json);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0]!;
+    throw new VirtualModelError(z.core.toDotPath(path), message);
+  }
+  const { targets, fallbacks, stick_by: stickBy } = parsed.data;
+  const fieldsById = new Map<string, string>();
+  const check = (name: string, field: string) => {
+    const found = models.find(name);
+    if (!found) {
+      const reason = models.refusal(name).message.replace(/^model: /, "");
+      throw new VirtualModelError(field, `${reason} Virtual models can't be targets.`);
+    }
+    const other = fieldsById.get(found.id);
+    if (other !== undefined) throw new VirtualModelError(field, `'${name}' is ${other} already`);
+    fieldsById.set(found.id, field);
+  };
+  for (const [index, { model }] of targets.entries()) check(model, `targets[${index}].model`);
+  for (const [index, name] of fallbacks.entries()) check(name, `fallbacks[${index}]`);
+  return { targets, fallbacks, ...(stickBy ? { stickBy } : {}) };
+}
+
+/** The JSON form of a definition, as `readVirtualModel` takes it. */
+export function virtualModelJson({ targets, fallbacks, stickBy }: VirtualModelDefinition) {
+  return { targets, fallbacks, ...(stickBy ? { stick_by: stickBy } : {}) };
+}
+
+/**
+ * Where calls of a virtual model go. Models that don't exist any more are left out, with
+ * `onMissing` called for each; undefined where no target is left.
+ */
+export function virtualRoute(
+  name: string,
+  { targets, fallbacks, stickBy }: VirtualModelDefinition,
+  models: RealModels,
+  onMissing: (model: string) => void,
+): Route | undefined {
+  const resolve = (model: string): ResolvedModel[] => {
+    const found = models.find(model);
+    if (found) return [{ ...found, through: name }];
+    onMissing(model);
+    return [];
+  };
+  const [first, ...others] = targets
+    .flatMap(({ model, weight }): WeightedTarget[] =>
+      resolve(model).map((target) => ({ target, weight }))
+    )
+    .sort((a, b) => b.weight - a.weight);
+  return first && {
+    name,
+    isVirtual: true,
+    targets: [first, ...others],
+    fallbacks: fallbacks.flatMap(resolve),
+    ...(stickBy ? { stickBy } : {}),
+  };
+}

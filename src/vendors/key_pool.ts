@@ -1,0 +1,160 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Secret } from "../base/secret.ts";
+import type { LabelledMeasure } from "../shared/metrics.ts";
+import type { Vendor } from "./registry.ts";
+
+/** Why a key rests. */
+export type KeyTrouble = "limited" | "refused" | "out_of_quota";
+
+/** One key of a pool, taken for one vendor request. */
+export interface PooledKey {
+  readonly secret: Secret;
+  /** Its position among the configured keys: `#1` is the first. The only name that it has. */
+  readonly name: string;
+  /** It was taken although it rests, since all do. */
+  readonly isResting: boolean;
+}
+
+/** A limited key rests for so long where the vendor doesn't say. */
+const limitedMs = 10_000;
+/** A key that is refused or out of quota rests for so long. */
+const brokenMs = 5 * 60_000;
+/** No key rests longer, whatever its vendor says. */
+const longestRestMs = 60 * 60_000;
+
+/**
+ * Several keys of the service for one vendor. Calls take them in turn; a key that its vendor has
+ * refused rests. In memory, of this process alone.
+ */
+export class KeyPool {
+  readonly #vendor: string;
+  readonly #clock: Clock;
+  readonly #log: Pick<Log, "info" | "warn">;
+  readonly #keys: readonly { secret: Secret; name: string }[];
+  /** Monotonic time at which each key wakes. */
+  readonly #wakeMs: number[];
+  #next = 0;
+
+  constructor(
+    vendor: string,
+    secrets: readonly Secret[],
+    { clock, log }: { clock: Clock; log: Pick<Log, "info" | "warn"> },
+  ) {
+    this.#vendor = vendor;
+    this.#clock = clock;
+    this.#log = log;
+    this.#keys = secrets.map((secret, index) => ({ secret, name: `#${index + 1}` }));
+    this.#wakeMs = secrets.map(() => -Infinity);
+  }
+
+  /** The key of a call's first request: the next one in turn, or, where all rest, the first to wake. */
+  take(): PooledKey {
+    return this.takeAnother([]) ?? this.#pooled(this.#firstToWake());
+  }
+
+  /** The next key in turn that neither rests nor is one of `tried`; undefined: none is left. */
+  takeAnother(tried: readonly PooledKey[]): PooledKey | undefined {
+    const index = this.#findAwake(tried);
+    if (index === undefined) return undefined;
+    this.#next = (index + 1) % this.#keys.length;
+    return this.#pooled(index);
+  }
+
+  /** Whether `takeAnother` would give a key. */
+  hasAnother(tried: readonly PooledKey[]): boolean {
+    return this.#findAwake(tried) !== undefined;
+  }
+
+  /** The vendor has refused the key. `retryAfterMs` is what it asked for. */
+  rest({ name }: PooledKey, trouble: KeyTrouble, retryAfterMs?: number): void {
+    const ms = trouble === "limited"
+      ? Math.min(retryAfterMs ?? limitedMs, longestRestMs)
+      : brokenMs;
+    this.#wakeMs[this.#indexOf(name)] = this.#nowMs() + ms;
+    const fields = { vendor: this.#vendor, key: name, reason: trouble, seconds: ms / 1000 };
+    this.#log.warn("a vendor key rests", fields);
+  }
+
+  /** The vendor has taken the key. */
+  answered({ name, isResting }: PooledKey): void {
+    const index = this.#indexOf(name);
+    // An answer to a request of before the rest says nothing about it.
+    if (!isResting || this.#wakeMs[index]! <= this.#nowMs()) return;
+    this.#wakeMs[index] = -Infinity;
+    this.#log.info("a vendor key works again", { vendor: this.#vendor, key: name });
+  }
+
+  /** Each key's name and whether it rests now. */
+  get states(): { name: string; isResting: boolean }[] {
+    const nowMs = this.#nowMs();
+    return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));
+  }
+
+  #findAwake(tried: readonly PooledKey[]): number | undefined {
+    const nowMs = this.#nowMs();
+    for (let step = 0; step < this.#keys.length; step++) {
+      const index = (this.#next + step) % this.#keys.length;
+      const { name } = this.#keys[index]!;
+      if (this.#wakeMs[index]! <= nowMs && !tried.some((one) => one.name === name)) return index;
+    }
+    return undefined;
+  }
+
+  #firstToWake(): number {
+    return this.#wakeMs.indexOf(Math.min(...this.#wakeMs));
+  }
+
+  #pooled(index: number): PooledKey {
+    return { ...this.#keys[index]!, isResting: this.#wakeMs[index]! > this.#nowMs() };
+  }
+
+  #indexOf(name: string): number {
+    return this.#keys.findIndex((one) => one.name === name);
+  }
+
+  #nowMs(): number {
+    return this.#clock.monotonicMs();
+  }
+}
+
+/** The pools of the vendors for which the service has several keys. */
+export interface KeyPools {
+  /** Undefined for a vendor with one key or none: an only key never rests. */
+  of(vendor: Vendor): KeyPool | undefined;
+  readonly gauges: Readonly<Record<string, LabelledMeasure>>;
+}
+
+export function createKeyPools(
+  { vendors, clock, log }: {
+    vendors: readonly Vendor[];
+    clock: Clock;
+    log: Pick<Log, "info" | "warn">;
+  },
+): KeyPools {
+  const pools = new Map<string, KeyPool>();
+  /** Vendors that share their keys share the pool. */
+  const byKeys = new Map<readonly Secret[], KeyPool>();
+  for (const { label, apiKeys } of vendors) {
+    if (apiKeys.length < 2) continue;
+    const pool = byKeys.get(apiKeys) ?? new KeyPool(label, apiKeys, { clock, log });
+    byKeys.set(apiKeys, pool);
+    pools.set(label, pool);
+  }
+  return {
+    of: ({ label }) => pools.get(label),
+    gauges: {
+      gateway_vendor_key_resting: {
+        help: "Whether a vendor's key rests (1) or is used (0), of vendors with several keys",
+        labels: ["vendor", "key"],
+        readAll: () =>
+          [...pools].flatMap(([vendor, pool]) =>
+            pool.states.map(({ name, isResting }) => ({
+              labels: { vendor, key: name },
+              value: isResting ? 1 : 0,
+            }))
+          ),
+      },
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import assert from "@std/assert";
+import { csrfIn } from "../support/browser_client.ts";
+import { shared } from "../support/service.ts";
+import { signIn, startDashboard } from "./world.ts";
+
+const models = "/dashboard/settings/models";
+const people = "/dashboard/settings/people";
+
+const world = shared(async () => {
+  const path = await Deno.makeTempFile({ suffix: ".json" });
+  await Deno.writeTextFile(path, '{"ours": {"targets": ["grok-4.3"]}}');
+  const started = await startDashboard({ vendors: true, env: { MODELS_FILE: path } });
+  const stop = async () => {
+    await started.stop();
+    await Deno.remove(path);
+  };
+  return { ...started, stop };
+});
+
+const list = async () => (await world().admin("model", "list")).json as Record<string, unknown>[];
+
+async function called(model: string): Promise<[number, string | null]> {
+  const answer = await world().post("/chat/v1/chat/completions", {
+    ...{ model, messages: [{ role: "user", content: "rivers" }] },
+  });
+  await answer.body?.cancel();
+  const id = answer.headers.get("x-transaction-id");
+  return [answer.status, id && `${(await world().row(id)).model}`];
+}
+
+Deno.test("the list shows the service's, which no form changes", async () => {
+  const owner = await world().owner();
+  const { text } = await owner.get(models);
+  assert.match(text, /<code>ours<\/code>/);
+  assert.match(text, /The service&#39;s/);
+  assert.ok(!text.includes("name=ours"));
+  for (const kind of ["change", "remove"]) {
+    assert.equal((await owner.get(`${models}/${kind}?name=ours`)).status, 404);
+    const csrf = csrfIn(text);
+    const posted = await owner.post(`${models}/${kind}`, {
+      csrf,
+      name: "ours",
+      targets: "gpt-4.1",
+    });
+    assert.equal(posted.status, 404);
+  }
+});
+
+Deno.test("an owner makes, changes and removes one without a script, and calls go by it at once", async () => {
+  const owner = await world().owner();
+  const made = await owner.submit(`${models}/new`, `${models}/new`, {
+    ...{ name: "fast:1", targets: "gpt-4.1 9\r\nclaude-sonnet-4-6\r\n", stick_by: "session" },
+    fallbacks: "gemini-2.5-flash\r\n",
+  });
+  assert.equal(made.location, models);
+  const shown = (await owner.get(models)).text;
+  assert.match(shown, /Calls that name fast:1 go to its targets/);
+  assert.match(shown, /gpt-4\.1<span class="muted"> 90 %<\/span>/);
+  const { created_at: _, updated_at: __, ...json } = (await list()).find(({ name }) =>
+    name === "fast:1"
+  )!;
+  assert.deepEqual(json, {
+    account_id: 1,
+    name: "fast:1",
+    targets: [{ model: "gpt-4.1", weight: 9 }, { model: "claude-sonnet-4-6", weight: 1 }],
+    fallbacks: ["gemini-2.5-flash"],
+    stick_by: "session",
+  });
+  assert.equal((await called("fast:1"))[0], 200);
+
+  const change = `${models}/change?name=${encodeURIComponent("fast:1")}`;
+  const form = (await owner.get(change)).text;
+  assert.match(form, />gpt-4\.1 9\nclaude-sonnet-4-6 1<\/textarea>/);
+  assert.match(form, /<option value="session" selected>/);
+  const changed = await owner.submit(change, `${models}/change`, {
+    ...{ name: "fast:1", targets: "grok-4.3", fallbacks: "", stick_by: "" },
+  });
+  assert.equal(changed.location, models);
+  assert.deepEqual(await called("fast:1"), [200, "grok-4.3"]);
+
+  const remove = `${models}/remove?name=${encodeURIComponent("fast:1")}`;
+  assert.match((await owner.get(remove)).text, /<code>fast:1<\/code>/);
+  assert.equal(
+    (await owner.submit(remove, `${models}/remove`, { name: "fast:1" })).location,
+    models,
+  );
+  assert.deepEqual(await called("fast:1"), [404, null]);
+  assert.equal((await owner.get(change)).status, 404);
+
+  const audit = (await owner.get("/dashboard/settings/audit")).text;
+  assert.equal(audit.match(/virtual_model\.set/g)?.length, 2);
+  assert.equal(audit.match(/virtual_model\.removed/g)?.length, 1);
+  assert.match(audit, /gpt-4\.1, claude-sonnet-4-6/);
+});
+
+const wrong: [string, Record<string, string>, string, RegExp][] = [
+  ["no name", { name: "", targets: "gpt-4.1" }, "name", /is not a name/],
+  ["a name with a slash", { name: "a/b", targets: "gpt-4.1" }, "name", /is not a name/],
+  ["no targets", { name: "w", targets: "" }, "targets", /Expected a list of 1 to 20 targets/],
+  [
+    "an unknown model",
+    { name: "w", targets: "gpt-4.1\ngpt-41" },
+    "targets",
+    /Line 2: .*Did you mean/,
+  ],
+  [
+    "a weight of 0",
+    { name: "w", targets: "gpt-4.1 0" },
+    "targets",
+    /Line 1: Expected a whole number/,
+  ],
+  [
+    "a weight that is no number",
+    { name: "w", targets: "gpt-4.1 x" },
+    "targets",
+    /Line 1: Expected a whole number/,
+  ],
+  [
+    "a target as a fallback",
+    { name: "w", targets: "gpt-4.1", fallbacks: "grok-4.3\nopenai/gpt-4.1" },
+    "fallbacks",
+    /Line 2: .*already/,
+  ],
+  [
+    "a stickiness that isn't there",
+    { name: "w", targets: "gpt-4.1", stick_by: "ip" },
+    "stick_by",
+    /./,
+  ],
+  ["markup", { name: "w", targets: "<script>canary()</script>" }, "targets", /&lt;script&gt;/],
+];
+for (const [what, fields, field, message] of wrong) {
+  Deno.test(`a form with ${what} comes back as it was sent, with the reason at its field`, async () => {
+    const owner = await world().owner();
+    const sent = await owner.submit(`${models}/new`, `${models}/new`, fields);
+    assert.equal(sent.status, 400);
+    const error = new RegExp(`<p class="error" id="${field}-error">([^<]*)</p>`).exec(sent.text);
+    assert.match(error?.[1] ?? "no error", message);
+    assert.ok(!sent.text.includes("<script>canary"));
+    assert.ok((await list()).every(({ name }) => name !== fields.name));
+  });
+}
+
+Deno.test("a name that is there already is not made over again", async () => {
+  const owner = await world().owner();
+  const make = (targets: string) =>
+    owner.submit(`${models}/new`, `${models}/new`, { name: "twice", targets });
+  assert.equal((await make("gpt-4.1")).status, 303);
+  const again = await make("grok-4.3");
+  assert.equal(again.status, 400);
+  assert.match(again.text, /There is a virtual model of this name already/);
+  assert.deepEqual(await called("twice"), [200, "gpt-4.1"]);
+});
+
+Deno.test("viewers and members see them and change nothing; another account's are not there", async () => {
+  const owner = await world().owner();
+  await owner.submit(`${models}/new`, `${models}/new`, { name: "seen", targets: "gpt-4.1" });
+  await owner.submit(people, `${people}/invite`, { email: "ben@example.com", role: "member" });
+  const token = /invitation\?token=([^<]+)</.exec((await owner.get(people)).text)?.[1];
+  world().provider.become("Ben", "ben@example.com");
+  const ben = world().browser();
+  await signIn(ben, `invitation=${token}`);
+  const { text } = await ben.get(models);
+  assert.match(text, /<code>seen<\/code>/);
+  assert.ok(!/models\/(new|change|remove)/.test(text));
+  const csrf = csrfIn(text);
+  for (const kind of ["new", "change", "remove"]) {
+    assert.equal((await ben.get(`${models}/${kind}?name=seen`)).status, 403);
+    const fields = { csrf, name: "seen", targets: "grok-4.3" };
+    assert.equal((await ben.post(`${models}/${kind}`, fields)).status, 403);
+  }
+  assert.deepEqual(await called("seen"), [200, "gpt-4.1"]);
+});

@@ -1,0 +1,159 @@
+import assert from "@std/assert";
+import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { type Environment, startTestService } from "../support/service.ts";
+import { scriptedModel, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
+
+const keys = ["key-number-one", "key-number-two", "key-number-three"] as const;
+type Key = typeof keys[number];
+type Act = (exchange: FakeExchange) => unknown;
+
+/** What the vendor does with each key; those that aren't there are answered. */
+type Behaviour = Partial<Record<Key, Act>>;
+
+/** A service with three keys of vendor-b, and the keys that the vendor saw. */
+async function start(behaviour: Behaviour, env: Environment = {}) {
+  const seen: Key[] = [];
+  const vendor = await startFakeVendor((exchange) => {
+    const { request } = exchange;
+    if (request.method === "GET") return exchange.answer(200, { object: "list", data: [] });
+    const key = request.headers.authorization!.slice("Bearer ".length) as Key;
+    seen.push(key);
+    const act = behaviour[key];
+    if (act) return act(exchange);
+    return request.body.includes('"stream":true')
+      ? exchange.stream(streamEvents)
+      : exchange.answer(200, wholeAnswer);
+  });
+  const service = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: keys.join(", "), ...env },
+  });
+  const stop = async () => {
+    await service.stop();
+    await vendor.close();
+  };
+  const call = async (stream = false, headers: Record<string, string> = {}) => {
+    const response = await service.post("/chat/v1/chat/completions", {
+      ...{ model: `vendor-b/${scriptedModel}`, stream },
+      messages: [{ role: "user", content: "Hello" }],
+    }, headers);
+    return { response, text: await response.text() };
+  };
+  return { ...service, seen, call, [Symbol.asyncDispose]: stop };
+}
+
+const limited: Act = (exchange) =>
+  exchange.answer(429, { error: { message: "Slow down." } }, { "retry-after": "60" });
+const refused: Act = (exchange) =>
+  exchange.answer(401, { error: { message: "Incorrect API key: key-number-one" } });
+
+Deno.test("three keys, one refused, one limited: no call fails", async () => {
+  await using service = await start({ "key-number-one": refused, "key-number-two": limited });
+  for (let index = 0; index < 30; index++) {
+    const { response, text } = await service.call(index % 2 === 1);
+    assert.equal(response.status, 200, text);
+    // The first call met both, and was answered by the third key within the same call.
+    assert.equal(response.headers.get("x-attempts"), index === 0 ? "3" : null);
+    if (index > 0) continue;
+    const row = await service.row(response.headers.get("x-transaction-id"));
+    const attempts = row.attempts as { error_code: string | null; http_status: number }[];
+    assert.deepEqual(attempts.map(({ http_status, error_code }) => [http_status, error_code]), [
+      [401, "upstream_authentication_failed"],
+      [429, "upstream_rate_limited"],
+      [200, null],
+    ]);
+    assert.equal(row.charged_usd, row.cost_usd);
+  }
+  const [first, second, ...others] = service.seen;
+  assert.deepEqual([first, second], ["key-number-one", "key-number-two"]);
+  assert.deepEqual(
+    new Set(others),
+    new Set(["key-number-three"]),
+    "those that rest are left alone",
+  );
+  const metrics = await (await service.fetch("/metrics")).text();
+  assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#1"\} 1/);
+  assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#2"\} 1/);
+  assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#3"\} 0/);
+  const log = service.log.join("\n");
+  assert.match(log, /a vendor key rests.*#1.*refused/);
+  assert.doesNotMatch(log + metrics, /key-number/);
+});
+
+Deno.test("calls at the same time never fail either, and each is charged once", async () => {
+  await using service = await start({ "key-number-one": refused, "key-number-two": limited }, {
+    STARTING_CREDIT_USD: "1000",
+  });
+  const answers = await Promise.all(Array.from({ length: 60 }, () => service.call()));
+  for (const { response, text } of answers) assert.equal(response.status, 200, text);
+  const rows = await service.rows();
+  assert.equal(rows.length, 60);
+  for (const row of rows) {
+    assert.equal(row.status, "completed");
+    assert.ok(((row.attempts as unknown[] | null) ?? []).length <= 3);
+  }
+});
+
+Deno.test("a limited key is used again once its time is over", async () => {
+  let isOver = false;
+  await using service = await start({
+    "key-number-two": (exchange) =>
+      isOver
+        ? exchange.answer(200, wholeAnswer)
+        : exchange.answer(429, { error: { message: "Slow." } }, { "retry-after": "1" }),
+  });
+  for (let index = 0; index < 6; index++) await service.call();
+  assert.equal(service.seen.filter((key) => key === "key-number-two").length, 1);
+  isOver = true;
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  for (let index = 0; index < 3; index++) await service.call();
+  assert.equal(service.seen.filter((key) => key === "key-number-two").length, 2);
+});
+
+Deno.test("where every key is refused the caller gets that, after one request with each", async () => {
+  const [one, two, three] = keys;
+  await using service = await start({ [one]: refused, [two]: refused, [three]: refused });
+  const { response, text } = await service.call();
+  assert.equal(response.status, 502);
+  assert.match(text, /upstream_authentication_failed/);
+  assert.doesNotMatch(text, /key-number/);
+  assert.deepEqual(service.seen, [...keys]);
+  // All rest: the one that wakes first is used, and no other.
+  await service.call();
+  assert.deepEqual(service.seen.slice(3), [one]);
+});
+
+Deno.test("what is not about the key is not tried with another one", async () => {
+  const region: Act = (exchange) =>
+    exchange.answer(403, { error: { message: "Your region is not supported" } });
+  const wrong: Act = (exchange) => exchange.answer(400, { error: { message: "Bad request" } });
+  for (const act of [region, wrong]) {
+    const [one, two, three] = keys;
+    await using service = await start({ [one]: act, [two]: act, [three]: act });
+    const { response, text } = await service.call();
+    assert.ok([400, 403].includes(response.status), text);
+    assert.match(text, /region is not supported|Bad request/, "the vendor's words are passed on");
+    assert.deepEqual(service.seen, [one]);
+  }
+});
+
+Deno.test("a caller's own key is used alone, whatever becomes of it", async () => {
+  await using service = await start({});
+  const { response } = await service.call(false, {
+    authorization: `Bearer ${service.key};key-of-the-caller`,
+  });
+  assert.equal(response.status, 200);
+  assert.deepEqual(service.seen as string[], ["key-of-the-caller"]);
+});
+
+Deno.test("an only key never rests", async () => {
+  let isRefused = true;
+  await using service = await start({
+    "key-number-one": (exchange) =>
+      isRefused ? refused(exchange) : exchange.answer(200, wholeAnswer),
+  }, { VENDOR_B_API_KEY: "key-number-one" });
+  assert.equal((await service.call()).response.status, 502);
+  isRefused = false;
+  assert.equal((await service.call()).response.status, 200);
+  assert.doesNotMatch(await (await service.fetch("/metrics")).text(), /key_resting\{/);
+});

@@ -1,0 +1,170 @@
+/** The texts that the database makes of rows for an export, against the records that were written. */
+import assert from "@std/assert";
+import { interactionColumns } from "../../contracts/data/export_tables.ts";
+import { nanosToUsd } from "../../src/base/money.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createExportSource } from "../../src/exports/store/export_source.ts";
+import { exportBytes } from "../../src/exports/text.ts";
+import { fieldOfColumn } from "../../src/records/columns.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
+import { onBothDatabases } from "../support/databases.ts";
+import { collect, interaction, newAccount, observed } from "./samples.ts";
+
+async function exported(database: Database, accountId: number, format: "json" | "csv") {
+  const analytics = createAnalyticsStore(database);
+  const source = createExportSource({ analytics, evals: database, sharesMain: true });
+  const snapshot = await source.snapshot();
+  const work = { accountId, format, filters: {}, rawCells: true, snapshot };
+  const pieces = await collect(exportBytes(source, { ...work, tables: ["interactions"] }));
+  return await new Blob(pieces).text();
+}
+
+/** The row of a record by the rules of the interface, with nothing of the code under test. */
+function expectedRow(row: SettledCall): Record<string, unknown> {
+  const shown = (value: unknown) =>
+    value instanceof Date
+      ? value.toISOString()
+      : typeof value === "bigint"
+      ? nanosToUsd(value)
+      : value ?? null;
+  const cut = (text: string | null) => {
+    try {
+      return text === null ? null : JSON.parse(text);
+    } catch {
+      return text;
+    }
+  };
+  const fields: Readonly<Record<string, keyof SettledCall>> = fieldOfColumn;
+  return {
+    ...Object.fromEntries(
+      interactionColumns.map((name) => [name, shown(row[fields[name] ?? "requestId"])]),
+    ),
+    usage_raw: row.usageRawText === null ? null : JSON.parse(row.usageRawText),
+    request: cut(row.requestText),
+    response: cut(row.responseText),
+  };
+}
+
+/** All of ASCII, what JSON and CSV treat apart, and signs of two, three and four bytes. */
+const awkward = [
+  ...Array.from({ length: 127 }, (_, code) => String.fromCharCode(code + 1)),
+  ...[
+    "",
+    " ",
+    "\u0080",
+    "\u2028\u2029",
+    "ß",
+    "漢字",
+    "🎈",
+    "\ufeff",
+    '\\"',
+    "\\u0041",
+    "NULL",
+    "\\N",
+  ],
+];
+
+const wide: Partial<SettledCall> = {
+  stream: true,
+  httpStatus: 200,
+  inputTokens: Number.MAX_SAFE_INTEGER,
+  cacheReadTokens: 0,
+  totalTokens: 123_456_789,
+  costNanos: 9_007_199_254_740_993n,
+  chargedNanos: 1n,
+  latencyMs: 2 ** 40,
+  attempts: [{ vendor: "v", model: 'm"\n', http_status: null, error_code: null, ms: 3 }],
+};
+
+onBothDatabases(
+  "every row of an export is its record, whatever its texts hold",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const rows = awkward.map((text, n) =>
+      interaction(accountId, `txn_${String(n).padStart(3, "0")}`, {
+        ...(n % 2 === 0 ? wide : {}),
+        createdAt: new Date(Date.UTC(2026, 10, 21, 0, 0, 0, n * 7)),
+        requestId: text,
+        sessionId: text,
+        userId: n % 3 === 0 ? null : text,
+        app: text,
+        cohortId: text,
+        model: text,
+        translationLoss: n % 4 === 0 ? [] : [text, '{"a,b"}', "null"],
+        usageRawText: n % 5 === 0 ? null : JSON.stringify({ text, n: 1.5 }),
+        requestText: n % 7 === 0 ? null : JSON.stringify({ text }, null, n % 2),
+        responseText: n % 6 === 0 ? `{"cut":"${"x".repeat(n)}` : JSON.stringify([text]),
+        payloadTruncated: n % 6 === 0,
+      })
+    );
+    await createAnalyticsStore(database).insert(rows);
+    const read = JSON.parse(await exported(database, accountId, "json"));
+    assert.equal(read.length, rows.length);
+    for (const [at, row] of rows.entries()) {
+      assert.deepEqual(
+        read[at],
+        expectedRow(row),
+        `row ${at}`,
+      );
+    }
+  },
+);
+
+onBothDatabases(
+  "pages, small payloads and large ones give each row once, in order",
+  async (database) => {
+    const accountId = await newAccount(database);
+    // Three pages; sizes around the border of what comes with its row, and some of half a MiB.
+    const lengthOf = (n: number) => n % 100 === 0 ? 512 * 1024 : n % 10 === 0 ? 8_190 + n % 7 : 20;
+    const rows = Array.from(
+      { length: 1100 },
+      (_, n) =>
+        interaction(accountId, `txn_${String(n).padStart(4, "0")}`, {
+          createdAt: new Date(Date.UTC(2026, 10, 21, 0, 0, Math.floor(n / 600))),
+          requestText: JSON.stringify(`${n} `.padEnd(lengthOf(n), "q")),
+          responseText: n % 3 === 0 ? null : "[]",
+        }),
+    );
+    for (let from = 0; from < rows.length; from += 100) {
+      await createAnalyticsStore(database).insert(rows.slice(from, from + 100));
+    }
+    let most = 0;
+    const watched = observed(database, (found) => {
+      const lengths = found.map((row) => `${row.request ?? ""}${row.response ?? ""}`.length);
+      most = Math.max(most, lengths.reduce((sum, one) => sum + one, 0));
+    });
+    const read = JSON.parse(await exported(watched, accountId, "json"));
+    assert.deepEqual(
+      read.map((row: Record<string, unknown>) => [row.transaction_id, row.request, row.response]),
+      rows.map(({ transactionId, requestText, responseText }) => [
+        transactionId,
+        JSON.parse(requestText!),
+        responseText === null ? null : [],
+      ]),
+    );
+    assert.ok(most <= 4 * 1024 * 1024, `${most} characters of payloads in one answer`);
+    const lines = (await exported(database, accountId, "csv")).split("\r\n");
+    assert.equal(lines.length, rows.length + 2, "a head, the rows, and nothing behind the last");
+  },
+);
+
+onBothDatabases(
+  "a time of more digits than a Date holds loses and repeats no row",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const rows = Array.from({ length: 1005 }, (_, n) => interaction(accountId, `txn_${1e6 - n}`));
+    for (let from = 0; from < rows.length; from += 500) {
+      await createAnalyticsStore(database).insert(rows.slice(from, from + 500));
+    }
+    // As a row that was written by a statement of the operator's own may have.
+    await database.query(
+      `update interactions set created_at = created_at + row_number * interval '1 microsecond'
+     from (select transaction_id as id, row_number() over (order by transaction_id) from interactions) n
+     where id = transaction_id`,
+    );
+    const read = JSON.parse(await exported(database, accountId, "json"));
+    const ids = new Set(read.map((row: Record<string, unknown>) => row.transaction_id));
+    assert.deepEqual([read.length, ids.size], [1005, 1005]);
+  },
+);
