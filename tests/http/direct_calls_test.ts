@@ -83,7 +83,10 @@ async function answer(
     ),
     headers: Object.fromEntries([...response.headers].filter(([name]) => !differing.test(name))),
     body: read
-      .replace(/"(id|request_id|item_id|x_transaction_id)":"[^"]*"/g, '"$1":"…"')
+      .replace(
+        /"(id|request_id|item_id|x_transaction_id|responseId|createTime)":"[^"]*"/g,
+        '"$1":"…"',
+      )
       .replace(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
       .replace(/(chatcmpl|msg|resp|rs|req)[-_][\w-]+/g, "$1…")
       .replace(/"obfuscation":"[^"]*"/g, '"obfuscation":""'),
