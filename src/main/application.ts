@@ -42,6 +42,8 @@ import {
   createStoredResponseCache,
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
+import { createResponseCacheService } from "../response_cache/wire.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
@@ -81,6 +83,8 @@ export interface Services {
   rateLimiter: RateLimiter;
   records: RecordServices;
   storedResponses: StoredResponseCache;
+  /** Answers for equal calls, where their callers ask for that. */
+  responseCache: ResponseCache;
   idempotency: Idempotency;
   erasure: ErasureServices;
   exports: Exports;
@@ -126,9 +130,9 @@ export function createServices(
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
-  const { records, storedResponses, exports, erasure } = recording;
+  const { records, storedResponses, responseCache, exports, erasure } = recording;
   const calls = createCalls(config, {
-    ...{ dialects, storedResponses, journal, clock, log, newId },
+    ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth },
   });
@@ -158,18 +162,8 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{
-      stores,
-      vendors,
-      keyPools,
-      targetHealth,
-      routing,
-      ...access,
-      ...recording,
-      calls,
-      ...work,
-    },
-    ...{ admission, loopWatch, archivePrices },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
+    ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
     ready: async () => {
@@ -228,7 +222,8 @@ function createRecording(
   core: Core,
   dialects: Services["dialects"],
 ):
-  & Pick<Services, "records" | "storedResponses" | "idempotency" | "exports" | "erasure">
+  & Pick<Services, "records" | "storedResponses" | "responseCache">
+  & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
@@ -244,6 +239,7 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
+  const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
   });
@@ -255,7 +251,9 @@ function createRecording(
     ...{ dataDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     ...{ storedResponses, idempotency, exports },
   });
-  return { records, storedResponses, idempotency, sweepReplays, exports, erasure };
+  return {
+    ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
+  };
 }
 
 /** Evaluations and background calls. */
@@ -353,6 +351,7 @@ function closeInOrder(
     rateLimiter,
     credit,
     idempotency,
+    responseCache,
     exports,
     erasure,
     evals,
@@ -379,6 +378,7 @@ function closeInOrder(
     )
   );
   stack.defer(() => idempotency.drain());
+  stack.defer(() => responseCache.drain());
   stack.defer(() => exports.close());
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());

@@ -121,9 +121,9 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
         contentType: stream.contentType,
         forward: (event, decoded) => ({
           events: stream.forward(event, decoded).events,
-          bytes: undefined,
+          sent: undefined,
         }),
-        end: (rest) => ({ events: stream.end(rest).events, bytes: undefined }),
+        end: (rest) => ({ events: stream.end(rest).events, sent: undefined }),
         fail(fault) {
           task.failed(fault);
           return new Uint8Array();

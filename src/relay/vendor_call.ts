@@ -106,7 +106,7 @@ export async function callVendor(
     const fault = refusalFault(deps, exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
     const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const isOver = exchange.call.requestsLeft === 0;
+    const isOver = budgetOf(exchange.call, exchange.isLast).left <= 0;
     const next = isOver
       ? undefined
       : refusal && nextDialect(learned, exchange, refusal, askedDialects);
@@ -192,7 +192,7 @@ async function askOnce(
   const answer = await post(deps, exchange, exchange.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const mayAskAgain = answer.status === 400 && exchange.call.requestsLeft > 0;
+  const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
   const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
   const again = await post(deps, exchange, plain.text, plain.stream);
@@ -305,17 +305,17 @@ export async function postToVendor(
 ): Promise<UpstreamAnswer> {
   const { keyPool } = access;
   if (!keyPool) return await sendToVendor(deps, access, request, { key: access.key, budget });
-  const tried: PooledKey[] = [];
+  const used: PooledKey[] = [];
   for (let key = keyPool.take();;) {
-    tried.push(key);
-    const retryLimited = budget.left < 2 || !keyPool.hasAnother(tried);
+    used.push(key);
+    const retryLimited = budget.left < 2 || !keyPool.hasAnother(used);
     const sent = await sendToVendor(deps, access, request, {
       ...{ key: key.secret, budget, retryLimited },
     });
     const { answer, trouble, waitMs } = await keyTroubleIn(deps, access, sent);
     if (trouble) keyPool.rest(key, trouble, waitMs);
     else if (isGood(answer)) keyPool.answered(key);
-    const next = trouble && budget.left > 0 ? keyPool.takeAnother(tried) : undefined;
+    const next = trouble && budget.left > 0 ? keyPool.takeAnother(used) : undefined;
     if (!next) return answer;
     key = next;
   }

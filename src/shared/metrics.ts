@@ -5,6 +5,7 @@ export interface Metrics {
   readonly requests: Counter<"route" | "status">;
   readonly requestSeconds: Histogram<"route">;
   readonly calls: Counter<"vendor" | "status">;
+  readonly cacheHits: Counter<"vendor">;
   readonly firstTokenSeconds: Histogram<"vendor">;
   readonly tokens: Counter<"vendor" | "direction">;
   readonly costUsd: Counter<"vendor" | "mode">;
@@ -63,6 +64,7 @@ export function createMetrics(measures: Measures): Metrics {
       labelNames: ["vendor", "status"],
       registers,
     }),
+    cacheHits: cacheHits(registers),
     firstTokenSeconds: new Histogram({
       name: "gateway_first_token_seconds",
       help: "Time from a request's arrival to the first token of its response",
@@ -150,6 +152,15 @@ function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] 
     name: "gateway_background_job_runs_total",
     help: "Runs of background jobs by how they ended (outcome=done or failed)",
     labelNames: ["job", "outcome"],
+    registers,
+  });
+}
+
+function cacheHits(registers: Registry[]): Metrics["cacheHits"] {
+  return new Counter({
+    name: "gateway_cache_hits_total",
+    help: "Calls that the response cache answered, by the vendor that had made the answer",
+    labelNames: ["vendor"],
     registers,
   });
 }
