@@ -300,7 +300,7 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
 }
 
 function createServiceLog(lines: LogLines, clock: Clock): Log {
-  const log = createLog((line) => lines.write(line), clock.now);
+  const log = createLog((line, mayWait) => lines.write(line, mayWait), clock.now);
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );

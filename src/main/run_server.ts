@@ -9,7 +9,7 @@ import { type Server, startServer } from "./serve.ts";
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
   let server: Server;
-  const lines = stdoutLines();
+  const lines = stdoutLines({ lingerMs: 20 });
   let config: Config;
   try {
     config = readConfig();
