@@ -46,9 +46,8 @@ export class SimilarJson {
    * call. Undefined if it has to be parsed.
    */
   read(bytes: Uint8Array): unknown {
-    if (this.#form === undefined || !fill(this.#form, decoder.decode(bytes), bytes)) {
-      return undefined;
-    }
+    if (this.#form === undefined || bytes.length > mostBytes) return undefined;
+    if (!fill(this.#form, decoder.decode(bytes), bytes)) return undefined;
     if (this.#credit < firstCredit) this.#credit++;
     return this.#form.value;
   }
