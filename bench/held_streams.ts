@@ -42,14 +42,14 @@ async function hold(figures: Figures, lane: string): Promise<string[]> {
   const cpuBefore = cpuSeconds(gateway.pid);
   const { value: { begun, seen }, peak, seconds } = await measured(gateway, () => holders(order));
   const cpu = (cpuSeconds(gateway.pid) - cpuBefore) / seconds;
-  const { late, whole, broken } = seen;
+  const { late, whole, broken, refused } = seen;
   if (broken > 0) figures.fail(`held streams, ${lane}: ${broken} broke`);
   await gateway.stored();
   gateway.remember({ name: `held streams, ${lane}`, answered: whole, since, until: new Date() });
   for (const wrong of await gateway.proveCharged()) figures.fail(wrong);
   return [
     lane,
-    `${begun} begun, ${whole} whole`,
+    `${begun} begun, ${whole} whole${refused > 0 ? `, ${refused} refused first` : ""}`,
     `${mebibytes(peak - idle)} MiB`,
     ...[late.p50, late.p99, late.p999, late.most].map((ms) => `${ms} ms`),
     `${(100 * cpu).toFixed(0)} % of a core`,

@@ -19,6 +19,8 @@ export interface ApiKey {
   translationMode: TranslationMode;
   /** Whether translated calls without cache marks get some, where the vendor wants them. */
   promptCache: boolean;
+  /** How long answers to its calls are given again; absent: only where a call asks for that. */
+  cacheTtlSeconds?: number;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -44,6 +46,7 @@ export interface NewApiKey {
   translationMode: TranslationMode;
   /** True when absent. */
   promptCache?: boolean;
+  cacheTtlSeconds?: number;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

@@ -5,7 +5,12 @@ import {
 } from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
-import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
+import type {
+  CacheResult,
+  InteractionSummary,
+  SettledCall,
+  VendorAttempt,
+} from "../shared/interaction.ts";
 
 /** A value of an export: times, amounts and JSON are already text, truths may be. */
 export type Cell = string | number | boolean | null;
@@ -89,6 +94,12 @@ const table = {
     // Absent for a single attempt.
     read: (value) =>
       value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
+  },
+  cache: {
+    field: "cache",
+    sqlType: "text",
+    write: (row) => row.cache ?? null,
+    read: (value) => value === null ? undefined : value as CacheResult,
   },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 

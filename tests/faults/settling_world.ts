@@ -55,7 +55,10 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
   const database = await openDatabase(config.databaseUrl, dataDir);
   const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
   const masterKey = await openMasterKey({ configured: undefined, dataDir, database });
-  const opened = { database, analytics: database, masterKey, journal, processId: "a-process" };
+  const opened = {
+    ...{ database, analytics: database, masterKey, journal },
+    ...{ processId: "a-process", processDir: dataDir, leftDirs: [] },
+  };
   const stack = new AsyncDisposableStack();
   stack.defer(() => database.close());
   stack.defer(() => journal.close());
@@ -164,6 +167,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     journal: faulty(journal, named("journal")) as never,
     prices: faulty(services.vendors.prices, named("prices")),
     storedResponses: faulty(services.storedResponses, named("kept")),
+    responseCache: services.responseCache,
     recorder: faulty(services.records.recorder, named("recorder")),
     reservations: faulty(services.credit.reservations, named("reservations"), {
       reserve: reserved,
