@@ -137,7 +137,8 @@ export function createServices(
     ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
-    ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
+    ...{ dialects, calls, records, storedResponses, responseCache },
+    rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
@@ -259,8 +260,9 @@ function createRecording(
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, storedResponses, rateLimiter, registry, apiKeys }:
+  { dialects, calls, records, storedResponses, responseCache, rateLimiter, registry, apiKeys }:
     & Pick<Services, "dialects" | "calls" | "records" | "storedResponses" | "rateLimiter">
+    & Pick<Services, "responseCache">
     & { registry: Registry; apiKeys: ApiKeyStore },
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
@@ -275,6 +277,7 @@ function createWork(
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
       ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
+      responseCache,
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),

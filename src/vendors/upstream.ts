@@ -48,6 +48,8 @@ export interface UpstreamRequest {
   readonly maxTries?: number;
   /** False: a 429 is final, whatever `retry` says. */
   readonly retryLimited?: boolean;
+  /** Called with each try that has ended, also where the call rejects in the end. */
+  readonly onTry?: (entry: AttemptLogEntry) => void;
   /** How long the vendor may be silent, first byte included, where that is longer than usual. */
   readonly silenceMs?: number;
 }
@@ -142,6 +144,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
     if (request.signal.aborted) throw new UpstreamAborted();
     if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
     const outcome = await tryOnce(client, prepared, log, request.silenceMs);
+    request.onTry?.(log.at(-1)!);
     if (outcome instanceof AttemptFailure && client.closed) throw outcome.fault;
     if (outcome instanceof AttemptFailure && outcome.kind === "stale" && stale < maxStale) {
       stale++;

@@ -118,7 +118,8 @@ export const folders: readonly Folder[] = [
   subject("idempotency", "relay"),
   store("idempotency"),
   subject("background", ...[
-    ...["relay", "idempotency", "records", "keys", "vendors", "dialects/kernel", "work_queue"],
+    ...["relay", "idempotency", "records", "response_cache", "keys", "vendors", "dialects/kernel"],
+    "work_queue",
   ]),
   store("background", "records", "work_queue/store"),
   store("relay", "background/store"),
