@@ -8,17 +8,17 @@ import {
   UpstreamAborted,
 } from "./upstream_attempt.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
-import { ConnectionPool, createConnector } from "./upstream_pool.ts";
+import { createConnector } from "./http1/connect.ts";
+import { ConnectionPool } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 export type { BodyHandlers, UpstreamBody };
 
 /**
- * The only outbound HTTP client. It stands on undici, whose connections have a parser each: those of
- * node:http come from a pool that listeners share, so that a caller's bytes once were read as a
- * vendor's answer. Reading a fetch body chunk by chunk is several times slower. It
- * follows no redirects and knows no proxies.
+ * The only outbound HTTP client. It speaks HTTP/1.1 itself (`http1/`), with a parser for each
+ * connection: those of node:http come from a pool that listeners share, so that a caller's bytes
+ * once were read as a vendor's answer. It follows no redirects and knows no proxies.
  */
 export interface Upstream {
   /**
@@ -177,8 +177,9 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
   }
   // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
-  if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
   const { method, signal } = request;
+  if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
+  else if (method !== "GET" && method !== "HEAD") headers["content-length"] = "0";
   return { url: new URL(request.url), method, headers, body, signal };
 }
 

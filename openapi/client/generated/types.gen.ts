@@ -1582,7 +1582,7 @@ export type Model = {
 
 export type Health = {
     /**
-     * `ok` when every configured vendor is, `down` when none is.
+     * `ok` when every configured vendor is, `down` when all are down.
      */
     status: 'ok' | 'degraded' | 'down';
     /**
@@ -2320,6 +2320,10 @@ export type Interaction = {
      * All requests to vendors, the last one answered; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
 };
 
 export type VendorAttempt = {
@@ -2631,6 +2635,10 @@ export type ExportFilters = {
      * Whether a payload was too large to keep whole. A value, or an array.
      */
     payload_truncated?: boolean | Array<boolean>;
+    /**
+     * Whether the response cache had the answer; null where it was not asked. A value, or an array.
+     */
+    cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
     /**
      * Id of the evaluation. A value, or an array.
      */
@@ -3935,6 +3943,11 @@ export type TranslationMode = ('strict' | 'lenient') & unknown;
 export type PromptCache = ('on' | 'off') & unknown;
 
 /**
+ * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+ */
+export type CacheTtl = number;
+
+/**
  * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
  */
 export type FallbackModels = string;
@@ -3962,6 +3975,10 @@ export type CreateChatCompletionData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -4103,6 +4120,10 @@ export type CreateResponseData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -4462,6 +4483,10 @@ export type CreateMessageData = {
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -4728,6 +4753,10 @@ export type GenerateContentData = {
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -4873,6 +4902,10 @@ export type StreamGenerateContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -5159,6 +5192,10 @@ export type CreateEmbeddingData = {
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -5299,6 +5336,10 @@ export type PredictData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -5446,6 +5487,10 @@ export type EmbedContentData = {
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -5591,6 +5636,10 @@ export type BatchEmbedContentsData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -5847,6 +5896,10 @@ export type GenerateImageData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -5984,6 +6037,10 @@ export type GenerateSpeechData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7351,6 +7408,10 @@ export type CreateChatCompletionVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7488,6 +7549,10 @@ export type CreateResponseVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7842,6 +7907,10 @@ export type CreateImageVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7979,6 +8048,10 @@ export type CreateEmbeddingVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8240,6 +8313,10 @@ export type CreateChatCompletionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8377,6 +8454,10 @@ export type CreateResponseVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8731,6 +8812,10 @@ export type CreateImageVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8868,6 +8953,10 @@ export type CreateImageEditVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9005,6 +9094,10 @@ export type CreateSpeechVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9142,6 +9235,10 @@ export type CreateTranscriptionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9279,6 +9376,10 @@ export type CreateEmbeddingVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9540,6 +9641,10 @@ export type CreateMessageVendorCData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9922,6 +10027,10 @@ export type GenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10064,6 +10173,10 @@ export type StreamGenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10341,6 +10454,10 @@ export type PredictVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10483,6 +10600,10 @@ export type EmbedContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10625,6 +10746,10 @@ export type BatchEmbedContentsVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10891,6 +11016,10 @@ export type CreateChatCompletionVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11028,6 +11157,10 @@ export type CreateResponseVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11382,6 +11515,10 @@ export type CreateEmbeddingVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11643,6 +11780,10 @@ export type CreateChatCompletionVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11780,6 +11921,10 @@ export type CreateImageVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11917,6 +12062,10 @@ export type CreateSpeechVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12054,6 +12203,10 @@ export type CreateEmbeddingVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12315,6 +12468,10 @@ export type CreateChatCompletionVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12452,6 +12609,10 @@ export type CreateImageVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12589,6 +12750,10 @@ export type CreateImageEditVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
