@@ -3,6 +3,8 @@
  * part is loaded only when it is asked for.
  */
 const [word = "start", ...rest] = Deno.args;
+// `start` needs it for workers, and gives it up itself.
+if (word !== "start") Deno.permissions.revokeSync({ name: "run" });
 if (word === "start" && rest.length === 0) await import("./main.ts");
 else if (word === "demo" && rest.length === 0) await import("./demo/main.ts");
 else if (word === "admin") await (await import("./src/main/run_admin.ts")).runAdmin(rest);

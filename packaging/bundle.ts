@@ -8,6 +8,7 @@ import {
   programModules,
   runEnvironment,
   runFlags,
+  startFlags,
 } from "./contents.ts";
 
 const repository = new URL("../", import.meta.url);
@@ -53,13 +54,15 @@ const besideItself = /new URL\("\.\/([\w.-]+)", ?import\.meta\.url\)/g;
 /** The settings that the code was written for, so that `deno task start` works in the folder. */
 function settings(): string {
   const ours = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
-  const command = `${runEnvironment} deno run ${runFlags.join(" ")} program.js`;
+  const commandWith = (flags: readonly string[]) =>
+    `${runEnvironment} deno run ${flags.join(" ")} program.js`;
+  const command = commandWith(runFlags);
   return JSON.stringify(
     {
       version: ours.version,
       nodeModulesDir: "none",
       unstable: ours.unstable,
-      tasks: { start: command, demo: `${command} demo`, admin: `${command} admin` },
+      tasks: { start: commandWith(startFlags), demo: `${command} demo`, admin: `${command} admin` },
     },
     null,
     2,
@@ -71,7 +74,7 @@ function settings(): string {
  * reading those, the program and its data, and writing its data alone, beside what systemd is told.
  */
 function launcher(): string {
-  const narrowed = runFlags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
+  const narrowed = runFlags.filter((flag) => !/^--(allow-(read|write)|deny-run)$/.test(flag));
   const files = operatorsFiles.map((name) => `\${${name}:+,$${name}}`).join("");
   return `#!/bin/sh
 # demeter [start | demo | admin <command>]; DENO names another deno than the one in PATH.
@@ -79,7 +82,10 @@ set -eu
 home=$(dirname "$(readlink -f "$0")")
 export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
 export ${runEnvironment}
-exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} \\
+run=--deny-run
+# Workers are this command again; they start nothing.
+[ "\${WORKERS:-1}" = 1 ] || [ -n "\${DEMETER_WORKER:-}" ] || run=--allow-run="$home/demeter"
+exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} "$run" \\
   --allow-read="$home,$DATA_DIR${files}" \\
   --allow-write="$DATA_DIR\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}" \\
   "$home/program.js" "$@"
@@ -87,7 +93,9 @@ exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} \\
 }
 
 /** Settings that name files. */
-const operatorsFiles = ["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE"];
+const operatorsFiles = [
+  ...["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE", "MODELS_FILE"],
+];
 
 async function filesIn(folders: readonly string[]): Promise<string[]> {
   const found = await Promise.all(folders.map(async (folder) => {

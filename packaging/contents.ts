@@ -30,8 +30,8 @@ export const runEnvironment = "MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_TRIM_THRESH
 
 /**
  * How the program is run, as in the tasks of `deno.json`. Addresses, files and variables are named
- * by the operator's settings, so none is listed; it starts no program, loads no native code and
- * imports nothing from the network. Addresses where clouds tell a machine's own credentials are
+ * by the operator's settings, so none is listed; it starts no program but itself (`startFlags`),
+ * loads no native code and imports nothing from the network. Addresses where clouds tell a machine's own credentials are
  * refused to the whole process, behind our own checks of what callers name.
  */
 export const runFlags: readonly string[] = [
@@ -49,6 +49,14 @@ export const runFlags: readonly string[] = [
   // Why: the decision of 2026-11-21 on memory.
   "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--expose-gc",
 ];
+
+/**
+ * How `start` is run: with `WORKERS` the program starts itself several times. Whoever serves callers
+ * gives the right up before it opens a port, and workers are started without it.
+ */
+export const startFlags: readonly string[] = runFlags.map((flag) =>
+  flag === "--deny-run" ? "--allow-run" : flag
+);
 
 /** Beside them in the tasks, whose folder is the source: what runs doesn't change what it is. */
 export const sourceFlags: readonly string[] = [

@@ -6,6 +6,7 @@ import {
   runEnvironment,
   runFlags,
   sourceFlags,
+  startFlags,
 } from "./contents.ts";
 
 const root = new URL("../", import.meta.url);
@@ -40,7 +41,7 @@ Deno.test("the tasks run the program with what is packaged as its flags", () => 
   for (
     const [task, script] of [["start", "main.ts"], ["demo", "demo/main.ts"], ["admin", "admin.ts"]]
   ) {
-    const flags = [...runFlags, ...sourceFlags].join(" ");
+    const flags = [...(task === "start" ? startFlags : runFlags), ...sourceFlags].join(" ");
     const command = `${runEnvironment} deno run ${flags} ${script}`;
     assert.equal(settings.tasks[task!], command);
   }

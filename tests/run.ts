@@ -70,7 +70,7 @@ async function run(
   }
   const server = await startDatabaseServer(gate.root);
   const runGroup = async (group: TestGroup, jobs: number) =>
-    record(await tests(gate, group, { ...options, jobs, env: server.env }));
+    record(await tests(gate, group, { ...options, jobs, batched: group.waits, env: server.env }));
   // What computes goes on beside what waits: checks and unit tests have half of the cores.
   const computing = async () => {
     await staticChecks(gate, record);

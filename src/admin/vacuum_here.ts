@@ -1,6 +1,7 @@
 import type { VacuumReport } from "../erasure/vacuum.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "../database/database.ts";
+import { workerDirs } from "../database/data_dir.ts";
 import { openAnalytics } from "../database/open.ts";
 import { createVacuum } from "../erasure/store/vacuum.ts";
 
@@ -31,8 +32,14 @@ function withJournal(report: VacuumReport, left: number): VacuumReport {
 }
 
 async function journalFiles(dataDir: string): Promise<number> {
+  const workers = await workerDirs(dataDir);
+  const counts = await Promise.all([dataDir, ...workers.values()].map(filesOfJournal));
+  return counts.reduce((sum, count) => sum + count);
+}
+
+async function filesOfJournal(directory: string): Promise<number> {
   try {
-    return (await Array.fromAsync(Deno.readDir(`${dataDir}/journal`))).length;
+    return (await Array.fromAsync(Deno.readDir(`${directory}/journal`))).length;
   } catch {
     return 0;
   }

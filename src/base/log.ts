@@ -10,10 +10,15 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** A log that passes each line to `write`, without a line end. */
-export function createLog(write: (line: string) => void, now: () => Date): Log {
+/** A log that passes each line to `write`, without a line end; `common` ends every line. */
+export function createLog(
+  write: (line: string) => void,
+  now: () => Date,
+  common: LogFields = {},
+): Log {
+  const end = formatFields(common);
   const at = (level: string) => (message: string, fields: LogFields = {}) =>
-    write(`${now().toISOString()} ${level} ${message}${formatFields(fields)}`);
+    write(`${now().toISOString()} ${level} ${message}${formatFields(fields)}${end}`);
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
@@ -33,6 +38,8 @@ export interface OutputOptions {
   write?: (bytes: Uint8Array) => Promise<number>;
   /** Max characters that wait to be written. */
   maxWaiting?: number;
+  /** Max characters of one write, unless a single line has more. */
+  batchUnits?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
   setTimer?: SetTimer;
@@ -47,13 +54,19 @@ export function stdoutLines(options: OutputOptions = {}): OutputLines {
   return new OutputLines(options);
 }
 
-/** Characters of one write. */
-const batchUnits = 64 * 1024;
+const defaultBatchUnits = 64 * 1024;
+
+/**
+ * Characters of a write to an output that several processes share: up to 4,096 bytes, which the
+ * system writes to a pipe in one piece, no line is cut by another process's.
+ */
+export const sharedBatchUnits = Math.floor(4096 / 3);
 
 export class OutputLines implements LogLines {
   readonly #encoder = new TextEncoder();
   readonly #put: (bytes: Uint8Array) => Promise<number>;
   readonly #maxWaiting: number;
+  readonly #batchUnits: number;
   readonly #flushMs: number;
   readonly #setTimer: SetTimer;
   #waiting: string[] = [];
@@ -66,6 +79,7 @@ export class OutputLines implements LogLines {
   constructor(options: OutputOptions) {
     this.#put = options.write ?? ((bytes) => Deno.stdout.write(bytes));
     this.#maxWaiting = options.maxWaiting ?? 256 * 1024;
+    this.#batchUnits = options.batchUnits ?? defaultBatchUnits;
     this.#flushMs = options.flushMs ?? 1_000;
     this.#setTimer = options.setTimer ?? systemSetTimer;
   }
@@ -118,8 +132,11 @@ export class OutputLines implements LogLines {
   #next(): string {
     let units = 0;
     let lines = 0;
-    while (lines < this.#waiting.length && units < batchUnits) {
-      units += this.#waiting[lines++]!.length;
+    while (lines < this.#waiting.length) {
+      const more = this.#waiting[lines]!.length;
+      if (lines > 0 && units + more > this.#batchUnits) break;
+      units += more;
+      lines++;
     }
     this.#units -= units;
     return this.#waiting.splice(0, lines).join("");

@@ -12,7 +12,11 @@ export function programModule(path: `${string}.ts`): URL {
   return programFile(isSource ? path : path.replace(/\.ts$/, ".js"));
 }
 
+/** Whether the program runs from its source, or as the bundle that is made of it. */
+export type ProgramForm = "source" | "bundle";
+
 const ownPath = "src/base/program_files.ts";
 const isSource = import.meta.url.endsWith(`/${ownPath}`);
+export const programForm: ProgramForm = isSource ? "source" : "bundle";
 /** A bundle has its shared chunks in its root. */
 const root = new URL(isSource ? "../../" : "./", import.meta.url);

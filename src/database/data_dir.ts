@@ -39,10 +39,49 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   };
 }
 
-async function openLock(path: string): Promise<Deno.FsFile> {
+/** How long a process whose parent was killed may take to end its calls. */
+const leavingMs = 40_000;
+const lookMs = 50;
+
+/**
+ * Claims what a server writes for itself alone (journal, tombstones, process id), in `DATA_DIR` or
+ * below it, until `close`. A worker whose parent was killed may still hold it while it ends: that is
+ * waited for. Throws an Error of one line when it takes longer.
+ */
+export async function claimProcessDir(path: string, waitMs = leavingMs): Promise<Deno.FsFile> {
+  const file = await openLock(path, "process.lock");
+  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += lookMs) {
+    if (waitedMs >= waitMs) {
+      file.close();
+      throw new Error(`${path} is held by a worker of an earlier start: wait until it has ended.`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+  return file;
+}
+
+/** Directories of workers other than the first, by their number. */
+export async function workerDirs(dataDir: string): Promise<Map<number, string>> {
+  const found = new Map<number, string>();
+  try {
+    for await (const { name } of Deno.readDir(`${dataDir}/workers`)) {
+      if (/^[1-9]\d{0,3}$/.test(name)) found.set(Number(name), `${dataDir}/workers/${name}`);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+  }
+  return new Map([...found].sort(([a], [b]) => a - b));
+}
+
+/** The directory of worker `index`: the first one has `DATA_DIR` itself, as a process alone has. */
+export function workerDir(dataDir: string, index: number): string {
+  return index === 1 ? dataDir : `${dataDir}/workers/${index}`;
+}
+
+async function openLock(path: string, name = "owner.lock"): Promise<Deno.FsFile> {
   try {
     await Deno.mkdir(path, { recursive: true, mode: 0o700 });
-    return await Deno.open(`${path}/owner.lock`, { create: true, write: true, mode: 0o600 });
+    return await Deno.open(`${path}/${name}`, { create: true, write: true, mode: 0o600 });
   } catch (thrown) {
     throw unusable(path, thrown);
   }

@@ -24,8 +24,13 @@ export interface ErasureServices {
   deletionGauges: Readonly<Record<string, ReadMeasure>>;
   /** Rewrites every file that may hold erased text. */
   scrub: () => Promise<VacuumReport>;
-  /** Applies again what a restored store has lost; before the first call. */
-  restoreTombstones: () => Promise<void>;
+  /** Leaves no erased text in this process's journal. */
+  leaveNoErasedText: () => Promise<void>;
+  /**
+   * Applies again what a restored store has lost; before the first call. Those that stand in other
+   * directories are kept from now on.
+   */
+  restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
   /** What other processes erase. */
   erasures: Erasures;
   vacuum: VacuumJob;
@@ -37,7 +42,8 @@ export interface ErasureOptions {
   /** Where interactions stand; `database` unless it is configured. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
-  dataDir: string;
+  /** Where this process keeps its tombstones. */
+  processDir: string;
   /** Names this process in claims, over restarts. */
   processId: string;
   clock: Clock;
@@ -46,6 +52,8 @@ export interface ErasureOptions {
   erasureIndex: ErasureIndex;
   journal: Pick<Journal, "compact" | "eraseRejected">;
   flushRecords: FlushRecords;
+  /** Has the other processes of this program leave no erased text either. */
+  compactOthers: () => Promise<void>;
   storedResponses: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
   exports: ExportEraser | undefined;
@@ -63,7 +71,8 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     { main: database, analytics: analyticsStore },
     { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
   );
-  const file = createTombstoneFile(`${options.dataDir}/tombstones`);
+  const fileIn = (directory: string) => createTombstoneFile(`${directory}/tombstones`);
+  const file = fileIn(options.processDir);
   const erasures = createErasures({
     index: erasureIndex,
     store,
@@ -88,6 +97,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     before: async () => {
       await flushRecords({ timeoutMs: Infinity });
       await compactJournal();
+      await options.compactOthers();
     },
     log,
   });
@@ -95,7 +105,12 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     deletions,
     deletionGauges: gaugesOf(deletions, vacuum),
     scrub: () => vacuum.all(),
-    async restoreTombstones() {
+    async leaveNoErasedText() {
+      await erasures.refresh();
+      await compactJournal();
+    },
+    async restoreTombstones(otherDirs) {
+      for (const directory of otherDirs) await file.add(await fileIn(directory).read());
       for (const tombstone of await file.read()) {
         if (!await store.restore(tombstone)) continue;
         log.warn("a deletion that the store has lost is applied again", {
@@ -113,14 +128,17 @@ function gaugesOf(deletions: Deletions, scrubbing: VacuumJob): ErasureServices["
   return {
     gateway_deletions_waiting: {
       help: "Deletions that are not done yet",
+      overWorkers: "max",
       read: () => deletions.waiting.count,
     },
     gateway_deletions_oldest_seconds: {
       help: "How long the oldest of them has waited",
+      overWorkers: "max",
       read: () => deletions.waiting.seconds,
     },
     gateway_scrub_due_seconds: {
       help: "For how long erased text may have been in the database's files; 0: in none",
+      overWorkers: "max",
       read: () => scrubbing.dueSeconds,
     },
   };

@@ -9,7 +9,7 @@ import { Fault } from "../shared/fault.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { timeSpan } from "../shared/time_span.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import type { Recorder } from "../records/recorder.ts";
+import type { FlushRecords } from "../records/flush_records.ts";
 import { requirePrice, resolveVendorKey } from "../relay/admit.ts";
 import { eachPossible } from "../relay/pipeline.ts";
 import type { RelayDeps } from "../relay/relay.ts";
@@ -23,7 +23,7 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   newId: () => string;
   routes: RouteTable;
   storedKeys: Pick<VendorKeyCache, "find">;
-  recorder: Pick<Recorder, "drain">;
+  flushRecords: FlushRecords;
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
@@ -54,7 +54,7 @@ export async function startEval(
   await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // A run is about every call whose answer was received before it was asked for.
-  await deps.recorder.drain();
+  await deps.flushRecords({ timeoutMs: Infinity });
   const created = await deps.evals.create({
     evalRunId: deps.newId(),
     createdAt: deps.clock.now(),

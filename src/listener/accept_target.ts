@@ -9,14 +9,26 @@ import type { Connections } from "./connections.ts";
 const stuckAfterMs = 500;
 /** How often it is looked whether it was. */
 const lookMs = 20;
+/**
+ * Where processes share a port the system gives each connection to any of them: so many knocks, one
+ * after the other, that one of them is ours, save once in some ten million times with two.
+ */
+const knocksEachLook = (sharers: number) => sharers === 1 ? 0 : Math.ceil(sharers / 2);
 /** Turns of the timer that take so many times what they should say that the process is busy. */
 const busyTimes = 2;
+
+/** Where a server listens, and how many processes do so there. */
+export interface PortPlace {
+  readonly port: number;
+  readonly host: string;
+  readonly sharers?: number;
+}
 
 /** A server's port, as the watch knocks at it and opens it anew. */
 export function acceptTargetOf(
   server: http.Server,
   connections: Connections,
-  at: { readonly port: number; readonly host: string },
+  at: PortPlace,
   clock: Pick<Clock, "monotonicMs">,
 ): AcceptTarget {
   let seen = connections.accepted;
@@ -33,7 +45,7 @@ export function acceptTargetOf(
       // Callers have knocked meanwhile.
       const result = connections.accepted > seen
         ? "taken"
-        : await knock(connections, { port: at.port, host: reachable(at.host) }, { leaving, clock });
+        : await knock(connections, { ...at, host: reachable(at.host) }, { leaving, clock });
       seen = connections.accepted;
       return result;
     },
@@ -48,12 +60,19 @@ export function acceptTargetOf(
  */
 function knock(
   connections: Connections,
-  at: { port: number; host: string },
+  { port, host, sharers = 1 }: PortPlace,
   { leaving, clock }: { leaving: EventTarget; clock: Pick<Clock, "monotonicMs"> },
 ): Promise<AcceptProbe> {
   const before = connections.accepted;
   return new Promise((resolve) => {
-    const socket = net.connect(at.port, at.host);
+    const sockets: net.Socket[] = [];
+    const open = () => {
+      const socket = net.connect(port, host);
+      sockets.push(socket);
+      socket.on("error", (thrown: Error & { code?: string }) => {
+        end(/^E(MFILE|NFILE)$/.test(thrown.code ?? "") ? "no_descriptor" : "failed");
+      });
+    };
     let waitedMs = 0;
     const beganMs = clock.monotonicMs();
     const looking = setInterval(() => {
@@ -62,24 +81,22 @@ function knock(
       if (connections.accepted > before) end("taken");
       else if (waitedMs >= stuckAfterMs) {
         end(clock.monotonicMs() - beganMs > busyTimes * stuckAfterMs ? "too_busy" : "not_taken");
-      }
+      } else for (let more = knocksEachLook(sharers); more > 0; more--) open();
     }, lookMs);
     const end = (result: AcceptProbe) => {
       clearInterval(looking);
       leaving.removeEventListener("leave", left);
-      socket.destroy();
+      for (const socket of sockets) socket.destroy();
       resolve(result);
     };
     const left = () => end("failed");
     leaving.addEventListener("leave", left);
-    socket.on("error", (thrown: Error & { code?: string }) => {
-      end(/^E(MFILE|NFILE)$/.test(thrown.code ?? "") ? "no_descriptor" : "failed");
-    });
+    open();
   });
 }
 
 /** Opens the port anew, without the server's own `close`: that would end connections that wait. */
-function reopen(server: http.Server, at: { port: number; host: string }): Promise<void> {
+function reopen(server: http.Server, at: PortPlace): Promise<void> {
   if (server.listening) net.Server.prototype.close.call(server);
   return listen(server, at);
 }
@@ -87,7 +104,7 @@ function reopen(server: http.Server, at: { port: number; host: string }): Promis
 /** Rejects with the system's error when the port can't be opened. */
 export function listen(
   server: net.Server,
-  at: { readonly port: number; readonly host: string },
+  { port, host, sharers = 1 }: PortPlace,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (thrown?: Error) => {
@@ -98,7 +115,7 @@ export function listen(
     };
     server.once("error", end);
     server.once("listening", end);
-    server.listen({ port: at.port, host: at.host, backlog });
+    server.listen({ port, host, backlog, reusePort: sharers > 1 });
   });
 }
 

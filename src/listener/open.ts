@@ -49,6 +49,8 @@ export interface ListenOptions {
   tls?: { cert: string; key: string };
   limits: ConnectionLimits;
   clock: Clock;
+  /** How many processes listen on the port together; 1 when absent. */
+  sharers?: number;
   /** Connections that descriptors allow, where that is known to be few. */
   mostByDescriptors?: number;
   /** Called twice a second as long as the port takes connections. */
@@ -82,7 +84,8 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   server.on("error", () => {});
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
-  const door = acceptTargetOf(server, connections, { port, host: options.host }, clock);
+  const { host, sharers = 1 } = options;
+  const door = acceptTargetOf(server, connections, { port, host, sharers }, clock);
   const acceptWatch = new AcceptWatch(door, events, () => options.onAlive?.());
   acceptWatch.start();
   const takeNoMore = takeEachTurn(server);

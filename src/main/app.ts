@@ -3,8 +3,9 @@ import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { BindDeps, DirectEndpoints } from "../http/bind.ts";
+import type { BindDeps } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
+import { DirectEndpoints } from "../http/direct_endpoints.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
@@ -49,7 +50,7 @@ export function createApp(
   const errorDialect = createServiceErrorDialect(services.vendors.registry);
   const onFault = createFaultLog(log);
   const { bodies, heavy } = services.calls;
-  const direct: DirectEndpoints = new Map();
+  const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
@@ -66,7 +67,8 @@ export function createApp(
   app.use(logAccess(accessLog));
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
-  operationRoutes(app, { ...binding, ready: services.ready, metrics, metricsToken });
+  const metricsText = services.siblings.metrics ?? (() => metrics.text());
+  operationRoutes(app, { ...binding, ready: services.ready, metricsText, metricsToken });
   publicRoutes(app, binding, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.
@@ -99,9 +101,9 @@ export function createApp(
 
 /** Endpoints without a key. */
 function publicRoutes(app: Hono<Env>, binding: BindDeps, { config, records }: Services): void {
-  const { media, mediaSigner, recorder } = records;
+  const { media, mediaSigner, flushRecords } = records;
   referenceRoutes(app, { ...binding, ...addressOf(config) });
-  signedMediaRoutes(app, { ...binding, media, mediaSigner, recorder });
+  signedMediaRoutes(app, { ...binding, media, mediaSigner, flushRecords });
 }
 
 /** Models and recorded calls. */
@@ -111,7 +113,7 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { routes } = services.routing;
   const { deletions } = services.erasure;
   const { evals, graderProblem, evalRunner } = services.evals;
-  const { flushRecords, media, mediaSigner, recorder } = services.records;
+  const { flushRecords, media, mediaSigner } = services.records;
   const { storedKeys } = services.keys;
   statusRoutes(app, { ...binding, clock, version });
   modelRoutes(app, { ...binding, registry, routes, catalogue, log });
@@ -119,10 +121,10 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { ...binding, deletions, idempotency, clock });
   exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
-  mediaRoutes(app, { ...binding, media, mediaSigner, recorder });
-  cohortRoutes(app, { ...binding, cohorts, recorder, idempotency });
+  mediaRoutes(app, { ...binding, media, mediaSigner, flushRecords });
+  cohortRoutes(app, { ...binding, cohorts, flushRecords, idempotency });
   evalRoutes(app, {
-    ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, recorder },
+    ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
   });
 }

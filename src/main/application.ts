@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogLines } from "../base/log.ts";
+import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -54,10 +54,13 @@ import type { Config } from "./config.ts";
 import type { LoopWatch } from "../base/loop_watch.ts";
 import { type Admission, createAdmission } from "../overload/admission.ts";
 import { type LoopWork, watchLoad } from "./load.ts";
+import type { Question } from "../workers/channel.ts";
+import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers/parent_link.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
-import { createServiceMetrics, journalStatusOf, watchJournal } from "./service_metrics.ts";
+import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
+import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services {
@@ -98,7 +101,12 @@ export interface Services {
   loopWatch: LoopWatch<LoopWork>;
   /** Stores the prices of the versions that records name. */
   archivePrices: () => Promise<void>;
+  /** The state of the journals of all workers. */
   journalStatus: () => Promise<JournalStatus>;
+  /** The other workers on this port. */
+  siblings: Siblings;
+  /** Answers what they ask. */
+  answerWorkers: (question: Question) => Promise<unknown>;
   /** Resolves if calls can be accepted. */
   ready: () => Promise<void>;
   /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
@@ -115,9 +123,10 @@ export function createServices(
   version: string,
   lines: LogLines,
   stack: AsyncDisposableStack,
+  role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
   const { database, analytics, masterKey, journal } = opened;
-  const core = createCore(config, opened, lines);
+  const core = createCore(config, opened, lines, role);
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
@@ -137,7 +146,8 @@ export function createServices(
     ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
-    ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
+    ...{ dialects, calls, records, storedResponses, responseCache },
+    rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
@@ -165,13 +175,12 @@ export function createServices(
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
-    journalStatus: () => journalStatusOf({ config, journal, recorder: records.recorder }),
+    ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
       records.recorder.admit();
       await database.ping();
     },
-    start: () =>
-      start(core, { stores, routing, ...access, ...recording, ...work, archivePrices }, jobs),
+    start: () => start(core, services, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -186,9 +195,15 @@ interface Core extends OpenedStores {
   clock: Clock;
   log: Log;
   newId: () => string;
+  siblings: Siblings;
 }
 
-function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core {
+function createCore(
+  config: Config,
+  opened: OpenedStores,
+  lines: LogLines,
+  { seat, siblings }: WorkerRole,
+): Core {
   const clock = systemClock;
   const erasureIndex = createErasureIndex(clock);
   const analyticsStore = createAnalyticsStore(
@@ -198,7 +213,8 @@ function createCore(config: Config, opened: OpenedStores, lines: LogLines): Core
   );
   return {
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock), newId: createUuidv7(clock) },
+    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    siblings,
   };
 }
 
@@ -228,12 +244,14 @@ function createRecording(
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
   const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;
+  const { processDir } = core;
   const isErased = (call: SelectableCall) => erasureIndex.covers(call);
   const records = createRecordServices({
     ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
     ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
+    flushOthers: async () => void await core.siblings.ask("flush"),
   });
   const { flushRecords, reads } = records;
   const storedResponses = createStoredResponseCache({
@@ -248,7 +266,8 @@ function createRecording(
   });
   const erasure = createErasureServices({
     ...{ database, analytics: core.analytics, analyticsStore },
-    ...{ dataDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
+    ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
+    compactOthers: async () => void await core.siblings.ask("compact"),
     ...{ storedResponses, idempotency, exports },
   });
   return {
@@ -259,8 +278,9 @@ function createRecording(
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, storedResponses, rateLimiter, registry, apiKeys }:
+  { dialects, calls, records, storedResponses, responseCache, rateLimiter, registry, apiKeys }:
     & Pick<Services, "dialects" | "calls" | "records" | "storedResponses" | "rateLimiter">
+    & Pick<Services, "responseCache">
     & { registry: Registry; apiKeys: ApiKeyStore },
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
@@ -275,6 +295,7 @@ function createWork(
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
       ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
+      responseCache,
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),
@@ -299,8 +320,13 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-function createServiceLog(lines: LogLines, clock: Clock): Log {
-  const log = createLog((line) => lines.write(line), clock.now);
+/** What ends each line of a worker's log. */
+export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
+  return count > 1 ? { worker: index } : {};
+}
+
+function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
+  const log = createLog((line) => lines.write(line), clock.now, logFieldsOf(seat));
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
@@ -310,15 +336,23 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, routing, archivePrices }: Pick<
+  { stores, records, erasure, evals, keys, routing, archivePrices, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices"
+    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices" | "metrics"
   >,
   jobs: JobRunner,
 ): Promise<void> {
+  const { recorder } = records;
   // First, so that the journal doesn't restore erased calls.
-  await erasure.restoreTombstones();
-  await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  await erasure.restoreTombstones(core.leftDirs);
+  await recover(core, { recorder, ledger: stores.ledger });
+  await takeOverWorkers(core.leftDirs, {
+    processDir: core.processDir,
+    log: core.log,
+    observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
+    recover: (journal, processId) =>
+      recover({ ...core, journal, processId }, { recorder, ledger: stores.ledger }),
+  });
   // Before anything calls a model.
   await routing.virtualModelCache.refresh();
   evals.evalRunner.wake();
@@ -330,7 +364,7 @@ async function start(
 
 /** Posts charges before it returns leases: what a lease still holds then is unused. */
 async function recover(
-  { journal, processId, log }: Core,
+  { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
   { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {

@@ -64,11 +64,23 @@ export interface Config {
   connectionsPerPeerMax: number;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
+  /** Processes that answer on one port (`WORKERS`). */
+  workers: number;
+  /** Which of them this process is (`DEMETER_WORKER`, set by the program itself). */
+  worker: WorkerConfig | undefined;
   leaseSeconds: number;
   metricsToken: Secret | undefined;
   fetchAllowHosts: readonly string[];
   /** Value of the environment variable that a vendor row names; undefined if not set. */
   secretFrom(name: string): Secret | undefined;
+}
+
+/** What a worker is told by the process that starts it. */
+export interface WorkerConfig {
+  /** From 1 to `workers`. */
+  index: number;
+  /** Prints what a new user needs: the first one when the program starts. */
+  greets: boolean;
 }
 
 export interface OAuthConfig extends SignInSettings {
@@ -81,6 +93,21 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Reads the process's environment; nothing else does. `overrides` take precedence. */
 export function readConfig(overrides: Environment = {}): Config {
   return parseConfig({ ...Deno.env.toObject(), ...overrides });
+}
+
+/** The environment of a worker: this process's own, with what differs. */
+export function workerEnvironment(
+  { index, greets }: WorkerConfig,
+  ports: Readonly<Record<string, number>>,
+): Record<string, string> {
+  const { NOTIFY_SOCKET: _socket, ...own } = Deno.env.toObject();
+  const shared = Object.entries(ports).map(([name, port]) => [name, String(port)]);
+  return {
+    ...own,
+    ...Object.fromEntries(shared),
+    DENO: Deno.execPath(),
+    DEMETER_WORKER: greets ? `${index} greets` : String(index),
+  };
 }
 
 /** Parses an environment; a `ConfigError` names the variable, its value and what it accepts. */
@@ -135,12 +162,15 @@ export function parseConfig(environment: Environment): Config {
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
     notifySocket: read.text("NOTIFY_SOCKET"),
+    workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
+    worker: workerSettings(read),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),
     fetchAllowHosts: read.hosts("FETCH_ALLOW_HOSTS"),
     secretFrom: (name) => read.headerSecret(name),
   };
   refuseBarePlainHttp(config);
+  refuseEmbeddedWorkers(config);
   return config;
 }
 
@@ -164,6 +194,19 @@ function refuseBarePlainHttp(config: Config): void {
   throw new ConfigError(
     `HOST=${config.host} would serve plain HTTP beyond this machine: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY=true behind a proxy that ends TLS, or ALLOW_PLAIN_HTTP=true to accept the risk.`,
   );
+}
+
+/** The embedded database belongs to one process. */
+function refuseEmbeddedWorkers({ workers, databaseUrl }: Config): void {
+  if (workers === 1 || databaseUrl !== undefined) return;
+  throw new ConfigError(
+    `WORKERS=${workers} needs PostgreSQL, since the embedded database belongs to one process: set DATABASE_URL, or leave WORKERS out.`,
+  );
+}
+
+function workerSettings(read: EnvironmentReader): WorkerConfig | undefined {
+  const [index, greets] = read.text("DEMETER_WORKER")?.split(" ") ?? [];
+  return index === undefined ? undefined : { index: Number(index), greets: greets === "greets" };
 }
 
 function vendorSettings(read: EnvironmentReader): Config["vendors"] {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { type Config, ConfigError, defaultDataDir, isLoopback, parseConfig } from "./config.ts";
 import type { Secret } from "../base/secret.ts";
+import { shareOf } from "./worker_services.ts";
 
 /** A file that exists on every machine that runs this test: the test itself. */
 const anyFile = decodeURIComponent(new URL(import.meta.url).pathname);
@@ -236,6 +237,8 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       connectionsMax: 8192,
       connectionsPerPeerMax: 2048,
       notifySocket: undefined,
+      workers: 1,
+      worker: undefined,
       streamsPerAccountMax: 1000,
       backgroundPerAccountMax: 100,
       backgroundTimeoutMs: 3_600_000,
@@ -337,4 +340,41 @@ Deno.test("background calls have bounds that are bounded themselves", () => {
   }
   const { backgroundTimeoutMs } = parseConfig({ BACKGROUND_CALL_TIMEOUT_MS: "43200000" });
   assert.equal(backgroundTimeoutMs, 12 * 60 * 60_000);
+});
+
+Deno.test("several workers need PostgreSQL, and are a number of processes", () => {
+  const DATABASE_URL = "postgres://localhost/gateway";
+  assert.equal(parseConfig({}).workers, 1);
+  assert.equal(parseConfig({ WORKERS: "1" }).workers, 1);
+  assert.equal(parseConfig({ WORKERS: "4", DATABASE_URL }).workers, 4);
+  assert.throws(
+    () => parseConfig({ WORKERS: "2" }),
+    { name: "ConfigError", message: /^WORKERS=2 needs PostgreSQL.*: set DATABASE_URL, or/ },
+  );
+  for (const WORKERS of ["0", "65", "two"]) {
+    assert.throws(() => parseConfig({ WORKERS, DATABASE_URL }), {
+      name: "ConfigError",
+      message: new RegExp(`^WORKERS=${WORKERS} is not valid: .* from 1 to 64`),
+    });
+  }
+  const { worker } = parseConfig({ WORKERS: "4", DATABASE_URL, DEMETER_WORKER: "1 greets" });
+  assert.deepEqual(worker, { index: 1, greets: true });
+  const other = parseConfig({ WORKERS: "4", DATABASE_URL, DEMETER_WORKER: "3" });
+  assert.deepEqual(other.worker, { index: 3, greets: false });
+});
+
+Deno.test("workers share what is the machine's", () => {
+  const config = parseConfig({
+    DATABASE_URL: "postgres://localhost/gateway",
+    CONNECTIONS_MAX: "100",
+    JOURNAL_MAX_BYTES: "1001",
+    WORKERS: "4",
+  });
+  const shared = shareOf(config, { index: 2, count: 4 });
+  assert.equal(shared.connectionsMax, 25);
+  assert.equal(shared.connectionsPerPeerMax, 512);
+  assert.equal(shared.callsInFlightMax, 1024);
+  assert.equal(shared.bodiesInFlightBytes, 6 * 1024 * 1024);
+  assert.equal(shared.journalMaxBytes, 251);
+  assert.equal(shareOf(config, { index: 1, count: 1 }), config);
 });

@@ -108,9 +108,9 @@ function createRecordDeps(services: Services): RecordDeps {
   const { stores, records, credit } = services;
   const { registry, catalogue, prices } = services.vendors;
   const { evals, graderProblem, evalRunner } = services.evals;
-  const { flushRecords, recorder } = records;
+  const { flushRecords } = records;
   const evalDeps = {
-    ...{ clock, log, newId, catalogue, prices, recorder, evals, graderProblem },
+    ...{ clock, log, newId, catalogue, prices, flushRecords, evals, graderProblem },
     routes: services.routing.routes,
     storedKeys: services.keys.storedKeys,
     wakeEvals: () => evalRunner.wake(),

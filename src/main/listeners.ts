@@ -1,4 +1,5 @@
 import { systemClock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import type { DirectCalls } from "../http/direct_calls.ts";
@@ -34,11 +35,50 @@ export interface Listeners {
   abort(): Promise<void>;
 }
 
-/** Opens the port, and with TLS the plain HTTP port too. */
-export async function openListeners(config: Config, onAlive: () => void): Promise<Listeners> {
+/** Ports by the names of their settings. */
+export type Ports = Readonly<Record<string, number>>;
+
+/** How long a port may still be held by workers whose parent was killed. */
+const leavingMs = 1_000;
+
+/**
+ * The ports that workers can share, free ones in place of 0. Nobody else holds them: workers would
+ * share them with any program of this user that does the same. Throws as `openListeners` does.
+ */
+export async function findSharedPorts(config: Config): Promise<Ports> {
+  const { port, tls } = config;
+  const found: Record<string, number> = { PORT: await findPort(config, "PORT", port) };
+  if (tls?.httpPort !== undefined) {
+    found.HTTP_PORT = await findPort(config, "HTTP_PORT", tls.httpPort);
+  }
+  return found;
+}
+
+async function findPort(config: Config, variable: string, wanted: number): Promise<number> {
+  const untilMs = systemClock.monotonicMs() + leavingMs;
+  for (;;) {
+    try {
+      using listener = Deno.listen({ hostname: config.host, port: wanted });
+      return listener.addr.port;
+    } catch (thrown) {
+      const isTaken = thrown instanceof Deno.errors.AddrInUse;
+      if (!isTaken || systemClock.monotonicMs() > untilMs) {
+        throw new ConfigError(listenFailure(config, variable, wanted, thrown));
+      }
+      await new Promise<void>((resolve) => systemSetTimer(50, resolve));
+    }
+  }
+}
+
+/** Opens the port, and with TLS the plain HTTP port too; `sharers` processes do so. */
+export async function openListeners(
+  config: Config,
+  onAlive: () => void,
+  sharers = 1,
+): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
-  const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
+  const few = { sharers, ...(mostByDescriptors === undefined ? {} : { mostByDescriptors }) };
   let guardOf: ListenOptions["guard"];
   const guard: ListenOptions["guard"] = (listener) => {
     let guarded: typeof listener | undefined;
@@ -117,7 +157,10 @@ const dialectOf = createErrorDialect(vendorFamilies);
 async function listenOn(
   config: Config,
   variable: string,
-  options: Pick<ListenOptions, "port" | "tls" | "guard" | "mostByDescriptors" | "onAlive">,
+  options: Pick<
+    ListenOptions,
+    "port" | "tls" | "guard" | "mostByDescriptors" | "onAlive" | "sharers"
+  >,
   handle: Handle,
 ): Promise<Listener> {
   try {

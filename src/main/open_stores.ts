@@ -1,9 +1,10 @@
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
-import { readProcessId } from "../database/data_dir.ts";
+import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../database/data_dir.ts";
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
+import { onlySeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 
 /** What a server stands on. */
@@ -15,6 +16,10 @@ export interface OpenedStores {
   journal: Journal;
   /** The owner of this process's leases, also after a restart. */
   processId: string;
+  /** Where this process keeps journal, tombstones and its id: `DATA_DIR`, or below it. */
+  processDir: string;
+  /** The same of workers that are no more: this process takes over what they have left. */
+  leftDirs: readonly string[];
 }
 
 /** Opens and migrates the databases and opens the journal; `stack` closes them. */
@@ -22,18 +27,24 @@ export async function openStores(
   config: Config,
   stack: AsyncDisposableStack,
   log?: Log,
+  seat = onlySeat,
 ): Promise<OpenedStores> {
   const { dataDir } = config;
+  const processDir = workerDir(dataDir, seat.index);
+  const claim = await claimProcessDir(processDir);
+  stack.defer(() => claim.close());
   const database = await openMain(config, stack, log);
   const analytics = await openInteractions(config, database, stack, log);
   const masterKey = await openMasterKey({ configured: config.masterKey, dataDir, database });
-  const journal = await openJournal(`${dataDir}/journal`, {
+  const journal = await openJournal(`${processDir}/journal`, {
     sync: config.journalSync,
     maxBytes: config.journalMaxBytes,
   });
   stack.defer(() => journal.close());
-  const processId = await readProcessId(dataDir, () => crypto.randomUUID());
-  return { database, analytics, masterKey, journal, processId };
+  const processId = await readProcessId(processDir, () => crypto.randomUUID());
+  const left = [...await workerDirs(dataDir)].filter(([index]) => index > seat.count);
+  const leftDirs = seat.index === 1 ? left.map(([, path]) => path) : [];
+  return { database, analytics, masterKey, journal, processId, processDir, leftDirs };
 }
 
 /** Opens and migrates the main database; `stack` closes it. */

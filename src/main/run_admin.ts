@@ -16,7 +16,7 @@ import { vacuumHere } from "../admin/vacuum_here.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { claimDataDir } from "../database/data_dir.ts";
+import { claimDataDir, workerDirs } from "../database/data_dir.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
@@ -31,7 +31,7 @@ import {
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
-import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
+import { type JournalStatus, readJournalStatus, sumOfJournals } from "../records/journal/status.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /** What a command reads and writes. */
@@ -176,11 +176,12 @@ async function runOnJournal(config: Config, args: readonly string[]): Promise<Co
     await runCommandOf(journalCommands, deps, args);
 }
 
-function journalStatus(config: Config): Promise<JournalStatus> {
-  return readJournalStatus(`${config.dataDir}/journal`, {
-    sync: config.journalSync,
-    maxBytes: config.journalMaxBytes,
-  });
+async function journalStatus(config: Config): Promise<JournalStatus> {
+  const { dataDir, journalSync: sync, journalMaxBytes: maxBytes } = config;
+  const own = await readJournalStatus(`${dataDir}/journal`, { sync, maxBytes });
+  const workers = [...(await workerDirs(dataDir)).values()];
+  const others = workers.map((path) => readJournalStatus(`${path}/journal`, { sync, maxBytes: 0 }));
+  return sumOfJournals([own, ...await Promise.all(others)]);
 }
 
 function createAdminDeps(

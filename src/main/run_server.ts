@@ -1,40 +1,80 @@
-import { stdoutLines } from "../base/log.ts";
+import { type LogLines, sharedBatchUnits, stdoutLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
-import { type Server, startServer } from "./serve.ts";
+import { openParentLink } from "../workers/parent_link.ts";
+import { startServer, type Worker } from "./serve.ts";
+import { startWorkers } from "./serve_workers.ts";
+
+/** What runs until it is told to stop. */
+interface Running {
+  stop(): Promise<void>;
+  /** Reads `MODELS_FILE` again. */
+  reload(): void | Promise<void>;
+  /** Ends at once what would outlive this process. */
+  abort?(): void;
+}
 
 /**
- * Runs the service as a process: starts it, and stops it gracefully on SIGTERM or SIGINT; SIGHUP has
- * it read `MODELS_FILE` again where there is one. A failed start prints one line on standard error and exits with 1.
+ * Runs the service as a process, with `WORKERS` as the parent of those that serve: starts it, and
+ * stops it gracefully on SIGTERM or SIGINT; SIGHUP has it read `MODELS_FILE` again where there is
+ * one. A failed start prints one line on standard error and exits with 1.
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
-  let server: Server;
-  const lines = stdoutLines();
-  let config: Config;
-  try {
-    config = readConfig();
-    server = await startServer(config, (line) => lines.print(line), lines);
-  } catch (thrown) {
-    await lines.flush();
-    console.error(failedStart(thrown));
-    Deno.exit(1);
-  }
-  let stopping = false;
+  let running: Running | undefined;
+  let config: Config | undefined;
+  let isStopping = false;
   const stop = () => {
-    // The second signal stops at once.
-    if (stopping) Deno.exit(1);
-    stopping = true;
-    server.stop().then(() => Deno.exit(0), (thrown) => {
+    if (isStopping) return;
+    isStopping = true;
+    // A start that isn't over is left where it is.
+    if (running === undefined) Deno.exit(1);
+    running.stop().then(() => Deno.exit(0), (thrown) => {
       console.error(`error: the stop was not clean: ${messageOf(firstError(thrown))}`);
       Deno.exit(1);
     });
   };
-  Deno.addSignalListener("SIGTERM", stop);
-  Deno.addSignalListener("SIGINT", stop);
+  let flush: LogLines["flush"] = () => {};
+  try {
+    config = readConfig();
+    const isParent = config.workers > 1 && config.worker === undefined;
+    // Only the parent of workers starts programs, and it serves no caller.
+    if (!isParent) Deno.permissions.revokeSync({ name: "run" });
+    const lines = stdoutLines(config.workers > 1 ? { batchUnits: sharedBatchUnits } : {});
+    flush = () => lines.flush();
+    const worker = workerOf(config, { stop, reload: () => void running?.reload() });
+    running = isParent
+      ? await startWorkers(config, lines)
+      : await startServer(config, (line) => lines.print(line), lines, worker);
+  } catch (thrown) {
+    await flush();
+    console.error(failedStart(thrown));
+    Deno.exit(1);
+  }
+  let signals = 0;
+  const stopBySignal = () => {
+    // The second signal stops at once. A worker may be told by its parent too.
+    if (++signals > 1) {
+      running.abort?.();
+      Deno.exit(1);
+    }
+    stop();
+  };
+  Deno.addSignalListener("SIGTERM", stopBySignal);
+  Deno.addSignalListener("SIGINT", stopBySignal);
   // Without the file it keeps its usual meaning: the terminal is gone.
   if (config.modelsFile !== undefined) {
-    Deno.addSignalListener("SIGHUP", () => void server.reload());
+    Deno.addSignalListener("SIGHUP", () => void running.reload());
   }
+}
+
+/** The worker that this process is, if a parent has started it. */
+function workerOf(
+  { worker, workers }: Config,
+  orders: Parameters<typeof openParentLink>[0],
+): Worker | undefined {
+  if (worker === undefined) return undefined;
+  const { index, greets } = worker;
+  return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
 }
 
 /** The line that a failed start ends with. */

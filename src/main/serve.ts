@@ -1,4 +1,4 @@
-import { createLog, type LogLines, stdoutLines } from "../base/log.ts";
+import { createLog, type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
@@ -11,7 +11,7 @@ import { ensureFirstAccount } from "../people/store/first_start.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
-import { createServices, type Services } from "./application.ts";
+import { createServices, logFieldsOf, type Services } from "./application.ts";
 import type { Config } from "./config.ts";
 import { createDashboardDeps } from "./dashboard.ts";
 import { greeting } from "./greeting.ts";
@@ -20,6 +20,8 @@ import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
 import { openSupervisor, type Supervisor } from "./supervisor.ts";
+import { noSiblings, onlySeat, type ParentLink, type WorkerSeat } from "../workers/parent_link.ts";
+import { shareOf } from "./worker_services.ts";
 import { version } from "./version.ts";
 
 /** A running server. */
@@ -32,6 +34,14 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** A worker among others, which a parent has started. */
+export interface Worker {
+  seat: WorkerSeat;
+  parent: ParentLink;
+  /** Prints what a new user needs. */
+  greets: boolean;
+}
+
 /** How long a stop waits for calls in flight. */
 const drainMs = 30_000;
 /** Background calls can be resumed elsewhere; a stopped container has ten seconds in all. */
@@ -39,48 +49,58 @@ const backgroundDrainMs = 7_000;
 
 /**
  * Starts the service: claims the data directory, opens the port, opens and migrates the databases,
- * creates the first account, and prints what a new user needs. Throws an Error of one line that says
- * how to fix a failed start.
+ * creates the first account, and prints what a new user needs. A `worker` has its parent claim the
+ * directory and hear that it is ready. Throws an Error of one line that says how to fix a failed
+ * start.
  */
 export async function startServer(
-  config: Config,
+  wholeConfig: Config,
   print: (line: string) => void,
   lines: LogLines = stdoutLines(),
+  worker?: Worker,
 ): Promise<Server> {
+  const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
+  const config = shareOf(wholeConfig, seat);
   // Cleans up in reverse order: here if the start fails, else when the server stops.
   await using starting = new AsyncDisposableStack();
   starting.defer(() => lines.flush());
-  const directory = await claimDataDir(config.dataDir);
-  starting.defer(() => directory.release());
+  const directory = worker ? undefined : await claimDataDir(config.dataDir);
+  starting.defer(() => directory?.release());
   // The port is opened first: the key that a failing start has printed would be lost.
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
-  const listeners = await openListeners(config, () => heartbeat.alive());
+  const listeners = await openListeners(config, () => heartbeat.alive(), seat.count);
   starting.defer(() => listeners.abort());
-  await directory.describe({ address: listeners.address });
+  await directory?.describe({ address: listeners.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
-  const log = createLog((line) => lines.write(line), systemClock.now);
-  const opened = await openStores(config, starting, log);
-  const services = createServices(config, opened, version, lines, starting);
+  const log = createLog((line) => lines.write(line), systemClock.now, logFieldsOf(seat));
+  const opened = await openStores(config, starting, log, seat);
+  const services = createServices(config, opened, version, lines, starting, {
+    seat,
+    siblings,
+  });
+  worker?.parent.answers(services.answerWorkers);
   await services.start();
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);
   const hasSignIn = config.oauth !== undefined;
   const operator = operatorDepsOf(services, { dashboardBase: address, hasSignIn });
-  const control = await serveControl(config.dataDir, operator);
-  answering.defer(() => control.close());
+  if (seat.index === 1) {
+    const control = await serveControl(config.dataDir, operator);
+    answering.defer(() => control.close());
+  }
   const firstKey = await firstStart(services);
   openFor(services, listeners, dashboard);
-  const claim = await claimLink(dashboard);
-  const { registry, prices } = services.vendors;
-  const shown = { config, version, registry, prices, clock: services.clock };
-  for (const line of greeting(shown, listeners.address, firstKey, claim)) print(line);
-  const supervisor = openSupervisor({
-    socket: config.notifySocket,
-    from: `${config.dataDir}/notify.sock`,
-    clock: systemClock,
-    warn: services.log.warn,
-  });
+  const greets = worker?.greets ?? true;
+  if (greets || firstKey) {
+    const claim = greets ? await claimLink(dashboard) : undefined;
+    const { registry, prices } = services.vendors;
+    const shown = { config, version, registry, prices, clock: services.clock };
+    for (const line of greeting(shown, listeners.address, firstKey, claim)) print(line);
+  }
+  const supervisor = worker
+    ? superviseByParent(worker.parent, listeners.address)
+    : openSupervisor(supervisorOf(config, services.log));
   answering.defer(() => supervisor.close());
   supervisor.ready();
   heartbeat.alive = supervisor.alive;
@@ -94,6 +114,31 @@ export async function startServer(
       const { backgroundRunner } = services.background;
       await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
     },
+  };
+}
+
+const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** How `openSupervisor` reaches systemd. */
+export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
+  const { notifySocket: socket, dataDir } = config;
+  return { socket, from: `${dataDir}/notify.sock`, clock: systemClock, warn };
+}
+
+/** A worker's supervisor is its parent, which speaks to systemd for all. */
+function superviseByParent(parent: ParentLink, address: string): Supervisor {
+  const everyMs = 1_000;
+  let sentMs = -Infinity;
+  return {
+    ready: () => parent.tell({ kind: "ready", address }),
+    alive() {
+      const nowMs = systemClock.monotonicMs();
+      if (nowMs - sentMs < everyMs) return;
+      sentMs = nowMs;
+      parent.tell({ kind: "alive" });
+    },
+    stopping: () => {},
+    close: () => {},
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
-import { createMetrics, type Measures, type Metrics } from "../shared/metrics.ts";
+import { createMetrics, type Measures, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
 import type { Admission } from "../overload/admission.ts";
 import { loadMeasures } from "./load.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -56,6 +56,7 @@ export function createServiceMetrics(
     },
     gateway_journal_oldest_seconds: {
       help: "Age of the oldest record that waits for the store; 0 if none waits",
+      overWorkers: "max",
       read: () => {
         const { oldest } = recorder;
         return oldest ? Math.max(0, clock.now().getTime() - oldest.getTime()) / 1000 : 0;
@@ -66,12 +67,17 @@ export function createServiceMetrics(
       kind: "counter",
       read: () => lines.dropped ?? 0,
     },
-    gateway_resident_bytes: {
-      help: "Resident memory of the process",
-      read: () => Deno.memoryUsage().rss,
-    },
+    ...residentMeasure,
   });
 }
+
+/** Memory of this process; of a program with workers, of them and their parent together. */
+export const residentMeasure: Readonly<Record<string, ReadMeasure>> = {
+  gateway_resident_bytes: {
+    help: "Resident memory of the process",
+    read: () => Deno.memoryUsage().rss,
+  },
+};
 
 /** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
@@ -90,7 +96,12 @@ export function watchJournal(journal: Journal, { log, metrics }: { log: Log; met
 
 /** The state of a running server's journal. */
 export async function journalStatusOf(
-  { config, journal, recorder }: { config: Config; journal: Journal; recorder: Recorder },
+  { config, processDir, journal, recorder }: {
+    config: Config;
+    processDir: string;
+    journal: Journal;
+    recorder: Recorder;
+  },
 ): Promise<JournalStatus> {
   return {
     running: true,
@@ -100,6 +111,6 @@ export async function journalStatusOf(
     oldest: recorder.oldest ?? null,
     sync: config.journalSync,
     maxBytes: config.journalMaxBytes,
-    ...await readAside(`${config.dataDir}/journal`),
+    ...await readAside(`${processDir}/journal`),
   };
 }

@@ -3,8 +3,8 @@ import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
 /**
- * Resolves when every call that this process has answered so far is in the store, so that a read
- * that begins now includes it. Throws `store_unavailable` if the store is unavailable or takes longer
+ * Resolves when every call that this program has answered so far is in the store, those of its other
+ * workers too, so that a read that begins now includes it. Throws `store_unavailable` if the store is unavailable or takes longer
  * than `timeoutMs` (default ten seconds; `Infinity` for no limit).
  */
 export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
@@ -12,20 +12,24 @@ export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 const readTimeoutMs = 10_000;
 
 export function createFlushRecords(
-  { recorder, setTimer = systemSetTimer }: {
+  { recorder, flushOthers, setTimer = systemSetTimer }: {
     recorder: Pick<Recorder, "drain">;
+    flushOthers?: (() => Promise<void>) | undefined;
     setTimer?: SetTimer;
   },
 ): FlushRecords {
+  const drain = flushOthers === undefined
+    ? () => recorder.drain()
+    : async () => void await Promise.all([recorder.drain(), flushOthers()]);
   return async ({ timeoutMs = readTimeoutMs } = {}) => {
-    if (timeoutMs === Infinity) return await recorder.drain();
+    if (timeoutMs === Infinity) return await drain();
     const late = Promise.withResolvers<never>();
     const cancel = setTimer(timeoutMs, () =>
       late.reject(
         new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
       ));
     try {
-      await Promise.race([recorder.drain(), late.promise]);
+      await Promise.race([drain(), late.promise]);
     } finally {
       cancel();
     }

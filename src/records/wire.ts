@@ -48,6 +48,8 @@ export interface RecordOptions {
   clock: Clock;
   log: Log;
   pause: (ms: number) => Promise<void>;
+  /** Has the other processes of this program store what they have answered. */
+  flushOthers?: () => Promise<void>;
 }
 
 /** A record written alone costs three times what it does in a batch. */
@@ -56,7 +58,7 @@ const lingerMs = 250;
 const gcHintEveryBytes = 8 * 1024 * 1024;
 
 export function createRecordServices(options: RecordOptions): RecordServices {
-  const { database, analytics, journal, masterKey, clock, log, pause } = options;
+  const { database, analytics, journal, masterKey, clock, log, pause, flushOthers } = options;
   const interactions = createRecords(database, options.analyticsStore);
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
@@ -76,7 +78,7 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   return {
     interactions,
     recorder,
-    flushRecords: createFlushRecords({ recorder }),
+    flushRecords: createFlushRecords({ recorder, flushOthers }),
     storedBytes,
     tries,
     reads: createFairReads(analytics),

@@ -336,8 +336,9 @@ async function sendToVendor(
   const { caller, target: { vendor }, isManaged } = access;
   const cancel = caller.principal.key.onDisconnect === "cancel";
   const begunMs = clock.monotonicMs();
+  let tries = 0;
   try {
-    const answer = await upstream.call({
+    return await upstream.call({
       url: vendor.baseUrl + request.path,
       method: "POST",
       headers: {
@@ -354,12 +355,17 @@ async function sendToVendor(
       retry: request.once !== true,
       maxTries: Math.max(1, budget.left),
       retryLimited,
+      onTry(entry) {
+        tries++;
+        budget.attempted(attemptOf(access, entry));
+      },
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
-    for (const attempt of attemptsOf(access, answer)) budget.attempted(attempt);
-    return answer;
   } catch (thrown) {
-    budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+    // An aborted try has no entry.
+    if (tries === 0 || !(thrown instanceof Fault)) {
+      budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+    }
     throw thrown;
   }
 }
@@ -460,17 +466,14 @@ const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "upstream_quota_exhausted",
 ]);
 
-/** The attempts of one answered request, for the record. The last one is the answer. */
-function attemptsOf(
-  vendorCall: VendorAccess,
-  { attemptLog }: UpstreamAnswer,
-): VendorAttempt[] {
-  return attemptLog.map((entry) => ({
-    ...of(vendorCall),
+/** One try of a request, for the record. */
+function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt {
+  return {
+    ...of(access),
     http_status: entry.status ?? null,
-    error_code: codeOf(vendorCall, entry),
+    error_code: codeOf(access, entry),
     ms: Math.round(entry.ms),
-  }));
+  };
 }
 
 /** A request that got no answer. */

@@ -54,6 +54,8 @@ export interface CachedAnswerStore {
     call: SelectableCall,
     answer: CachedAnswer,
   ): Promise<boolean>;
+  /** Removes the answers that a call of the account made; returns how many. */
+  remove(accountId: number, transactionId: string): Promise<number>;
   /** Removes the oldest answers of an account beyond `accountLimits`; returns how many. */
   trim(accountId: number): Promise<number>;
   /** Removes answers whose time is over; returns how many. */

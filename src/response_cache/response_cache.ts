@@ -18,6 +18,8 @@ export interface ResponseCache {
    * store can't be reached nothing is found.
    */
   find(query: CacheQuery): Promise<CacheFinding>;
+  /** Removes the answers that a call of the account made. */
+  forget(accountId: number, transactionId: string): Promise<void>;
   /** Removes answers whose time is over, and what is too much of an account; a background job. */
   sweep(): Promise<void>;
   /** Resolves when nothing is being written any more; for the end. */
@@ -126,6 +128,10 @@ class SingleFlightCache implements ResponseCache {
       return { state: "miss", fill: this.#begin(query) };
     }
     return { state: "left" };
+  }
+
+  async forget(accountId: number, transactionId: string): Promise<void> {
+    await this.#deps.store.remove(accountId, transactionId);
   }
 
   async sweep(): Promise<void> {

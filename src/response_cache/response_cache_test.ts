@@ -52,6 +52,10 @@ class FakeAnswers implements CachedAnswerStore {
     return true;
   }
 
+  remove(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   trim(accountId: number): Promise<number> {
     this.trimmed.push(accountId);
     return Promise.resolve(0);

@@ -20,6 +20,17 @@ export interface Metrics {
   readonly backgroundJobRuns: Counter<"job" | "outcome">;
   /** The whole text with current values. */
   text(): Promise<string>;
+  /** The same as values that survive JSON, for a sum over processes. */
+  snapshot(): Promise<MetricSnapshot[]>;
+}
+
+/** A metric with its values, as prom-client adds them up over processes. */
+export interface MetricSnapshot {
+  name: string;
+  help: string;
+  type: string;
+  aggregator: string;
+  values: readonly unknown[];
 }
 
 /** A metric that is read when the text is requested; a counter never decreases. */
@@ -27,6 +38,21 @@ export interface ReadMeasure {
   help: string;
   read: () => number;
   kind?: "gauge" | "counter";
+  /** What the workers of a program say together; the sum when absent. */
+  overWorkers?: "sum" | "max";
+}
+
+async function snapshotOf(registry: Registry): Promise<MetricSnapshot[]> {
+  return await registry.getMetricsAsJSON() as unknown as MetricSnapshot[];
+}
+
+/** Metrics that one process reads for itself, beside those of its workers. */
+export function readMeasures(
+  measures: Readonly<Record<string, ReadMeasure>>,
+): Promise<MetricSnapshot[]> {
+  const registry = new Registry();
+  for (const [name, measure] of Object.entries(measures)) registerRead([registry], name, measure);
+  return snapshotOf(registry);
 }
 
 /** The same with labels, by whose values it has several lines. */
@@ -35,6 +61,7 @@ export interface LabelledMeasure {
   labels: readonly string[];
   readAll: () => readonly { labels: Readonly<Record<string, string>>; value: number }[];
   kind?: "gauge" | "counter";
+  overWorkers?: "sum" | "max";
 }
 
 export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
@@ -107,6 +134,7 @@ export function createMetrics(measures: Measures): Metrics {
     ...loopMeasures(registers),
     backgroundJobRuns: backgroundJobRuns(registers),
     text: () => registry.metrics(),
+    snapshot: () => snapshotOf(registry),
   };
 }
 
@@ -180,13 +208,13 @@ function registerRead(
   name: string,
   measure: ReadMeasure | LabelledMeasure,
 ): void {
-  const { help, kind = "gauge" } = measure;
+  const { help, kind = "gauge", overWorkers: aggregator = "sum" } = measure;
   const labelNames = "readAll" in measure ? [...measure.labels] : [];
   const lines = () =>
     "readAll" in measure ? measure.readAll() : [{ labels: {}, value: measure.read() }];
   if (kind === "gauge") {
     new Gauge({
-      ...{ name, help, registers, labelNames },
+      ...{ name, help, registers, labelNames, aggregator },
       collect() {
         this.reset();
         for (const { labels, value } of lines()) this.set(labels, value);

@@ -4,7 +4,8 @@ import { keepConnection, text, until, withVendor } from "../../tests/support/ups
 import { systemClock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import { attempt } from "./upstream_attempt.ts";
-import { ConnectionPool, createConnector } from "./upstream_pool.ts";
+import { createConnector } from "./http1/connect.ts";
+import { ConnectionPool } from "./upstream_pool.ts";
 
 Deno.test("a connection rests between two calls while another one can be had", async () => {
   await withVendor(async (setup) => {

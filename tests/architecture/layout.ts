@@ -64,6 +64,8 @@ export const folders: readonly Folder[] = [
   { name: "shared", holds: /^src\/shared\//, may: ["base", "contracts"] },
   { name: "database", holds: /^src\/database\//, may: ["base", "shared"] },
   { name: "listener", holds: /^src\/listener\//, may: ["base"] },
+  // The parent of processes, which knows no subject of the product.
+  { name: "workers", holds: /^src\/workers\//, may: ["base", "shared", "settings"] },
 
   // Store folders come before the subjects that only their own store imports.
   store("audit"),
@@ -118,7 +120,8 @@ export const folders: readonly Folder[] = [
   subject("idempotency", "relay"),
   store("idempotency"),
   subject("background", ...[
-    ...["relay", "idempotency", "records", "keys", "vendors", "dialects/kernel", "work_queue"],
+    ...["relay", "idempotency", "records", "response_cache", "keys", "vendors", "dialects/kernel"],
+    "work_queue",
   ]),
   store("background", "records", "work_queue/store"),
   store("relay", "background/store"),

@@ -145,8 +145,8 @@ postgresSite(
     await vendor.reached("[hold] number", 4);
     dying.kill("SIGKILL");
     await dying.status;
-    // Once the dead one has been silent for half a minute.
-    await vendor.reached("[hold] number", 8, 60_000);
+    await halfAMinutePasses(site);
+    await vendor.reached("[hold] number", 8);
     const back = await startService({ env: await settings(site.env, vendor) });
     vendor.release();
     for (const one of open) assert.equal((await until(there, one.id)).status, "completed");
@@ -161,6 +161,22 @@ postgresSite(
     assert.equal(await soundBalance(site), 10_000_000_000n - charged);
   },
 );
+
+/** A dead process holds what it worked on for at most so long; nobody wants to wait for that here. */
+async function halfAMinutePasses(site: Site): Promise<void> {
+  await site.look(async (database) => {
+    const claims = await database.query(
+      `select claimed_until - clock_timestamp() between interval '1 second' and interval '30 seconds'
+         as is_held
+       from background_calls where request is not null`,
+    );
+    assert.deepEqual(claims, Array(4).fill({ is_held: true }));
+    await database.query(
+      `update background_calls set claimed_until = claimed_until - interval '30 seconds'
+       where request is not null`,
+    );
+  });
+}
 
 type Responses = OpenAI["responses"];
 

@@ -55,7 +55,10 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
   const database = await openDatabase(config.databaseUrl, dataDir);
   const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
   const masterKey = await openMasterKey({ configured: undefined, dataDir, database });
-  const opened = { database, analytics: database, masterKey, journal, processId: "a-process" };
+  const opened = {
+    ...{ database, analytics: database, masterKey, journal },
+    ...{ processId: "a-process", processDir: dataDir, leftDirs: [] },
+  };
   const stack = new AsyncDisposableStack();
   stack.defer(() => database.close());
   stack.defer(() => journal.close());

@@ -261,6 +261,35 @@ Deno.test("a response out of the cache can be continued", async () => {
   assert.equal(answer.status, 200, answer.text);
 });
 
+Deno.test("a large request is compared as a whole", async () => {
+  const turns = Array.from(
+    { length: 9000 },
+    (_, at) => ({
+      role: at % 2 === 0 ? "user" : "assistant",
+      content: `${at} ${"word ".repeat(20)}`,
+    }),
+  );
+  const call = (last: string) => ({
+    path: "/vendor-f/v1/chat/completions",
+    body: { model: "meta-llama/llama-3", messages: [...turns, user(last)] },
+  });
+  const last = fresh();
+  const first = await post(call(last));
+  assert.deepEqual([first.status, first.cache], [200, "MISS"], first.text.slice(0, 500));
+  assertHit(first, await post(call(last)));
+  assert.equal((await post(call(`${last} `))).cache, "MISS");
+});
+
+Deno.test("a response that its caller deletes is in the cache no more", async () => {
+  const call = callers["responses, translated"]!(fresh(), true);
+  const first = await post(call);
+  const [, id] = /"id":"(resp_[^"]+)"/.exec(first.text)!;
+  assertHit(first, await post(call));
+  const gone = await service().fetch(`/chat/v1/responses/${id}`, { method: "DELETE" });
+  assert.equal(gone.status, 200, await gone.text());
+  assert.equal((await post(call)).cache, "MISS");
+});
+
 Deno.test("a repeat of an X-Request-ID goes before the cache", async () => {
   const call = callers["chat, translated"]!(fresh(), false);
   const filled = await post(call);

@@ -57,7 +57,7 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
 });
 
 Deno.test({
-  name: `the bundle serves with PostgreSQL and a bucket${skipped}`,
+  name: `the bundle serves with PostgreSQL, two workers and a bucket${skipped}`,
   ignore: !available,
   async fn() {
     const database = await (await startPostgres()).createDatabase();
@@ -71,9 +71,11 @@ Deno.test({
           ...env,
           DATA_DIR: `${dataDir}-postgres`,
           DATABASE_URL: database.url,
+          WORKERS: "2",
           ...bucket.env,
         },
       });
+      await service.printed(/all workers answer calls workers=2/, timeoutMs);
       const answer = await post(service.baseUrl, service.firstKey, "/api/v1/exports", {
         start_date: "2026-01-01T00:00:00Z",
       });

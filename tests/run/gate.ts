@@ -1,3 +1,4 @@
+import { batchesOf, writeBatch } from "./batches.ts";
 import { isLongRound } from "./environment.ts";
 import { judgeTests } from "./judge.ts";
 import type { TestGroup } from "./files.ts";
@@ -53,6 +54,8 @@ export interface TestOptions {
   readonly filter: string | null;
   /** How many files run at a time. */
   readonly jobs: number;
+  /** Whether files that load the same may share a process's memory (`batches.ts`). */
+  readonly batched?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -65,7 +68,14 @@ export async function tests(gate: Gate, group: TestGroup, options: TestOptions):
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
   const env = { DENO_JOBS: String(options.jobs), ...gate.env, ...options.env };
   const silenceMs = isLongRound(gate.env) ? 60 * minute : 5 * minute;
-  const ended = await deno({ ...gate, env }, [...args, ...group.files], silenceMs);
+  const files = options.batched
+    ? await Promise.all(
+      batchesOf(group.files).map((batch, number) =>
+        writeBatch(batch, { root: gate.root, folder: gate.tempDir, number })
+      ),
+    )
+    : group.files;
+  const ended = await deno({ ...gate, env }, [...args, ...files], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   const outcome = judgeTests(group.name, group.files, ended, junit);
   return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };

@@ -1,3 +1,4 @@
+import { ofBatch } from "./batches.ts";
 import { readJunit, type TestCase } from "./junit.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Ended } from "./processes.ts";
@@ -13,7 +14,7 @@ export function judgeTests(
   ended: Ended,
   junit: string,
 ): Outcome {
-  const cases = readJunit(junit);
+  const cases = readJunit(junit).map((each) => ({ ...each, ...ofBatch(each.name) }));
   const failures = [
     ...cases.filter((each) => each.state === "failed").map(describe),
     ...brokenFiles(ended.output).map((file) => `${file} failed outside a test`),

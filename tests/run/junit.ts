@@ -1,3 +1,5 @@
+import { ofBatch } from "./batches.ts";
+
 /** One test as `deno test --junit-path` reports it. Steps of a test belong to their test. */
 export interface TestCase {
   /** Path of the test file, relative to the repository, without `./`. */
@@ -15,6 +17,9 @@ export interface TestCase {
  */
 export function readJunit(xml: string): TestCase[] {
   const cases: TestCase[] = [];
+  // Cases are grouped by the file that registers them: of a batch's tests another one than of steps.
+  const ofBatches = [...xml.matchAll(casePattern)].map(([, own = ""]) => attribute(own, "name"))
+    .filter((name) => ofBatch(name) !== undefined);
   for (const [, attributes = "", body = ""] of xml.matchAll(suitePattern)) {
     const file = attribute(attributes, "name").replace(/^\.\//, "");
     const found = [...body.matchAll(casePattern)].map(([, own = "", inner = ""]) => ({
@@ -23,7 +28,7 @@ export function readJunit(xml: string): TestCase[] {
       state: stateOf(own, inner),
       message: attribute(/<(?:failure|error)([^>]*)>/.exec(inner)?.[1] ?? "", "message"),
     }));
-    const names = new Set(found.map((each) => each.name));
+    const names = new Set([...ofBatches, ...found.map((each) => each.name)]);
     cases.push(...found.filter((each) => !isStep(each.name, names)));
   }
   return cases;

@@ -1,3 +1,5 @@
+import { ofBatch } from "./batches.ts";
+
 /** How long the tests of one file took, together. */
 export interface FileTime {
   readonly file: string;
@@ -19,10 +21,11 @@ export function slowestFiles(output: string, most: number): FileTime[] {
     const ended =
       /^(?! )(?:(?:\.\/)?(\S+_test\.tsx?) => )?(.+) \.\.\. (?:ok|FAILED) .*\(([\dhms]+)\)$/
         .exec(line);
-    const file = ended?.[1] ?? running;
-    if (!ended || file === "") continue;
+    const test = ended && (ofBatch(ended[2]!) ?? { file: ended[1] ?? running, name: ended[2]! });
+    if (!ended || !test || test.file === "") continue;
+    const { file, name } = test;
     const tests = times.get(file) ?? new Map<string, number>();
-    tests.set(ended[2]!, secondsOf(ended[3]!));
+    tests.set(name, secondsOf(ended[3]!));
     times.set(file, tests);
   }
   return [...times].map(([file, tests]) => ({ file, seconds: sum(withoutSteps(tests)) }))

@@ -88,6 +88,17 @@ eachDatabase(
   },
 );
 
+eachDatabase("a call's answers are removed for its account alone", async (database) => {
+  const account = await newAccount(database);
+  const other = await newAccount(database, "other");
+  const store = createCachedAnswers(database);
+  await store.put({ key: "k", ttlSeconds: 60 }, callOf(account, "t"), answer);
+  assert.equal(await store.remove(other, "t"), 0);
+  assert.equal(await store.remove(account, "u"), 0);
+  assert.equal(await store.remove(account, "t"), 1);
+  assert.equal(await store.find({ key: "k", ttlSeconds: 60 }), undefined);
+});
+
 const selections = {
   transaction: { transactionIds: ["t"] },
   session: { sessionIds: ["s"] },

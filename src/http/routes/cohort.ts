@@ -13,7 +13,7 @@ import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../cohorts/model_comparison.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { Recorder } from "../../records/recorder.ts";
+import type { FlushRecords } from "../../records/flush_records.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
@@ -25,7 +25,7 @@ export function cohortRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
     cohorts: CohortStore;
-    recorder: Pick<Recorder, "drain">;
+    flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {
@@ -52,7 +52,7 @@ export function cohortRoutes(
       });
     }
     // A read includes every call that was answered before it.
-    await deps.recorder.drain();
+    await deps.flushRecords({ timeoutMs: Infinity });
     const ids = [cohortId, ...(compare === undefined ? [] : [compare])];
     const cohorts = (await deps.cohorts.read(caller.principal.account.id, ids))
       .map((sums) => ({ sums, figures: figuresOf(sums) }));

@@ -3,14 +3,14 @@ import { contracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { MediaFacts, MediaStore } from "../../shared/media.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
-import type { Recorder } from "../../records/recorder.ts";
+import type { FlushRecords } from "../../records/flush_records.ts";
 import { bind, type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
 type MediaRouteDeps = BindDeps & {
   media: MediaStore;
   mediaSigner: MediaSigner;
-  recorder: Pick<Recorder, "drain">;
+  flushRecords: FlushRecords;
 };
 
 /** Mounts `GET /api/v1/media/{sha256}` for callers with a key. */
@@ -45,7 +45,7 @@ export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
 const pieceBytes = 1024 * 1024;
 
 async function reply(
-  { media, recorder }: MediaRouteDeps,
+  { media, flushRecords }: MediaRouteDeps,
   accountId: number,
   sha256: string,
   more: Readonly<Record<string, string>> = {},
@@ -54,7 +54,7 @@ async function reply(
   let facts = await media.find(accountId, sha256);
   if (!facts) {
     // The payload that names it may not be written yet.
-    await recorder.drain();
+    await flushRecords({ timeoutMs: Infinity });
     facts = await media.find(accountId, sha256);
   }
   if (!facts) throw notFound();

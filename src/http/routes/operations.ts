@@ -1,7 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import type { Metrics } from "../../shared/metrics.ts";
 import type { Secret } from "../../base/secret.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
@@ -13,7 +12,7 @@ export function operationRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
     ready: () => Promise<void>;
-    metrics: Metrics;
+    metricsText: () => Promise<string>;
     metricsToken: Secret | undefined;
   },
 ): void {
@@ -32,7 +31,7 @@ export function operationRoutes(
       reply: {
         status: 200,
         headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
-        body: await deps.metrics.text(),
+        body: await deps.metricsText(),
       },
     };
   });

@@ -82,6 +82,29 @@ async function eraseRejected(
   return lines.length - remaining.length;
 }
 
+/**
+ * Moves `rejected.jsonl` and the files of unreadable bytes from one journal's folder to another's,
+ * which no record may be rejected in meanwhile.
+ */
+export async function moveAside(from: string, to: string): Promise<void> {
+  const bytes = await Deno.readFile(`${from}/${rejectedName}`).catch(onlyMissing);
+  if (bytes !== undefined && bytes.length > 0) {
+    using file = await Deno.open(`${to}/${rejectedName}`, {
+      ...{ create: true, append: true, mode: 0o600 },
+    });
+    for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+    await file.sync();
+    await Deno.remove(`${from}/${rejectedName}`);
+  }
+  // Files of ours are numbered from 1.
+  const taken = new Set(await damagedNames(to));
+  let number = 999_999_999_999;
+  for (const name of await damagedNames(from)) {
+    while (taken.has(`${number}.journal.damaged`)) number--;
+    await Deno.rename(`${from}/${name}`, `${to}/${number--}.journal.damaged`);
+  }
+}
+
 function interactionOfLine(line: string): SettledCall | undefined {
   try {
     const { interaction } = JSON.parse(line) as { interaction: unknown };

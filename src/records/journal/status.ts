@@ -22,6 +22,27 @@ export interface JournalStatus {
   damagedBytes: number;
 }
 
+/** What several journals of one program are together; at least one is given. */
+export function sumOfJournals(all: readonly JournalStatus[]): JournalStatus {
+  return all.reduce((sum, { oldest, ...each }) => ({
+    ...sum,
+    running: sum.running || each.running,
+    bytes: sum.bytes + each.bytes,
+    segments: sum.segments + each.segments,
+    waiting: sum.waiting + each.waiting,
+    oldest: sum.oldest === null || (oldest !== null && oldest < sum.oldest) ? oldest : sum.oldest,
+    maxBytes: sum.maxBytes + each.maxBytes,
+    rejected: sum.rejected + each.rejected,
+    damagedBytes: sum.damagedBytes + each.damagedBytes,
+  }));
+}
+
+/** As another process has sent it, by JSON. */
+export function journalStatusFromJson(sent: unknown): JournalStatus {
+  const status = sent as Omit<JournalStatus, "oldest"> & { oldest: string | null };
+  return { ...status, oldest: status.oldest === null ? null : new Date(status.oldest) };
+}
+
 /** Reads the files beside the journal's own. */
 export async function readAside(
   directory: string,

@@ -33,6 +33,13 @@ export function createCachedAnswers(database: Database): CachedAnswerStore {
         ]);
         return rows.length > 0;
       }),
+    async remove(accountId, transactionId) {
+      const rows = await database.query(
+        `delete from cached_answers where account_id = $1 and transaction_id = $2 returning key`,
+        [accountId, transactionId],
+      );
+      return rows.length;
+    },
     async trim(accountId) {
       const { answers, bytes } = accountLimits;
       return (await database.query(trimSql, [accountId, answers, bytes])).length;

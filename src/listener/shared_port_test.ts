@@ -1,0 +1,42 @@
+import assert from "@std/assert";
+import { openTestListener } from "../../tests/support/listener.ts";
+import { dial, hearers, pause } from "../../tests/support/raw_connection.ts";
+
+Deno.test("listeners that share a port each find that they are heard, though others take most knocks", async () => {
+  const ended: string[] = [];
+  const alive = [0, 0, 0];
+  const open = (port: number, at: number) =>
+    openTestListener(() => new Response(String(at)), {}, {
+      ...{ port, sharers: 3, onAlive: () => void alive[at]!++ },
+    });
+  const first = await open(0, 0);
+  const listeners = [first, await open(first.port, 1), await open(first.port, 2)];
+  for (const listener of listeners) listener.tell(hearers(ended));
+  try {
+    await pause(2_500);
+    for (const times of alive) assert.ok(times >= 2, `heard ${alive.join()} times`);
+    assert.deepEqual(ended, [], "no port was opened anew");
+    const answered = new Set<string>();
+    for (let call = 0; call < 60 && answered.size < 3; call++) {
+      using connection = await dial(first.port);
+      await connection.send("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+      const text = await connection.rest();
+      answered.add(text.slice(-1));
+    }
+    assert.deepEqual([...answered].toSorted(), ["0", "1", "2"]);
+  } finally {
+    await Promise.all(listeners.map((listener) => listener.abort()));
+  }
+});
+
+Deno.test("a port that is not shared is refused to a second listener", async () => {
+  const first = await openTestListener(() => new Response(""));
+  try {
+    await assert.rejects(
+      openTestListener(() => new Response(""), {}, { port: first.port, sharers: 2 }),
+      { code: "EADDRINUSE" },
+    );
+  } finally {
+    await first.abort();
+  }
+});

@@ -1,0 +1,73 @@
+import { systemClock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import { createLog, type LogLines } from "../base/log.ts";
+import { claimDataDir } from "../database/data_dir.ts";
+import { readMeasures } from "../shared/metrics.ts";
+import { spawnWorker, workerCommand } from "../workers/spawn_worker.ts";
+import { WorkerGroup } from "../workers/worker_group.ts";
+import { type Config, workerEnvironment } from "./config.ts";
+import { findSharedPorts } from "./listeners.ts";
+import { supervisorOf } from "./serve.ts";
+import { residentMeasure } from "./service_metrics.ts";
+import { openSupervisor } from "./supervisor.ts";
+
+/** As `WatchdogSec` of the unit. */
+const silenceMs = 30_000;
+
+/**
+ * Starts `WORKERS` processes that answer on one port, as their parent: it owns the data directory,
+ * starts again who ends, adds up metrics, passes questions on between workers and speaks to systemd.
+ * Throws an Error of one line when a worker can't be started; the worker has said why.
+ */
+export async function startWorkers(
+  config: Config,
+  lines: LogLines,
+): Promise<{ stop(): Promise<void>; reload(): void; abort(): void }> {
+  await using starting = new AsyncDisposableStack();
+  starting.defer(() => lines.flush());
+  const directory = await claimDataDir(config.dataDir);
+  starting.defer(() => directory.release());
+  const log = createLog((line) => lines.write(line), systemClock.now);
+  const ports = await findSharedPorts(config);
+  const command = workerCommand();
+  const supervisor = openSupervisor(supervisorOf(config, log));
+  starting.defer(() => supervisor.close());
+  const group = new WorkerGroup({
+    count: config.workers,
+    spawn: (index, greets, events) =>
+      spawnWorker(command, workerEnvironment({ index, greets }, ports), events),
+    ownMetrics: ({ running, restarts }) =>
+      readMeasures({
+        ...residentMeasure,
+        gateway_workers: { help: "Workers that answer calls", read: () => running },
+        gateway_worker_restarts_total: {
+          help: "Workers that were started again after they had ended",
+          kind: "counter",
+          read: () => restarts,
+        },
+      }),
+    ...{ log, clock: systemClock, setTimer: systemSetTimer },
+    ...(config.notifySocket === undefined
+      ? {}
+      : { watchdog: { silenceMs, beat: () => supervisor.alive() } }),
+  });
+  try {
+    const address = await group.start();
+    await directory.describe({ address });
+    log.info("all workers answer calls", { workers: config.workers });
+  } catch (thrown) {
+    await group.stop();
+    throw thrown;
+  }
+  supervisor.ready();
+  const running = starting.move();
+  return {
+    async stop() {
+      await using _ending = running;
+      supervisor.stopping();
+      if (!await group.stop()) throw new Error("a worker has not ended cleanly");
+    },
+    reload: () => group.reload(),
+    abort: () => group.abort(),
+  };
+}

@@ -1,0 +1,104 @@
+import type { Log } from "../base/log.ts";
+import { claimProcessDir, readProcessId } from "../database/data_dir.ts";
+import type { ErasureServices } from "../erasure/wire.ts";
+import { type Journal, openJournal } from "../records/journal/journal.ts";
+import { moveAside } from "../records/journal/rejected.ts";
+import {
+  type JournalStatus,
+  journalStatusFromJson,
+  sumOfJournals,
+} from "../records/journal/status.ts";
+import type { Recorder } from "../records/recorder.ts";
+import { messageOf } from "../shared/fault.ts";
+import type { Metrics } from "../shared/metrics.ts";
+import type { Question } from "../workers/channel.ts";
+import type { Siblings, WorkerSeat } from "../workers/parent_link.ts";
+import type { Config } from "./config.ts";
+import { journalStatusOf } from "./service_metrics.ts";
+
+/** What a process is among the workers of its program. */
+export interface WorkerRole {
+  seat: WorkerSeat;
+  siblings: Siblings;
+}
+
+/**
+ * The configuration of one of `count` workers: what bounds connections, memory and disk of the
+ * machine is divided, so that all workers together keep to it.
+ */
+export function shareOf(config: Config, { count }: WorkerSeat): Config {
+  if (count === 1) return config;
+  const share = (all: number) => Math.ceil(all / count);
+  return {
+    ...config,
+    connectionsMax: share(config.connectionsMax),
+    connectionsPerPeerMax: share(config.connectionsPerPeerMax),
+    callsInFlightMax: share(config.callsInFlightMax),
+    bodiesInFlightBytes: share(config.bodiesInFlightBytes),
+    journalMaxBytes: share(config.journalMaxBytes),
+  };
+}
+
+/** What this process is to the other workers, and they to it. */
+export function createWorkerServices(
+  deps: Parameters<typeof journalStatusOf>[0] & {
+    recorder: Pick<Recorder, "drain">;
+    erasure: Pick<ErasureServices, "leaveNoErasedText">;
+    metrics: Pick<Metrics, "snapshot">;
+    siblings: Siblings;
+  },
+): {
+  siblings: Siblings;
+  answerWorkers: (question: Question) => Promise<unknown>;
+  journalStatus: () => Promise<JournalStatus>;
+} {
+  const { recorder, erasure, metrics, siblings } = deps;
+  const answers: Readonly<Record<Question, () => Promise<unknown>>> = {
+    flush: () => recorder.drain(),
+    compact: () => erasure.leaveNoErasedText(),
+    journal: () => journalStatusOf(deps),
+    metrics: () => metrics.snapshot(),
+  };
+  return {
+    siblings,
+    answerWorkers: async (question) => await answers[question]() ?? null,
+    async journalStatus() {
+      const others = await siblings.ask("journal");
+      return sumOfJournals([await journalStatusOf(deps), ...others.map(journalStatusFromJson)]);
+    },
+  };
+}
+
+/** How long the start waits for a worker that is no more to let its directory go. */
+const waitMs = 40_000;
+
+/**
+ * Takes over what workers have left that aren't started any more, since `WORKERS` is lower than it
+ * was: their calls are stored, their leases returned, what could not be stored is kept with ours.
+ * A directory that can't be taken over is logged, and stays for the next start.
+ */
+export async function takeOverWorkers(
+  directories: readonly string[],
+  deps: {
+    processDir: string;
+    log: Log;
+    observe(journal: Journal): void;
+    recover(journal: Journal, processId: string): Promise<void>;
+  },
+): Promise<void> {
+  for (const directory of directories) {
+    try {
+      using _claim = await claimProcessDir(directory, waitMs);
+      const journal = await openJournal(`${directory}/journal`, { sync: "always" });
+      deps.observe(journal);
+      await deps.recover(journal, await readProcessId(directory, () => crypto.randomUUID()));
+      await journal.close();
+      await moveAside(`${directory}/journal`, `${deps.processDir}/journal`);
+      await Deno.remove(directory, { recursive: true });
+    } catch (thrown) {
+      deps.log.error("a worker's directory can't be taken over", {
+        ...{ directory, reason: messageOf(thrown) },
+      });
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { messageOf } from "../shared/fault.ts";
+
+/**
+ * What a worker can be asked: to store the records of calls that it has answered (`flush`), to leave
+ * no erased text in its journal (`compact`), for the state of its journal, and for its metrics.
+ */
+export type Question = "flush" | "compact" | "journal" | "metrics";
+
+const questions: readonly string[] = ["flush", "compact", "journal", "metrics"];
+
+/** What one side tells the other without an answer. */
+export type WorkerNotice =
+  /** By a worker: it answers calls at this address. */
+  | { kind: "ready"; address: string }
+  /** By a worker: its event loop turns and its port takes connections. */
+  | { kind: "alive" }
+  /** By the parent: end as on SIGTERM. */
+  | { kind: "stop" }
+  /** By the parent: read again what SIGHUP has read again. */
+  | { kind: "reload" };
+
+/** A message between the parent and a worker, as JSON. */
+export type Message =
+  | { notice: WorkerNotice }
+  | { id: number; question: Question }
+  | { id: number; value: unknown }
+  | { id: number; failed: string };
+
+export interface ChannelDeps {
+  /** Throws if the other side is gone. */
+  send(message: Message): void;
+  /** What the other side tells. */
+  onNotice(notice: WorkerNotice): void;
+  /** Answers the other side. A value must survive JSON. */
+  answer(question: Question): Promise<unknown>;
+}
+
+/** Questions and notices between the parent and one worker, in both directions. */
+export class Channel {
+  readonly #deps: ChannelDeps;
+  readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(deps: ChannelDeps) {
+    this.#deps = deps;
+  }
+
+  /** Nothing happens if the other side is gone. */
+  tell(notice: WorkerNotice): void {
+    this.#send({ notice });
+  }
+
+  /** Rejects with an Error if the other side fails, or ends before it has answered. */
+  ask(question: Question): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(gone());
+    const id = ++this.#lastId;
+    const asked = Promise.withResolvers<unknown>();
+    this.#asked.set(id, asked);
+    this.#send({ id, question });
+    return asked.promise;
+  }
+
+  /** Takes what the other side has sent; anything else is ignored. */
+  take(message: unknown): void {
+    if (typeof message !== "object" || message === null) return;
+    const sent = message as Partial<Record<string, unknown>>;
+    if ("notice" in sent) return this.#deps.onNotice(sent.notice as WorkerNotice);
+    if (typeof sent.id !== "number") return;
+    if (typeof sent.question === "string") return void this.#answer(sent.id, sent.question);
+    const asked = this.#asked.get(sent.id);
+    this.#asked.delete(sent.id);
+    if ("failed" in sent) asked?.reject(new Error(String(sent.failed)));
+    else asked?.resolve(sent.value);
+  }
+
+  /** The other side is gone. */
+  close(): void {
+    this.#isClosed = true;
+    for (const asked of this.#asked.values()) asked.reject(gone());
+    this.#asked.clear();
+  }
+
+  async #answer(id: number, question: string): Promise<void> {
+    try {
+      if (!questions.includes(question)) throw new Error(`no such question: ${question}`);
+      this.#send({ id, value: await this.#deps.answer(question as Question) });
+    } catch (thrown) {
+      this.#send({ id, failed: messageOf(thrown) });
+    }
+  }
+
+  #send(message: Message): void {
+    if (this.#isClosed) return;
+    try {
+      this.#deps.send(message);
+    } catch {
+      // It is gone; `close` says so too.
+      this.close();
+    }
+  }
+}
+
+function gone(): Error {
+  return new Error("the other process is gone");
+}

@@ -1,0 +1,63 @@
+import assert from "@std/assert";
+import { Channel, type WorkerNotice } from "./channel.ts";
+
+/** Two ends of one channel; what is sent passes through JSON. */
+function pair(answer: (question: string) => Promise<unknown>) {
+  const notices: WorkerNotice[] = [];
+  const pass = (to: () => Channel) => (message: unknown) =>
+    queueMicrotask(() => to().take(JSON.parse(JSON.stringify(message))));
+  const near: Channel = new Channel({
+    send: pass(() => far),
+    onNotice: () => {},
+    answer: () => Promise.reject(new Error("nobody asks here")),
+  });
+  const far: Channel = new Channel({
+    send: pass(() => near),
+    onNotice: (notice) => notices.push(notice),
+    answer,
+  });
+  return { near, far, notices };
+}
+
+Deno.test("questions get the answers that belong to them, in whatever order they come", async () => {
+  const slow = Promise.withResolvers<string>();
+  const { near } = pair((question) =>
+    question === "flush" ? slow.promise : Promise.resolve({ is: question })
+  );
+  const first = near.ask("flush");
+  assert.deepEqual(await near.ask("journal"), { is: "journal" });
+  slow.resolve("stored");
+  assert.equal(await first, "stored");
+});
+
+Deno.test("a failure reaches who asked, with its reason", async () => {
+  const { near } = pair(() => Promise.reject(new Error("the store is away")));
+  await assert.rejects(near.ask("flush"), /the store is away/);
+});
+
+Deno.test("who is gone answers nothing, and hears nothing", async () => {
+  const { near, notices } = pair(() => new Promise(() => {}));
+  near.tell({ kind: "stop" });
+  const asked = near.ask("flush");
+  await Promise.resolve();
+  near.close();
+  await assert.rejects(asked, /gone/);
+  await assert.rejects(near.ask("flush"), /gone/);
+  near.tell({ kind: "stop" });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.equal(notices.length, 1);
+});
+
+Deno.test("what is no message of ours is ignored, and an unknown question is refused", async () => {
+  const sent: unknown[] = [];
+  const channel = new Channel({
+    send: (message) => sent.push(message),
+    onNotice: () => assert.fail("a notice"),
+    answer: () => Promise.resolve("answered"),
+  });
+  for (const stray of [null, "text", 7, {}, { id: "x" }, { id: 9, value: 1 }]) channel.take(stray);
+  assert.deepEqual(sent, []);
+  channel.take({ id: 1, question: "everything" });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.deepEqual(sent, [{ id: 1, failed: "no such question: everything" }]);
+});

@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { programFile, programForm } from "../base/program_files.ts";
+import settings from "../../deno.json" with { type: "json" };
+import type { WorkerEvents, WorkerProcess } from "./worker_group.ts";
+
+/** What starts this program again. */
+export interface ProgramCommand {
+  path: string;
+  args: readonly string[];
+}
+
+/**
+ * How a worker is started: as this program was, except that it may start no programs itself. From
+ * the source by the flags of `deno task start`, from the bundle by its command, and compiled by
+ * itself.
+ */
+export function workerCommand(): ProgramCommand {
+  const path = Deno.execPath();
+  if (Deno.build.standalone) return { path, args: ["start"] };
+  if (programForm === "bundle") return { path: pathOf("demeter"), args: ["start"] };
+  const command = settings.tasks.start.split(" ");
+  // Behind what the C library is told, between the program and the script.
+  const flags = command.slice(command.indexOf("deno") + 2, -1);
+  return {
+    path,
+    args: [
+      "run",
+      ...flags.map((flag) => flag === "--allow-run" ? "--deny-run" : flag),
+      `--config=${pathOf("deno.json")}`,
+      pathOf("main.ts"),
+    ],
+  };
+}
+
+function pathOf(file: string): string {
+  return decodeURIComponent(programFile(file).pathname);
+}
+
+/**
+ * Starts a process with a channel to this one; its output goes where ours goes. When this process
+ * ends, however it does, the other one's channel closes.
+ */
+export function spawnWorker(
+  { path, args }: ProgramCommand,
+  env: Readonly<Record<string, string>>,
+  events: WorkerEvents,
+): WorkerProcess {
+  const child = spawn(path, [...args], { stdio: ["ignore", "inherit", "inherit", "ipc"], env });
+  let hasEnded = false;
+  const end = (code: number | null, signal: string | null) => {
+    if (hasEnded) return;
+    hasEnded = true;
+    events.ended({ code, signal });
+  };
+  child.on("message", (message: unknown) => events.message(message));
+  child.on("exit", end);
+  // It could not be started, or told something.
+  child.on("error", () => {
+    if (child.pid === undefined) end(null, null);
+  });
+  return {
+    pid: child.pid ?? 0,
+    send: (message) => void child.send(message),
+    kill: () => void child.kill("SIGKILL"),
+  };
+}

@@ -1,0 +1,240 @@
+import type { Clock } from "../base/clock.ts";
+import type { SetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import type { MetricSnapshot } from "../shared/metrics.ts";
+import { Channel, type Message, type Question, type WorkerNotice } from "./channel.ts";
+import { MetricSums } from "./metric_sums.ts";
+import { RestartPauses } from "./restart_pauses.ts";
+
+/** How a process ended. */
+export interface ExitStatus {
+  code: number | null;
+  signal: string | null;
+}
+
+/** A worker's process. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Throws if it is gone. */
+  send(message: Message): void;
+  /** At once, as SIGKILL does. */
+  kill(): void;
+}
+
+/** What a worker's process reports; `ended` comes once, last. */
+export interface WorkerEvents {
+  message(message: unknown): void;
+  ended(how: ExitStatus): void;
+}
+
+export interface WorkerGroupDeps {
+  /** How many workers there are, numbered from 1. */
+  count: number;
+  /** Starts the process of worker `index`; `isFirst`: it greets whoever started the program. */
+  spawn(index: number, isFirst: boolean, events: WorkerEvents): WorkerProcess;
+  /** The metrics of the parent itself. */
+  ownMetrics: (state: { running: number; restarts: number }) => Promise<MetricSnapshot[]>;
+  clock: Pick<Clock, "monotonicMs">;
+  log: Log;
+  setTimer: SetTimer;
+  /** Called every few seconds; a worker that says nothing for `silenceMs` is killed. */
+  watchdog?: { silenceMs: number; beat(): void };
+}
+
+type Ready = Extract<WorkerNotice, { kind: "ready" }>;
+
+/** A worker's place, which its successors take over. */
+interface Seat {
+  readonly index: number;
+  readonly pauses: RestartPauses;
+  running: Running | undefined;
+  cancelRestart: (() => void) | undefined;
+}
+
+interface Running {
+  readonly process: WorkerProcess;
+  readonly channel: Channel;
+  readonly ready: PromiseWithResolvers<Ready>;
+  readonly ended: PromiseWithResolvers<ExitStatus>;
+  readonly beganMs: number;
+  isReady: boolean;
+  lastMessageMs: number;
+}
+
+/** How long metrics wait for a worker that is busy; then it counts as it was last seen. */
+const metricsWaitMs = 2_000;
+const lookEveryMs = 5_000;
+
+/** The workers of one program: starts them, starts again those that end, and stops them. */
+export class WorkerGroup {
+  readonly #deps: WorkerGroupDeps;
+  readonly #seats: readonly Seat[];
+  readonly #sums = new MetricSums();
+  #isStarted = false;
+  #isStopping = false;
+  #restarts = 0;
+  #cancelLook: (() => void) | undefined;
+
+  constructor(deps: WorkerGroupDeps) {
+    this.#deps = deps;
+    this.#seats = Array.from({ length: deps.count }, (_, at) => ({
+      index: at + 1,
+      pauses: new RestartPauses(),
+      running: undefined,
+      cancelRestart: undefined,
+    }));
+  }
+
+  /**
+   * Starts worker 1, which migrates the database and makes what all need, then the others. Resolves
+   * with the address when all answer calls. Rejects with an Error if one ends before that.
+   */
+  async start(): Promise<string> {
+    const [first, ...others] = this.#seats;
+    const { address } = await this.#spawn(first!, true).ready.promise;
+    await Promise.all(others.map((seat) => this.#spawn(seat, false).ready.promise));
+    const lost = this.#seats.find(({ running }) => running === undefined);
+    if (lost) throw new Error(`worker ${lost.index} ended while the others started`);
+    this.#isStarted = true;
+    this.#superviseAll();
+    return address;
+  }
+
+  /** Has all workers end as on SIGTERM; resolves with whether each ended cleanly. */
+  async stop(): Promise<boolean> {
+    this.#isStopping = true;
+    this.#cancelLook?.();
+    const running = this.#running();
+    for (const seat of this.#seats) seat.cancelRestart?.();
+    for (const { channel } of running) channel.tell({ kind: "stop" });
+    const statuses = await Promise.all(running.map(({ ended }) => ended.promise));
+    return statuses.every(({ code }) => code === 0);
+  }
+
+  /** Has all workers read again what SIGHUP has read again. */
+  reload(): void {
+    for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
+  }
+
+  /** Kills all workers. */
+  abort(): void {
+    this.#isStopping = true;
+    this.#cancelLook?.();
+    for (const seat of this.#seats) seat.cancelRestart?.();
+    for (const { process } of this.#running()) process.kill();
+  }
+
+  #running(): Running[] {
+    return this.#seats.flatMap(({ running }) => running ?? []);
+  }
+
+  #spawn(seat: Seat, isFirst: boolean): Running {
+    const { clock } = this.#deps;
+    const channel = new Channel({
+      send: (message) => process.send(message),
+      onNotice: (notice) => takeNotice(running, notice, clock.monotonicMs()),
+      answer: (question) => this.#answer(seat, question),
+    });
+    const process = this.#deps.spawn(seat.index, isFirst, {
+      message: (message) => channel.take(message),
+      ended: (how) => this.#ended(seat, running, how),
+    });
+    const beganMs = clock.monotonicMs();
+    const running: Running = {
+      ...{ process, channel, beganMs, lastMessageMs: beganMs, isReady: false },
+      ready: Promise.withResolvers<Ready>(),
+      ended: Promise.withResolvers<ExitStatus>(),
+    };
+    running.ready.promise.catch(() => {});
+    seat.running = running;
+    return running;
+  }
+
+  #ended(seat: Seat, running: Running, how: ExitStatus): void {
+    seat.running = undefined;
+    running.channel.close();
+    this.#sums.ended(seat.index);
+    running.ready.reject(new Error(`worker ${seat.index} ended before it was ready`));
+    running.ended.resolve(how);
+    if (this.#isStopping || !this.#isStarted) return;
+    const { clock, log, setTimer } = this.#deps;
+    const inMs = seat.pauses.after(clock.monotonicMs() - running.beganMs);
+    const { code, signal } = how;
+    log.warn("a worker has ended and is started again", {
+      ...{ worker: seat.index, pid: running.process.pid, code, signal, in_ms: inMs },
+    });
+    seat.cancelRestart = setTimer(inMs, () => {
+      seat.cancelRestart = undefined;
+      this.#restarts++;
+      const { process, ready } = this.#spawn(seat, false);
+      ready.promise.then(
+        () => log.info("a worker is back", { worker: seat.index, pid: process.pid }),
+        () => {},
+      );
+    });
+  }
+
+  /** What a worker asks of all others, or of all. One that ends meanwhile is left out. */
+  async #answer(asking: Seat, question: Question): Promise<unknown> {
+    if (question === "metrics") return await this.#metrics();
+    const others = this.#seats.filter((seat) => seat !== asking);
+    const answers = await Promise.all(others.map(async ({ running }) => {
+      if (!running?.isReady) return [];
+      try {
+        return [await running.channel.ask(question)];
+      } catch (thrown) {
+        // What a worker couldn't do is the asking one's to know; of one that is gone, nothing is left.
+        if (this.#running().includes(running)) throw thrown;
+        return [];
+      }
+    }));
+    return answers.flat();
+  }
+
+  async #metrics(): Promise<string> {
+    await Promise.all(this.#seats.map(async ({ index, running }) => {
+      if (!running?.isReady) return;
+      const late = Promise.withResolvers<undefined>();
+      const cancel = this.#deps.setTimer(metricsWaitMs, () => late.resolve(undefined));
+      const asked = running.channel.ask("metrics").catch(() => undefined);
+      const found = await Promise.race([asked, late.promise]);
+      cancel();
+      const isStill = this.#seats[index - 1]?.running === running;
+      if (found !== undefined && isStill) this.#sums.saw(index, found as MetricSnapshot[]);
+    }));
+    const running = this.#running().filter(({ isReady }) => isReady).length;
+    return await this.#sums.text(
+      await this.#deps.ownMetrics({ running, restarts: this.#restarts }),
+    );
+  }
+
+  /** Kills workers whose event loop stands still, and beats. */
+  #superviseAll(): void {
+    const { watchdog, setTimer, clock, log } = this.#deps;
+    if (watchdog === undefined) return;
+    let lastLookMs = clock.monotonicMs();
+    const look = () => {
+      const nowMs = clock.monotonicMs();
+      // After a pause of the whole machine nobody was silent.
+      const pausedMs = Math.max(0, nowMs - lastLookMs - 2 * lookEveryMs);
+      lastLookMs = nowMs;
+      for (const { index, running } of this.#seats) {
+        if (!running?.isReady) continue;
+        running.lastMessageMs += pausedMs;
+        if (nowMs - running.lastMessageMs < watchdog.silenceMs) continue;
+        log.error("a worker says nothing and is killed", { worker: index });
+        running.process.kill();
+      }
+      watchdog.beat();
+      this.#cancelLook = setTimer(lookEveryMs, look);
+    };
+    this.#cancelLook = setTimer(lookEveryMs, look);
+  }
+}
+
+function takeNotice(running: Running, notice: WorkerNotice, nowMs: number): void {
+  running.lastMessageMs = nowMs;
+  if (notice.kind !== "ready") return;
+  running.isReady = true;
+  running.ready.resolve(notice);
+}

@@ -1,0 +1,89 @@
+/**
+ * Runs in the tests' own process: several test files in one isolate, since to load the product for
+ * each file costs half a second of a processor. Each file keeps its own hooks: what it starts before
+ * its first test is stopped after its last one, as if it ran alone.
+ */
+type Context = Deno.TestContext;
+type Run = (context: Context) => void | Promise<void>;
+type Hook = () => unknown;
+
+/** What a file's name is parted from its test's by, in the name of a test of a batch. */
+export const fileMark = " › ";
+
+/** What a test file has registered. */
+interface Collected {
+  readonly tests: Deno.TestDefinition[];
+  readonly before: Hook[];
+  readonly after: Hook[];
+  readonly beforeEach: Hook[];
+  readonly afterEach: Hook[];
+}
+
+/** Loads a test file and registers its tests under its name. Throws when it registers none. */
+export async function batched(file: string, load: () => Promise<unknown>): Promise<void> {
+  const collected: Collected = { tests: [], before: [], after: [], beforeEach: [], afterEach: [] };
+  const runtime = Deno as { test: typeof Deno.test };
+  const register = runtime.test;
+  runtime.test = collector(collected);
+  try {
+    await load();
+  } finally {
+    runtime.test = register;
+  }
+  if (collected.tests.length === 0) throw new Error(`${file}: registers no test`);
+  registerAll(file, collected, register);
+}
+
+function collector({ tests, before, after, beforeEach, afterEach }: Collected): typeof Deno.test {
+  const test = (...args: unknown[]) => void tests.push(definitionOf(args));
+  return Object.assign(test, {
+    ignore: (...args: unknown[]) => void tests.push({ ...definitionOf(args), ignore: true }),
+    only: (...args: unknown[]) => void tests.push({ ...definitionOf(args), only: true }),
+    beforeAll: (hook: Hook) => void before.push(hook),
+    afterAll: (hook: Hook) => void after.push(hook),
+    beforeEach: (hook: Hook) => void beforeEach.push(hook),
+    afterEach: (hook: Hook) => void afterEach.push(hook),
+  }) as unknown as typeof Deno.test;
+}
+
+/** A test in any of the forms of `Deno.test`: name, options and function, in this order. */
+function definitionOf(args: readonly unknown[]): Deno.TestDefinition {
+  const run = args.find((arg) => typeof arg === "function") as Run | undefined;
+  const options = args.find((arg) => typeof arg === "object") as Partial<Deno.TestDefinition>;
+  const name = args.find((arg) => typeof arg === "string");
+  const fn = run ?? options?.fn;
+  if (fn === undefined) throw new TypeError("a test without a function");
+  return { ...options, fn, name: String(name ?? options?.name ?? fn.name) };
+}
+
+function registerAll(
+  file: string,
+  { tests, before, after, beforeEach, afterEach }: Collected,
+  register: typeof Deno.test,
+): void {
+  let left = tests.filter(({ ignore }) => !ignore).length;
+  let beginning: Promise<void> | undefined;
+  for (const test of tests) {
+    register({
+      ...test,
+      name: `${file}${fileMark}${test.name}`,
+      async fn(context) {
+        try {
+          await (beginning ??= inTurn(before));
+          await inTurn(beforeEach);
+          try {
+            await test.fn(context);
+          } finally {
+            await inTurn(afterEach.toReversed());
+          }
+        } finally {
+          if (--left === 0) await inTurn(after.toReversed());
+        }
+      },
+    });
+  }
+}
+
+async function inTurn(hooks: readonly Hook[]): Promise<void> {
+  for (const hook of hooks) await hook();
+}

@@ -1,0 +1,102 @@
+import assert from "@std/assert";
+import { Processes } from "./processes.ts";
+import { batchesOf, ofBatch, writeBatch } from "./batches.ts";
+import { judgeTests } from "./judge.ts";
+import { slowestFiles } from "./slowest.ts";
+
+Deno.test("files of a folder come together, those that take long and those elsewhere stand alone", () => {
+  const http = Array.from({ length: 7 }, (_, at) => `tests/http/${at}_test.ts`);
+  const batches = batchesOf([
+    "tests/http/evals_test.ts",
+    "tests/e2e/a_test.ts",
+    ...http,
+    "tests/store/a_test.ts",
+    "src/base/b_test.ts",
+  ]);
+  assert.deepEqual(batches, [
+    ["tests/http/evals_test.ts"],
+    ["tests/e2e/a_test.ts"],
+    http.slice(0, 5),
+    http.slice(5),
+    ["tests/store/a_test.ts"],
+    ["src/base/b_test.ts"],
+  ]);
+});
+
+Deno.test("what a batch has run is known by its file", () => {
+  assert.deepEqual(ofBatch("tests/a_test.ts › one › two"), {
+    file: "tests/a_test.ts",
+    name: "one › two",
+  });
+  assert.equal(ofBatch("a test › of no file"), undefined);
+  assert.equal(ofBatch("a test"), undefined);
+});
+
+const first = `
+Deno.test.beforeAll(() => console.log("mark: first begins"));
+Deno.test.afterAll(() => console.log("mark: first ends"));
+Deno.test("by name", async () => {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  console.log("mark: by name");
+});
+Deno.test({ name: "by options", fn: () => console.log("mark: by options") });
+Deno.test({ name: "skipped", ignore: true, fn: () => console.log("mark: skipped") });
+Deno.test(async function named(t) { await t.step("a step", () => console.log("mark: step")); });
+`;
+const second = `
+let begun = 0;
+Deno.test.beforeAll(() => { begun++; console.log("mark: second begins"); });
+Deno.test.beforeEach(() => console.log("mark: before each"));
+Deno.test.afterEach(() => console.log("mark: after each"));
+Deno.test.afterAll(() => console.log("mark: second ends"));
+Deno.test("fails", { permissions: "inherit" }, () => { throw new Error("the cause"); });
+Deno.test("goes on", async () => {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  if (begun !== 1) throw new Error(String(begun));
+});
+`;
+
+Deno.test("files of a batch run one after the other, each between its own hooks, and are judged by themselves", async () => {
+  const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");
+  const folder = await Deno.makeTempDir({ prefix: "batch-" });
+  try {
+    const files = [`${folder}/one_test.ts`, `${folder}/two_test.ts`, `${folder}/none_test.ts`];
+    await Deno.writeTextFile(files[0]!, first);
+    await Deno.writeTextFile(files[1]!, second);
+    await Deno.writeTextFile(files[2]!, "export const nothing = 1;\n");
+    const run = async (batch: readonly string[], number: number) => {
+      const path = await writeBatch(batch, { root, folder, number });
+      const report = `${folder}/report.xml`;
+      const ended = await new Processes().run(
+        Deno.execPath(),
+        ["test", "-A", "--no-check", "--parallel", `--junit-path=${report}`, path],
+        { cwd: folder, env: { ...Deno.env.toObject(), NO_COLOR: "1" }, silenceMs: 60_000 },
+      );
+      return { ended, junit: await Deno.readTextFile(report).catch(() => "") };
+    };
+    const { ended, junit } = await run(files.slice(0, 2), 1);
+    const marks = [...ended.output.matchAll(/^mark: (.*)$/gm)].map(([, mark]) => mark);
+    assert.deepEqual(marks, [
+      ...["first begins", "by name", "by options", "step", "first ends"],
+      ...["second begins", "before each", "after each", "before each", "after each"],
+      "second ends",
+    ], ended.output);
+    const outcome = judgeTests("integration", files.slice(0, 2), ended, junit);
+    assert.deepEqual([outcome.passed, outcome.failed, outcome.skipped], [4, 1, 1]);
+    assert.deepEqual(outcome.notes, [
+      `failed ${files[1]}: fails`,
+      `skipped ${files[0]}: skipped`,
+    ]);
+    assert.match(outcome.details, /the cause/);
+    assert.deepEqual(
+      slowestFiles(ended.output, 5).map(({ file }) => file).toSorted(),
+      files.slice(0, 2).toSorted(),
+    );
+    const silent = await run([files[0]!, files[2]!], 2);
+    const judged = judgeTests("integration", [files[0]!], silent.ended, silent.junit);
+    assert.ok(judged.failed > 0);
+    assert.match(judged.details, /none_test\.ts: registers no test/);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
