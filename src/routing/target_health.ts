@@ -98,7 +98,6 @@ export class TargetHealth {
         overWorkers: "max",
         help: "Targets that are passed over since their last calls failed",
         labels: ["vendor", "model"],
-        overWorkers: "max",
         readAll: () =>
           this.#cooling().slice(0, maxLines).map(({ vendor, model }) => ({
             labels: { vendor, model: model.slice(0, 120) },
