@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Database } from "../src/database/database.ts";
 
+export type FilledDatabase = Pick<Database, "query" | "kind">;
+
 export const total = 1_000_000;
 export const day = 24 * 60 * 60 * 1000;
 /** Calls lie in the 90 days before this. */
@@ -19,19 +21,20 @@ export function idOf(n: number): string {
   return `${timeOf(n).toString(16).padStart(12, "0")}-${digest}`;
 }
 
-/** A million calls of two accounts, spread over the 90 days before `end`. */
-export async function fill(database: Database): Promise<void> {
+/** Calls of two accounts, a million unless said, spread over the 90 days before `end`. */
+export async function fill(database: FilledDatabase, rows = total): Promise<void> {
   for (let month = 0; month < 4; month++) {
     await database.query("select open_month($1)", [new Date(Date.UTC(2026, 7 + month, 1))]);
   }
   const began = performance.now();
   const portion = 100_000;
-  for (let from = 0; from < total; from += portion) {
-    await database.query(fillSql, [from, from + portion - 1, new Date(end - span), step]);
+  for (let from = 0; from < rows; from += portion) {
+    const last = Math.min(rows, from + portion) - 1;
+    await database.query(fillSql, [from, last, new Date(end - span), span / rows]);
   }
   // A served database does so by itself, the embedded one never does.
   if (database.kind === "postgres") await database.query("analyze", []);
-  console.log(`${total} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  console.log(`${rows} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
 }
 
 const fillSql = `insert into interactions (transaction_id, created_at, request_id, session_id,

@@ -5,7 +5,7 @@ import { interactionPages, otherPages, overviewPages, type Pages } from "./dashb
 import { fill, total } from "./calls.ts";
 import { benchPagesOf, timePage } from "./pages_bench.ts";
 import { fillPayloads } from "./payloads.ts";
-import { printTable } from "./table.ts";
+import type { Figures } from "./figures.ts";
 
 const runs = 100;
 
@@ -13,22 +13,27 @@ const runs = 100;
  * Every page of the dashboard with a million calls that say something; the promise is 50 ms
  * (issue 7).
  */
-export async function benchDashboard(): Promise<void> {
+export async function benchDashboard(figures: Figures): Promise<void> {
   const all = [overviewPages(), interactionPages(), otherPages];
   await benchPagesOf(fillAll, async (kind, browser) => {
     // A process that has just started compiles what it runs; that is of the start, not of a page.
     for (const path of all.flatMap((pages) => Object.values(pages))) await browser.get(path);
-    for (const pages of all) await time(kind, browser, pages);
+    for (const pages of all) await time(figures, kind, browser, pages);
   });
 }
 
-async function time(kind: string, browser: BrowserClient, pages: Pages): Promise<void> {
+async function time(
+  figures: Figures,
+  kind: string,
+  browser: BrowserClient,
+  pages: Pages,
+): Promise<void> {
   const rows = [[`a page, ${total} calls`, "p95", "median", "calls on it"]];
   for (const [name, path] of Object.entries(pages)) {
     const { p95, median, text } = await timePage(browser, path, runs);
     rows.push([name, p95, median, String(text.match(/data-id=/g)?.length ?? 0)]);
   }
-  printTable(`${kind}: ${runs} requests of each page over HTTP`, rows);
+  figures.add("dashboard", `${kind}: ${runs} requests of each page over HTTP`, rows);
 }
 
 /** Calls, outcomes, charges and deletions of the first account. */

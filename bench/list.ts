@@ -8,18 +8,19 @@ import { productMigrations } from "../tests/support/databases.ts";
 import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
 import { interactionRow } from "../tests/support/interaction_row.ts";
 import { day, end, fill, step } from "./calls.ts";
-import { p95, printTable } from "./table.ts";
+import type { Figures } from "./figures.ts";
+import { p95 } from "./table.ts";
 
 const limit = 50;
 const runs = 60;
 
 /** The list query over a million rows, on both databases; the promise is 50 ms (issue 6). */
-export async function benchList(): Promise<void> {
+export async function benchList(figures: Figures): Promise<void> {
   const { available, reason } = postgresAvailability();
   if (available) {
     const created = await (await startPostgres()).createDatabase();
     const database = await openPostgres(created.url);
-    await measure("PostgreSQL", database);
+    await measure(figures, "PostgreSQL", database);
     await database.close();
     await created.drop();
   } else {
@@ -27,12 +28,12 @@ export async function benchList(): Promise<void> {
   }
   const directory = await Deno.makeTempDir({ prefix: "bench-" });
   const database = await openEmbedded(`${directory}/database`);
-  await measure("embedded", database);
+  await measure(figures, "embedded", database);
   await database.close();
   await Deno.remove(directory, { recursive: true });
 }
 
-async function measure(kind: string, database: Database): Promise<void> {
+async function measure(figures: Figures, kind: string, database: Database): Promise<void> {
   await migrate(database, await productMigrations());
   await fill(database);
   const rows = [["list of 50 of 1,000,000", "page 1000 / page 1", "page 1", "page 1000"]];
@@ -41,7 +42,7 @@ async function measure(kind: string, database: Database): Promise<void> {
     const deep = await time(database, query, deepPosition(query.order));
     rows.push([name, (deep / first).toFixed(2), `${first.toFixed(1)} ms`, `${deep.toFixed(1)} ms`]);
   }
-  printTable(`${kind}: p95 of ${runs} runs`, rows);
+  figures.add("list", `${kind}: p95 of ${runs} runs`, rows);
   await measureWrites(kind, database);
 }
 

@@ -1,25 +1,56 @@
 import { benchDashboard } from "./dashboard.ts";
+import { benchExport } from "./export.ts";
+import { Figures } from "./figures.ts";
+import { benchGrowth } from "./growth.ts";
 import { benchHeldStreams } from "./held_streams.ts";
+import { benchLadder } from "./ladder.ts";
 import { benchList } from "./list.ts";
+import { type BenchOptions, benchUsage, readBenchOptions } from "./options.ts";
 import { benchOverload } from "./overload.ts";
 import { benchRelay } from "./relay.ts";
+import { benchSoak } from "./soak.ts";
 
 /**
  * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
- * another one (interface.md §1).
+ * another one (interface.md §1). Ends with 1 where a promise of the bench did not hold.
  */
-const benches: Readonly<Record<string, () => Promise<void>>> = {
-  list: benchList,
-  dashboard: benchDashboard,
+const benches: Readonly<
+  Record<string, (figures: Figures, options: BenchOptions) => Promise<void>>
+> = {
   relay: benchRelay,
+  ladder: benchLadder,
+  growth: benchGrowth,
+  export: benchExport,
+  soak: benchSoak,
   overload: benchOverload,
   held_streams: benchHeldStreams,
+  list: benchList,
+  dashboard: benchDashboard,
 };
 
-const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);
-const unknown = asked.filter((name) => benches[name] === undefined);
-if (unknown.length > 0) {
-  console.error(`No bench ${unknown.join(", ")}; there are: ${Object.keys(benches).join(", ")}`);
-  Deno.exit(2);
+function optionsOf(argv: readonly string[]): BenchOptions {
+  try {
+    const options = readBenchOptions(argv);
+    const unknown = options.names.filter((name) => benches[name] === undefined);
+    if (unknown.length === 0) return options;
+    throw new Error(`no bench ${unknown.join(", ")}; there are ${Object.keys(benches).join(", ")}`);
+  } catch (thrown) {
+    console.error(`${thrown instanceof Error ? thrown.message : thrown}\nusage: ${benchUsage}`);
+    Deno.exit(2);
+  }
 }
-for (const name of asked) await benches[name]!();
+
+const options = optionsOf(Deno.args);
+const figures = new Figures();
+for (const name of options.names.length > 0 ? options.names : Object.keys(benches)) {
+  const began = performance.now();
+  await benches[name]!(figures, options);
+  console.log(`\n${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  // Bench by bench: what is there stays, whatever becomes of the next.
+  if (options.json !== undefined) await figures.write(options.json);
+}
+if (figures.failures.length > 0) {
+  console.error(`\n${figures.failures.length} promises did not hold:`);
+  for (const message of figures.failures) console.error(`  ${message}`);
+}
+Deno.exit(figures.failures.length > 0 ? 1 : 0);

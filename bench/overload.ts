@@ -1,9 +1,9 @@
 import { runProgram, type ServiceProcess, startService } from "../tests/support/process.ts";
-import { residentBytes } from "../tests/support/resident.ts";
+import { asStarted, residentBytes } from "../tests/support/resident.ts";
 import { temporaryDirectory } from "../tests/support/service_files.ts";
 import type { CrowdOrder, CrowdSight } from "./programs/crowd.ts";
-import { startFlags, startPeer } from "./relay.ts";
-import { printTable } from "./table.ts";
+import { startProgram } from "./callers.ts";
+import type { Figures } from "./figures.ts";
 
 const quietMs = Number(Deno.env.get("QUIET_MS") ?? 8_000);
 const overloadMs = Number(Deno.env.get("OVERLOAD_MS") ?? 15_000);
@@ -17,37 +17,38 @@ const messages = [{ role: "user", content: "Say a word two hundred times. ".repe
  * Calls at several times of what the service can do, offered whether it answers or not: what it
  * still answers, how it refuses the rest, what others see of it, and how soon all is well again.
  */
-export async function benchOverload(): Promise<void> {
+export async function benchOverload(figures: Figures): Promise<void> {
   const cores = await separateCores();
-  const vendor = await startPeer("bench/programs/mock_vendor.ts", []);
-  await pin(vendor.process.pid, cores?.others);
+  using vendor = await startProgram("bench/programs/mock_vendor.ts");
+  await pin(vendor.pid, cores?.others);
   const env = {
-    DENO_V8_FLAGS: await startFlags(),
+    ...asStarted(),
     DATA_DIR: temporaryDirectory("bench"),
     VENDOR_B_BASE_URL: `http://127.0.0.1:${vendor.port}`,
     VENDOR_B_API_KEY: "sk-bench",
   };
-  try {
-    await using service = await startService({ env });
-    await pin(service.pid, cores?.service);
-    for (
-      const args of [
-        ["credits", "grant", "--usd", "100000"],
-        ["account", "tier", "1", "enterprise", "--rpm", "100000000", "--burst", "100000000"],
-      ]
-    ) {
-      const { code, stderr } = await runProgram({ script: "admin.ts", args, env });
-      if (code !== 0) throw new Error(stderr);
-    }
-    const times = Number(Deno.env.get("TIMES") ?? "5");
-    const kinds = (Deno.env.get("CONNECTIONS") ?? "kept,new").split(",");
-    for (const kind of kinds) await measure(service, times, kind === "kept");
-  } finally {
-    vendor.process.kill("SIGKILL");
+  await using service = await startService({ env });
+  await pin(service.pid, cores?.service);
+  for (
+    const args of [
+      ["credits", "grant", "--usd", "100000"],
+      ["account", "tier", "1", "enterprise", "--rpm", "100000000", "--burst", "100000000"],
+    ]
+  ) {
+    const { code, stderr } = await runProgram({ script: "admin.ts", args, env });
+    if (code !== 0) throw new Error(stderr);
   }
+  const times = Number(Deno.env.get("TIMES") ?? "5");
+  const kinds = (Deno.env.get("CONNECTIONS") ?? "kept,new").split(",");
+  for (const kind of kinds) await measure(figures, service, times, kind === "kept");
 }
 
-async function measure(service: ServiceProcess, times: number, keep: boolean): Promise<void> {
+async function measure(
+  figures: Figures,
+  service: ServiceProcess,
+  times: number,
+  keep: boolean,
+): Promise<void> {
   const order = {
     port: Number(new URL(service.baseUrl).port),
     from: "127.0.0.2",
@@ -75,7 +76,8 @@ async function measure(service: ServiceProcess, times: number, keep: boolean): P
   const share = (part: number, whole = sent + unsent) => `${(100 * part / whole).toFixed(0)} %`;
   const goodput = good / (overloadMs / 1000);
   const { answered, busy } = seen;
-  printTable(
+  figures.add(
+    "overload",
     `${times} times the capacity of ${capacity.toFixed(0)}/s, ${keep ? "kept" : "new"} connections`,
     [
       ["measure", "ratio", "figure"],

@@ -1,157 +1,207 @@
-import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
-import { runProgram, startService } from "../tests/support/process.ts";
-import { temporaryDirectory } from "../tests/support/service_files.ts";
-import { fire, type Shot } from "./load.ts";
-import { printTable } from "./table.ts";
+import { callers, startProgram } from "./callers.ts";
+import { type Cell, cells } from "./cells.ts";
+import { type Contender, contenderNames, startContender } from "./contenders.ts";
+import type { Figure, Figures } from "./figures.ts";
+import type { BenchOptions } from "./options.ts";
+import { cpuPerCall, cpuTimes, hasProc, residentBytes, total } from "./processes.ts";
+import type { CallerSight } from "./programs/caller.ts";
 
-const warmMs = 4_000;
-const measuredMs = 8_000;
-const messages = [{ role: "user", content: "Say a word two hundred times. ".repeat(20) }];
-const body = JSON.stringify({ model: "gpt-4.1", max_tokens: 300, messages });
-const streamed = JSON.stringify({ model: "gpt-4.1", max_tokens: 300, stream: true, messages });
-const unified = JSON.stringify({ model: "vendor-b/gpt-4.1", max_tokens: 300, messages });
-const unifiedStreamed = JSON.stringify({ ...JSON.parse(unified), stream: true });
+/** How long each contender is called before anything is measured. */
+const firstSeconds = 8;
 
-/** A kind of call, on the gateway and on the proxy that does nothing. */
-interface Cell {
-  name: string;
-  connections: number;
-  path: string;
-  body: string;
-  /** What the bare proxy gets: the vendor's own form. */
-  bareBody: string;
+/** What one contender did in one round. */
+interface Round extends CallerSight {
+  cpu: ReturnType<typeof cpuPerCall>;
+  residentBytes: number;
 }
-
-const cells: readonly Cell[] = [
-  {
-    name: "whole, passed through",
-    connections: 32,
-    path: "/openai/v1/chat/completions",
-    body,
-    bareBody: body,
-  },
-  {
-    name: "whole, translated from messages",
-    connections: 32,
-    path: "/chat/v1/messages",
-    body: unified,
-    bareBody: body,
-  },
-  {
-    name: "200 chunks, passed through",
-    connections: 16,
-    path: "/openai/v1/chat/completions",
-    body: streamed,
-    bareBody: streamed,
-  },
-  {
-    name: "200 chunks, translated from messages",
-    connections: 16,
-    path: "/chat/v1/messages",
-    body: unifiedStreamed,
-    bareBody: streamed,
-  },
-  {
-    name: "one call at a time",
-    connections: 1,
-    path: "/openai/v1/chat/completions",
-    body,
-    bareBody: body,
-  },
-];
 
 /**
  * Calls through the gateway with everything on (records with payloads, journal on disk, credit,
- * limits) against a proxy on the same runtime that only moves bytes. Vendor, proxy and gateway
- * are processes of their own.
+ * limits) beside proxies that only move bytes and beside other gateways, all taking turns in one
+ * run. Vendor, callers and contenders are processes of their own. Fails where the gateway's store
+ * doesn't hold each answered call and its charge.
  */
-export async function benchRelay(): Promise<void> {
-  const vendor = await startPeer("bench/programs/mock_vendor.ts", []);
-  const bare = await startPeer("bench/programs/bare_proxy.ts", [String(vendor.port)]);
-  try {
-    await measure("embedded database", vendor.port, bare.port, {});
-    const { available, reason } = postgresAvailability();
-    if (!available) return console.log(`PostgreSQL skipped: ${reason}`);
-    const created = await (await startPostgres()).createDatabase();
-    await measure("PostgreSQL", vendor.port, bare.port, { DATABASE_URL: created.url });
-    await created.drop();
-  } finally {
-    for (const { process } of [bare, vendor]) process.kill("SIGKILL");
+export async function benchRelay(figures: Figures, options: BenchOptions): Promise<void> {
+  using vendor = await startProgram("bench/programs/mock_vendor.ts");
+  await using started = new AsyncDisposableStack();
+  const contenders: Contender[] = [];
+  for (const name of options.peers ?? contenderNames) {
+    const contender = await startContender(name, vendor.port);
+    if (typeof contender === "string") console.log(`${name} skipped: ${contender}`);
+    else contenders.push(started.use(contender));
+  }
+  const idle = new Map(contenders.map((one) => [one, residentBytes(one.pids)]));
+  const wanted = cells.filter(({ name }) => options.cells?.includes(name) ?? true);
+  // What a program compiles while it warms up, it compiles for seconds.
+  for (const one of wanted[0] ? contenders : []) {
+    if (one.shot(wanted[0]!)) await ask(one, wanted[0]!, firstSeconds);
+  }
+  for (const cell of wanted) {
+    report(figures, cell, await measure(cell, contenders, options), idle);
+  }
+  reportMemory(figures, contenders, idle);
+  for (const { gateway } of contenders) {
+    for (const wrong of await gateway?.proveCharged() ?? []) figures.fail(wrong);
   }
 }
 
+/** Rounds of a cell by contender; each round asks one after the other. */
 async function measure(
-  title: string,
-  vendorPort: number,
-  barePort: number,
-  more: Record<string, string>,
-): Promise<void> {
-  const env = {
-    ...more,
-    DENO_V8_FLAGS: await startFlags(),
-    DATA_DIR: temporaryDirectory("bench"),
-    VENDOR_B_BASE_URL: `http://127.0.0.1:${vendorPort}`,
-    VENDOR_B_API_KEY: "sk-bench",
-  };
-  await using service = await startService({ env });
-  for (
-    const args of [["credits", "grant", "--usd", "100000"], [
-      "account",
-      "tier",
-      "1",
-      "enterprise",
-      "--rpm",
-      "100000000",
-      "--burst",
-      "100000000",
-    ]]
-  ) {
-    const { code, stderr } = await runProgram({ script: "admin.ts", args, env });
-    if (code !== 0) throw new Error(stderr);
+  cell: Cell,
+  contenders: readonly Contender[],
+  { seconds, rounds }: BenchOptions,
+): Promise<Map<Contender, Round[]>> {
+  const able = contenders.filter((one) => one.shot(cell) !== undefined);
+  const found = new Map<Contender, Round[]>(able.map((one) => [one, []]));
+  for (const one of able) await ask(one, cell, Math.max(1, seconds / 2));
+  for (let round = 0; round < rounds; round++) {
+    // Nobody is always first, since the machine may be quieter or warmer then.
+    const order = round % 2 === 0 ? able : able.toReversed();
+    for (const one of order) found.get(one)!.push(await timed(one, cell, seconds));
   }
-  const headers = { authorization: `Bearer ${service.firstKey}` };
-  const rows = [["calls", "of the bare proxy", "gateway", "bare proxy", "added median"]];
-  for (const { name, connections, path, body, bareBody } of cells) {
-    const gateway: Shot = { baseUrl: service.baseUrl, path, headers, body };
-    const bare: Shot = {
-      baseUrl: `http://127.0.0.1:${barePort}`,
-      path: "/v1/chat/completions",
-      headers,
-      body: bareBody,
+  return found;
+}
+
+function ask(contender: Contender, cell: Cell, seconds: number): Promise<CallerSight> {
+  const { connections } = cell;
+  return callers({ ...contender.shot(cell)!, connections, ms: seconds * 1000 });
+}
+
+async function timed(contender: Contender, cell: Cell, seconds: number): Promise<Round> {
+  const { pids, storePid, gateway } = contender;
+  await gateway?.stored();
+  const since = new Date();
+  const before = cpuTimes(pids, storePid);
+  const sight = await ask(contender, cell, seconds);
+  const until = new Date();
+  const resident = residentBytes(pids);
+  // The store's catching up is a part of what a call costs.
+  await gateway?.stored();
+  const cpu = cpuPerCall(before, cpuTimes(pids, storePid), sight.answered);
+  const { answered } = sight;
+  gateway?.remember({ name: cell.name, answered, since, until });
+  return { ...sight, cpu, residentBytes: resident };
+}
+
+function report(
+  figures: Figures,
+  cell: Cell,
+  found: ReadonlyMap<Contender, readonly Round[]>,
+  idle: ReadonlyMap<Contender, number>,
+): void {
+  const rateOf = (rounds: readonly Round[]) =>
+    sum(rounds.map(({ answered }) => answered)) / sum(rounds.map(({ seconds }) => seconds));
+  const bare = [...found].find(([{ name }]) => name === "bare")?.[1];
+  const node = [...found].find(([{ name }]) => name === "bare-node")?.[1];
+  const made: Figure[] = [];
+  const rows = [head];
+  for (const [contender, rounds] of found) {
+    const rate = rateOf(rounds);
+    const cpu = mean(rounds);
+    const failed = sum(rounds.flatMap((round) => Object.values(round.failed)));
+    const figure = {
+      cell: cell.name,
+      connections: cell.connections,
+      contender: contender.name,
+      title: contender.title,
+      of_bare: bare ? round3(rate / rateOf(bare)) : null,
+      of_bare_spread: bare ? spread(rounds, bare) : null,
+      of_bare_node: node ? round3(rate / rateOf(node)) : null,
+      calls_per_second: round1(rate),
+      p50_ms: round3(median(rounds.map(({ p50 }) => p50))),
+      p99_ms: round3(median(rounds.map(({ p99 }) => p99))),
+      answered: sum(rounds.map(({ answered }) => answered)),
+      failed,
+      cpu_us_per_call: hasProc ? { total: round1(total(cpu)), ...rounded(cpu) } : null,
+      callers_cpu_us_per_call: round1(median(rounds.map(({ cpuMicros }) => cpuMicros))),
+      resident_idle_mib: mib(idle.get(contender) ?? 0),
+      resident_under_load_mib: mib(Math.max(...rounds.map((round) => round.residentBytes))),
     };
-    const [ours, theirs] = [await timed(gateway, connections), await timed(bare, connections)];
-    rows.push([
-      `${name} (${connections})`,
-      `${(100 * ours.perSecond / theirs.perSecond).toFixed(0)} %`,
-      `${ours.perSecond.toFixed(0)}/s`,
-      `${theirs.perSecond.toFixed(0)}/s`,
-      `${(ours.median - theirs.median).toFixed(2)} ms`,
-    ]);
+    made.push(figure);
+    rows.push(line(figure, cpu));
+    if (contender.gateway && failed > 0) {
+      figures.fail(`${contender.title}: ${cell.name}: ${failed} calls failed`);
+    }
   }
-  printTable(title, rows);
+  figures.add("relay", `${cell.title}, ${cell.connections} connections`, rows, made);
 }
 
-async function timed(shot: Shot, connections: number) {
-  await fire(shot, connections, warmMs);
-  const times = (await fire(shot, connections, measuredMs)).toSorted((a, b) => a - b);
+const head = [
+  ...["contender", "of bare fetch", "of bare node:http", "calls/s", "p50 ms", "p99 ms"],
+  ...["CPU µs a call", "main", "workers", "V8", "other", "store", "failed"],
+];
+
+function line(figure: Figure, cpu: Round["cpu"]): string[] {
+  const percent = (part: unknown) => typeof part === "number" ? part.toFixed(2) : "";
+  const micros = [total(cpu), cpu.main, cpu.workers, cpu.v8, cpu.other, cpu.store];
+  return [
+    ...[String(figure.title), percent(figure.of_bare), percent(figure.of_bare_node)],
+    ...[figure.calls_per_second, figure.p50_ms, figure.p99_ms].map(String),
+    ...(hasProc ? micros.map((one) => one.toFixed(0)) : micros.map(() => "")),
+    String(figure.failed),
+  ];
+}
+
+function reportMemory(
+  figures: Figures,
+  contenders: readonly Contender[],
+  idle: ReadonlyMap<Contender, number>,
+): void {
+  if (!hasProc) return;
+  const made = contenders.map((one) => ({
+    contender: one.name,
+    title: one.title,
+    resident_idle_mib: mib(idle.get(one)!),
+    resident_after_mib: mib(residentBytes(one.pids)),
+  }));
+  figures.add("memory", "memory before any call and after all of them, MiB", [
+    ["contender", "idle", "after"],
+    ...made.map((one) => [one.title, one.resident_idle_mib, one.resident_after_mib].map(String)),
+  ], made);
+}
+
+/** The least and the most of a round's ratio to the bare proxy's rate. */
+function spread(rounds: readonly Round[], bare: readonly Round[]): number[] {
+  const ratios = rounds.map(({ answered, seconds }, at) =>
+    (answered / seconds) / (bare[at]!.answered / bare[at]!.seconds)
+  );
+  return [Math.min(...ratios), Math.max(...ratios)].map(round3);
+}
+
+function mean(rounds: readonly Round[]): Round["cpu"] {
+  const calls = sum(rounds.map(({ answered }) => answered));
+  const of = (kind: keyof Round["cpu"]) =>
+    sum(rounds.map(({ cpu, answered }) => cpu[kind] * answered)) / Math.max(1, calls);
   return {
-    perSecond: times.length / (measuredMs / 1000),
-    median: times[Math.floor(times.length / 2)]!,
+    main: of("main"),
+    workers: of("workers"),
+    v8: of("v8"),
+    other: of("other"),
+    store: of("store"),
   };
 }
 
-/** The heap's settings that `deno task start` gives. */
-export async function startFlags(): Promise<string> {
-  const settings = JSON.parse(await Deno.readTextFile(new URL("../deno.json", import.meta.url)));
-  return /--v8-flags=(\S+)/.exec(settings.tasks.start)?.[1] ?? "";
+function rounded(cpu: Round["cpu"]): Record<string, number> {
+  return Object.fromEntries(Object.entries(cpu).map(([kind, micros]) => [kind, round1(micros)]));
 }
 
-export async function startPeer(script: string, args: readonly string[]) {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", script, ...args],
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  const { value } = await process.stdout.getReader().read();
-  return { process, port: Number(new TextDecoder().decode(value)) };
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
+function round1(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function round3(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / 2 ** 20);
 }

@@ -1,7 +1,7 @@
 /** What a dialect's client can be asked to do with one model, through one server. */
 export interface Probe {
   readonly name: FeatureName;
-  /** Throws when the feature does not work; a `NotOffered` when the dialect doesn't have it. */
+  /** Throws when the feature does not work. */
   run(model: string): Promise<void>;
 }
 
@@ -31,6 +31,11 @@ export interface ServerAddress {
   /** Without a slash at its end. */
   baseUrl: string;
   key: string;
+}
+
+/** The server, or the vendors behind it, can't show a feature; it may work. */
+export class NotOffered extends Error {
+  override name = "NotOffered";
 }
 
 /** Fails a probe with a reason that fits into one line. */

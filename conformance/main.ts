@@ -3,12 +3,14 @@ import { chatProbes } from "./chat.ts";
 import { generateProbes } from "./generate.ts";
 import { messagesProbes } from "./messages.ts";
 import { responsesProbes } from "./responses.ts";
+import { renderRouting, type RoutingRow, routingRows } from "./routing.ts";
 import { probeRow, renderTable, type Row } from "./table.ts";
 
 /**
  * `deno task conformance --base-url U --key K`: runs dialect × vendor × feature with the vendors'
  * own client libraries against any server and prints the table. `--model vendor-b/name` (again and
- * again) chooses the models; else the first of each vendor that is known to do everything.
+ * again) chooses the models; else the first of each vendor that is known to do everything. A second
+ * table is of routing; `--virtual NAME` names a virtual model for it, else the first in the list.
  */
 const { values } = parseArgs({
   args: Deno.args,
@@ -16,12 +18,15 @@ const { values } = parseArgs({
     "base-url": { type: "string" },
     key: { type: "string" },
     model: { type: "string", multiple: true },
+    virtual: { type: "string" },
   },
 });
 const baseUrl = values["base-url"]?.replace(/\/+$/, "");
 const key = values.key;
 if (!baseUrl || !key) {
-  console.error("usage: deno task conformance --base-url URL --key API_KEY [--model VENDOR/NAME]…");
+  console.error(
+    "usage: deno task conformance --base-url URL --key API_KEY [--model VENDOR/NAME]… [--virtual NAME]",
+  );
   Deno.exit(2);
 }
 
@@ -43,18 +48,32 @@ const dialects = [
   generateProbes(server),
 ];
 const rows: Row[] = [];
-for (const [vendor, model] of await chooseModels()) {
+const ids = await listModels();
+const models = chooseModels(ids.filter((id) => id.includes("/")));
+for (const [vendor, model] of models) {
   for (const dialect of dialects) rows.push(await probeRow(dialect, vendor, model));
 }
-console.log(renderTable(rows));
+const routing = await probeRouting();
+console.log(`${renderTable(rows)}\n\n${renderRouting(routing)}`);
 Deno.exit(
-  rows.every((row) => [...row.cells.values()].every((cell) => cell.ok || cell.refused)) ? 0 : 1,
+  [...rows, ...routing].every((row) =>
+      [...row.cells.values()].every((cell) => cell.ok || cell.refused)
+    )
+    ? 0
+    : 1,
 );
 
-/** One model per vendor. */
-async function chooseModels(): Promise<Map<string, string>> {
-  const chosen = new Map<string, string>();
-  for (const id of values.model ?? []) chosen.set(vendorOf(id), id);
+/** Routing between the models of two vendors; no row where the server has one vendor only. */
+async function probeRouting(): Promise<RoutingRow[]> {
+  const [first, second] = [models.get("vendor-b"), models.get("vendor-c")];
+  const others = [...models.values()].filter((model) => model !== first && model !== second);
+  const pair = [first, second, ...others].filter((model) => model !== undefined);
+  const virtual = values.virtual ?? ids.find((id) => !id.includes("/"));
+  if (pair.length < 2) return [];
+  return await routingRows(server, { first: pair[0]!, second: pair[1]!, virtual });
+}
+
+async function listModels(): Promise<string[]> {
   const answer = await fetch(`${baseUrl}/chat/v1/models`, {
     headers: { authorization: `Bearer ${key}` },
   });
@@ -63,7 +82,13 @@ async function chooseModels(): Promise<Map<string, string>> {
     Deno.exit(1);
   }
   const { data } = await answer.json() as { data: { id: string }[] };
-  const ids = data.map(({ id }) => id);
+  return data.map(({ id }) => id);
+}
+
+/** One model per vendor. */
+function chooseModels(ids: readonly string[]): Map<string, string> {
+  const chosen = new Map<string, string>();
+  for (const id of values.model ?? []) chosen.set(vendorOf(id), id);
   const likely = ids.filter((id) => preferred.some((pattern) => pattern.test(id)));
   for (const id of [...likely, ...ids]) {
     if (!chosen.has(vendorOf(id))) chosen.set(vendorOf(id), id);

@@ -76,6 +76,13 @@ export const commonParameters = {
       ],
     },
   },
+  CacheTtl: {
+    name: "X-Cache-TTL",
+    in: "header",
+    description:
+      "For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.",
+    schema: { type: "integer", minimum: 0, maximum: 86_400 },
+  },
   FallbackModels: {
     name: "X-Fallback-Models",
     in: "header",
@@ -121,6 +128,15 @@ export const commonHeaders = {
     description: "`true` when the answer was stored by an earlier request with the same id.",
     schema: { type: "string", enum: ["true"] },
   },
+  "X-Cache": {
+    description:
+      "Whether the response cache had the answer; absent where the call did not ask it (`X-Cache-TTL`).",
+    schema: { type: "string", enum: ["HIT", "MISS"] },
+  },
+  "Age": {
+    description: "Seconds since the response cache got the answer; absent but on a hit.",
+    schema: { type: "integer", minimum: 0, example: 17 },
+  },
   "X-Model": {
     description: "The model that answered, as `<vendor>/<model>`.",
     schema: { type: "string", example: "vendor-b/gpt-5-mini" },
@@ -154,7 +170,7 @@ export const commonResponses = {
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
   const names: (keyof typeof commonParameters)[] = contract.interaction
-    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache"]
+    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl"]
     : ["RequestId"];
   if (isUnified(contract)) names.push("FallbackModels");
   return names.map((name) => reference("parameters", name));
@@ -169,7 +185,9 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   }
   if (status === "429" || status === "503") names.push("Retry-After");
   if (contract.interaction) names.push("X-Transaction-ID");
-  if (good && contract.interaction) names.push("X-Translation-Loss", "X-Model", "X-Attempts");
+  if (good && contract.interaction) {
+    names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
+  }
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
     if (isCount(contract)) names.push("X-Model");

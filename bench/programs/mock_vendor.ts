@@ -32,9 +32,11 @@ const ending = chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }]
   chunk({ choices: [], usage }) + "data: [DONE]\n\n";
 
 const server = createServer((request, response) => {
-  let body = "";
-  request.setEncoding("utf8");
-  request.on("data", (piece) => body += piece);
+  // Long bodies have it in front, and are only passed over.
+  let isStreamed = false;
+  request.on("data", (piece) => {
+    isStreamed ||= piece.subarray(0, 4096).includes('"stream":true');
+  });
   request.on("end", () => {
     // As of a server that has no other endpoint: translated calls find it here after one look.
     if (!request.url?.endsWith("/chat/completions")) {
@@ -42,7 +44,7 @@ const server = createServer((request, response) => {
       response.end('{"error":{"message":"no such endpoint"}}');
       return;
     }
-    if (!body.includes('"stream":true')) {
+    if (!isStreamed) {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(whole);
       return;

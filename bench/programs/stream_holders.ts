@@ -23,6 +23,8 @@ export interface HoldersSight {
   /** Streams that came to their end, and others. */
   whole: number;
   broken: number;
+  /** How often the service said to come again later, which each does a second later. */
+  refused: number;
   chunks: number;
   /** Milliseconds from the vendor's clock to ours, once all have begun. */
   late: { p50: number; p99: number; p999: number; most: number };
@@ -41,44 +43,53 @@ const bytes = Buffer.from(
       ...order.headers,
     }).map(([name, value]) => `${name}: ${value}\r\n`).join("") + `\r\n${order.body}`,
 );
-const sight = { whole: 0, broken: 0, chunks: 0 };
+const sight = { whole: 0, broken: 0, refused: 0, chunks: 0 };
 const late: number[] = [];
 let begun = 0;
 let isCounting = false;
 const began = performance.now();
 const cpu = process.cpuUsage();
 
-function hold(index: number): Promise<void> {
+async function hold(index: number): Promise<void> {
+  for (let ending = "refused"; ending === "refused";) {
+    ending = await holdOne(index);
+    if (ending === "whole") sight.whole++;
+    else if (ending === "broken") sight.broken++;
+    else {
+      sight.refused++;
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  }
+}
+
+function holdOne(index: number): Promise<"whole" | "broken" | "refused"> {
   const from = order.from[index % order.from.length]!;
   const socket = connect({ port: order.port, host: "127.0.0.1", localAddress: from });
   socket.setEncoding("latin1");
   let rest = "";
   let isFirst = true;
-  let isWhole = false;
+  let ending: "whole" | "broken" | "refused" = "broken";
   socket.on("data", (piece: string) => {
     const now = Date.now();
     const text = rest + piece;
     if (isFirst) {
       isFirst = false;
-      begun++;
-      if (!text.startsWith("HTTP/1.1 200")) console.error(text.slice(0, 400));
+      if (text.startsWith("HTTP/1.1 200")) begun++;
+      else if (text.startsWith("HTTP/1.1 503")) ending = "refused";
+      else console.error(text.slice(0, 400));
     }
     for (const [, sent] of text.matchAll(/ sent (\d+);/g)) {
       sight.chunks++;
       if (isCounting) late.push(now - Number(sent));
     }
-    if (/data: \[DONE\]|event: message_stop/.test(text)) isWhole = true;
+    if (/data: \[DONE\]|event: message_stop/.test(text)) ending = "whole";
     // What may be the beginning of a time.
     rest = text.slice(Math.max(text.lastIndexOf("\n"), text.length - 32));
     if (/ sent \d+;/.test(rest)) rest = "";
   });
   return new Promise((resolve) => {
     socket.on("error", () => {});
-    socket.on("close", () => {
-      if (isWhole) sight.whole++;
-      else sight.broken++;
-      resolve();
-    });
+    socket.on("close", () => resolve(ending));
     socket.write(bytes);
   });
 }

@@ -21,7 +21,7 @@ const message = openObject({
  */
 export const chatRequest = openObject({
   model: z.string().min(1).describe(
-    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
+    "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
   models: upTo(mostOf.others).optional().describe(
     "On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.",

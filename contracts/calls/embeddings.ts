@@ -8,7 +8,7 @@ const token = z.number().int();
 
 const embeddingRequest = z.looseObject({
   model: z.string().min(1).describe(
-    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
+    "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
   ).openapi({ example: "vendor-b/text-embedding-3-small" }),
   input: z.union([
     z.string().min(1),

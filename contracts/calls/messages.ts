@@ -23,7 +23,7 @@ const message = openObject({
  */
 export const messagesRequest = openObject({
   model: z.string().min(1).describe(
-    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+    "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",
   ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
   max_tokens: z.number().int().min(0).describe(
     "Upper bound of the answer in tokens, thinking included. Required; no default.",

@@ -17,7 +17,7 @@ const item = openObject({
  */
 export const responsesRequest = openObject({
   model: z.string().min(1).describe(
-    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+    "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
   input: z.union([z.string(), z.array(item).max(mostOf.turns)]).describe(
     "Text of one user message, or the items of the conversation.",

@@ -80,7 +80,9 @@ const regex = z.strictObject({
 
 const judge = z.strictObject({
   type: z.literal("judge").describe("Another model decides."),
-  model: z.string().min(1).max(300).describe("`<provider>/<model_name>`."),
+  model: z.string().min(1).max(300).describe(
+    "Named as in calls to the unified endpoint.",
+  ),
   prompt: z.string().min(1).max(20_000).describe(
     "What the judge is to look at. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them all three are put behind it.",
   ),

@@ -22,7 +22,7 @@ const counts = z.strictObject({
 export const evalRequest = z.strictObject({
   name: z.string().trim().min(1).max(200).optional().describe("For people; no default."),
   model: z.string().min(1).max(300).describe(
-    "Model that is asked again, `<provider>/<model_name>` as in the unified list.",
+    "Model that is asked again, named as in calls to the unified endpoint.",
   ),
   filters: evalFilters.describe(
     "Which stored interactions, as for exports: column to a value, or to an array of values of which any matches. `{}`: all of them.",

@@ -126,6 +126,12 @@ export const interactionTable = {
       "All requests to vendors, the last one answered; null for a single one.",
     ),
   ),
+  cache: column(
+    "word",
+    z.enum(["hit", "miss"]).nullable().describe(
+      "Whether the response cache had the answer; null where it was not asked.",
+    ),
+  ),
 } as const;
 
 export const interactionRecord = recordOf(interactionTable).openapi("Interaction");

@@ -16,7 +16,7 @@ export const vendorHealth = z.strictObject({
 }).openapi("VendorHealth");
 
 export const unifiedHealthBody = z.strictObject({
-  status: healthStatus.describe("`ok` when every configured vendor is, `down` when none is."),
+  status: healthStatus.describe("`ok` when every configured vendor is, `down` when all are down."),
   checked_at: timestampSchema.describe("When the vendor was asked."),
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");

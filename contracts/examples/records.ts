@@ -55,6 +55,7 @@ const interaction = {
   },
   payload_truncated: false,
   attempts: null,
+  cache: null,
 };
 
 const job = {

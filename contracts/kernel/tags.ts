@@ -11,7 +11,7 @@ export const tags: readonly Tag[] = [
   {
     name: "chat",
     description:
-      "One family for every vendor, in four dialects. The vendor is chosen by the model's name, `<provider>/<model_name>`, where the provider is a label or an alias (`vendor-b/gpt-5-mini`, `openai/gpt-5-mini`). Where caller and vendor speak the same dialect, bytes are forwarded unchanged; otherwise the request is translated, and fields that can't be carried are named in `X-Translation-Loss`.",
+      "One family for every vendor, in four dialects. The vendor is chosen by the model's name, `<provider>/<model_name>`, where the provider is a label or an alias (`vendor-b/gpt-5-mini`, `openai/gpt-5-mini`); a name that one vendor has as its own needs no provider, and virtual models have names of their own. Where caller and vendor speak the same dialect, bytes are forwarded unchanged; otherwise the request is translated, and fields that can't be carried are named in `X-Translation-Loss`.",
   },
   ...vendorFamilies.map((family) => ({
     name: family.label,

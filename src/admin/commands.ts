@@ -1,8 +1,15 @@
 import { parseArgs } from "node:util";
 import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
 import { type AuditEntry, type AuditLog, commandLine } from "../audit/audit.ts";
-import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../keys/api_key.ts";
+import type {
+  ApiKey,
+  ApiKeyStore,
+  NewApiKey,
+  OnDisconnect,
+  TranslationMode,
+} from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
+import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { messageOf } from "../shared/fault.ts";
 import {
   type Command,
@@ -55,7 +62,7 @@ const account = { account: text };
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S]",
     options: {
       ...account,
       name: text,
@@ -67,6 +74,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "on-disconnect": text,
       "translation-mode": text,
       "prompt-cache": text,
+      "cache-ttl": text,
     },
     run: createKey,
   },
@@ -219,6 +227,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
       | TranslationMode
       | undefined ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
+    ...cacheTtl(values),
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
     expiresAt: futureTime(values, "expires", deps.clock.now()),
@@ -311,6 +320,7 @@ function keyJson(key: ApiKey) {
     on_disconnect: key.onDisconnect,
     translation_mode: key.translationMode,
     prompt_cache: key.promptCache,
+    cache_ttl_seconds: key.cacheTtlSeconds ?? null,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
@@ -332,6 +342,14 @@ function choice(values: Values, name: string, allowed: readonly string[]): strin
   const value = optional(values, name);
   if (value === undefined || allowed.includes(value)) return value;
   throw new UsageError(`--${name} ${value}: expected ${allowed.join(" or ")}`);
+}
+
+function cacheTtl(values: Values): Pick<NewApiKey, "cacheTtlSeconds"> {
+  const value = optional(values, "cache-ttl");
+  if (value === undefined) return {};
+  const cacheTtlSeconds = readCacheTtl(value);
+  if (cacheTtlSeconds !== undefined) return { cacheTtlSeconds };
+  throw new UsageError(`--cache-ttl ${value}: expected ${cacheTtlForm}`);
 }
 
 function usd(values: Values, name: string): bigint | null {

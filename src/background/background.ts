@@ -12,12 +12,14 @@ import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 
 export interface BackgroundDeps {
   store: BackgroundStore;
   relay: Pick<Relay, "send">;
   runner: Pick<BackgroundRunner, "add" | "stop">;
   storedResponses: StoredResponseStore;
+  responseCache: Pick<ResponseCache, "forget">;
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
@@ -117,11 +119,14 @@ export class Background {
 
   /** Forgets a response, whether it has ended or not; false where there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
-    const { store, storedResponses, runner, recorder } = this.#deps;
+    const { store, storedResponses, responseCache, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain();
+    const stored = await storedResponses.findResponse(key.accountId, key.responseId);
+    // Whoever gets the answer again wants to continue it.
+    if (stored) await responseCache.forget(key.accountId, stored.transactionId);
     return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
   }
 

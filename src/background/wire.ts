@@ -1,6 +1,7 @@
 // Apart from its user: only the composition root builds a subject with its store.
 import type { Database } from "../database/database.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
 import { Background } from "./background.ts";
 import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
@@ -21,6 +22,7 @@ export function createBackgroundServices(
     /** Unfinished calls of an account. */
     perAccount: number;
     storedResponses: StoredResponseCache;
+    responseCache: Pick<ResponseCache, "forget">;
     newId: () => string;
   },
 ): BackgroundServices {

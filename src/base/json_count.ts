@@ -33,9 +33,9 @@ export class JsonCount {
   readonly #limits: JsonLimits;
   readonly #large = new Map<number, number>();
   /** By depth: where the container begins, whether it is an object, and its commas. */
-  readonly #starts: Float64Array;
-  readonly #isObject: Uint8Array;
-  readonly #commas: Uint32Array;
+  readonly #starts = [0];
+  readonly #isObject = [false];
+  readonly #commas = [0];
   #depth = 0;
   /** Units of the pieces before this one. */
   #before = 0;
@@ -51,7 +51,8 @@ export class JsonCount {
   /** The current or next string is a member name. */
   #isName = false;
   #hash = 0;
-  /** One bit per name, by its hash; names may collide. */
+  /** Hashes of names, which may collide: of a few as they are, of more one bit each. */
+  readonly #few = new Set<number>();
   #seen: Uint32Array | undefined;
   #names = 0;
 
@@ -62,9 +63,6 @@ export class JsonCount {
     readonly seed: number = crypto.getRandomValues(new Uint32Array(1))[0]!,
   ) {
     this.#limits = limits;
-    this.#starts = new Float64Array(limits.depth + 1);
-    this.#isObject = new Uint8Array(limits.depth + 1);
-    this.#commas = new Uint32Array(limits.depth + 1);
   }
 
   /** Large containers and strings that are complete. */
@@ -172,11 +170,20 @@ export class JsonCount {
   #countName(): void {
     this.#isName = false;
     const bit = (this.#hash ^ this.#hash >>> 15) & (nameBits - 1);
-    const seen = this.#seen ??= new Uint32Array(nameBits / 32);
-    const mask = 1 << (bit & 31);
-    if ((seen[bit >>> 5]! & mask) !== 0) return;
-    seen[bit >>> 5]! |= mask;
-    if (++this.#names > this.#limits.names) this.excess = "names";
+    const isNew = this.#seen === undefined ? this.#isNewOfFew(bit) : setBit(this.#seen, bit);
+    if (isNew && ++this.#names > this.#limits.names) this.excess = "names";
+  }
+
+  /** The bits of a request with few names would be most of the memory that it takes. */
+  #isNewOfFew(bit: number): boolean {
+    const few = this.#few;
+    if (few.has(bit)) return false;
+    few.add(bit);
+    if (few.size < mostFew) return true;
+    const seen = this.#seen = new Uint32Array(nameBits / 32);
+    for (const one of few) setBit(seen, one);
+    few.clear();
+    return true;
   }
 
   /** Counts the first value of a container. */
@@ -186,7 +193,7 @@ export class JsonCount {
   }
 
   #countComma(): boolean {
-    this.#isName = this.#isObject[this.#depth] === 1;
+    this.#isName = this.#isObject[this.#depth] === true;
     const { values, members } = this.#limits;
     const commas = ++this.#commas[this.#depth]!;
     if (++this.values > values) this.excess = "values";
@@ -200,7 +207,7 @@ export class JsonCount {
     else {
       const depth = ++this.#depth;
       this.#starts[depth] = start;
-      this.#isObject[depth] = isObject ? 1 : 0;
+      this.#isObject[depth] = isObject;
       this.#commas[depth] = 0;
       this.#isEmpty = true;
       this.#isName = isObject;
@@ -211,7 +218,7 @@ export class JsonCount {
   #close(at: number, isObject: boolean): void {
     this.#isName = false;
     this.#isEmpty = false;
-    if (this.#depth === 0 || isObject !== (this.#isObject[this.#depth] === 1)) {
+    if (this.#depth === 0 || isObject !== this.#isObject[this.#depth]) {
       this.isBroken = true;
       return;
     }
@@ -229,6 +236,16 @@ function isLineSpace(code: number): boolean {
 
 /** A power of two, far above the limit of names. */
 const nameBits = 1 << 20;
+/** Different names that are kept as they are. */
+const mostFew = 1024;
+
+/** False if the bit was set already. */
+function setBit(bits: Uint32Array, bit: number): boolean {
+  const mask = 1 << (bit & 31);
+  if ((bits[bit >>> 5]! & mask) !== 0) return false;
+  bits[bit >>> 5]! |= mask;
+  return true;
+}
 
 const space = 0x20;
 const quote = 0x22;

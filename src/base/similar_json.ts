@@ -2,22 +2,22 @@ type Json = Record<string | number, unknown>;
 
 /** A string or number that differs between one text and the next. */
 interface Hole {
-  /** The fixed bytes before it. */
-  readonly before: Uint8Array;
+  /** The fixed text before it. */
+  readonly before: string;
   readonly isText: boolean;
   /** Where its value stands. */
   readonly parent: Json;
   readonly key: string | number;
 }
 
-/** The form of a text: fixed bytes with holes between them, and its value, which is filled anew. */
+/** The form of an event: fixed text with holes in it, and its value, which is filled anew. */
 interface Form {
   readonly value: unknown;
   readonly holes: readonly Hole[];
-  readonly after: Uint8Array;
+  readonly after: string;
 }
 
-/** Longer texts are not worth comparing. */
+/** Longer events are not worth comparing. */
 const mostBytes = 4096;
 const mostHoles = 8;
 /** Learning a form costs as much as it saves for so many texts; credit for the first ones. */
@@ -32,7 +32,7 @@ const firstCredit = 64;
  */
 export class SimilarJson {
   readonly #isReusable: (value: unknown) => boolean;
-  #last: Uint8Array | undefined;
+  #last: string | undefined;
   #form: Form | undefined;
   #credit = firstCredit;
 
@@ -46,7 +46,8 @@ export class SimilarJson {
    * call. Undefined if it has to be parsed.
    */
   read(bytes: Uint8Array): unknown {
-    if (this.#form === undefined || !fill(this.#form, bytes)) return undefined;
+    if (this.#form === undefined || bytes.length > mostBytes) return undefined;
+    if (!fill(this.#form, decoder.decode(bytes), bytes)) return undefined;
     if (this.#credit < firstCredit) this.#credit++;
     return this.#form.value;
   }
@@ -55,12 +56,12 @@ export class SimilarJson {
   learn(bytes: Uint8Array, json: string, value: unknown): void {
     if (this.#credit < learningCost) return;
     if (bytes.length > mostBytes || !this.#isReusable(value)) return;
-    // A copy: a view would keep all that was received together with it.
-    const own = bytes.slice();
+    const text = decoder.decode(bytes);
     const last = this.#last;
-    this.#last = own;
-    const spans = last && differences(last, own);
-    const form = spans && formOf(own, json, spans);
+    this.#last = text;
+    if (last === undefined) return;
+    const spans = differences(last, text);
+    const form = spans && formOf(text, json, spans);
     this.#credit -= spans === undefined ? 1 : learningCost;
     if (form) this.#form = form;
   }
@@ -75,29 +76,29 @@ interface Span {
 
 const quote = 0x22;
 const backslash = 0x5c;
-const colon = 0x3a;
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 
 /**
  * Where the second text differs from the first; undefined if in more than some strings and numbers.
  */
-function differences(first: Uint8Array, second: Uint8Array): Span[] | undefined {
+function differences(first: string, second: string): Span[] | undefined {
   const spans: Span[] = [];
   let at = 0;
   let other = 0;
   while (at < second.length) {
-    const isText = second[at] === quote;
-    if (!isText && !isNumeric(second[at])) {
+    const isText = second.charCodeAt(at) === quote;
+    if (!isText && !isNumeric(second.charCodeAt(at))) {
       if (second[at++] !== first[other++]) return undefined;
       continue;
     }
-    if (isText ? first[other] !== quote : !isNumeric(first[other])) return undefined;
+    const isSameKind = isText
+      ? first.charCodeAt(other) === quote
+      : isNumeric(first.charCodeAt(other));
+    if (!isSameKind) return undefined;
     const end = literalEnd(second, at);
     const otherEnd = literalEnd(first, other);
-    if (!isSame(second.subarray(at, end), first.subarray(other, otherEnd))) {
+    if (second.slice(at, end) !== first.slice(other, otherEnd)) {
       // Another name is another form.
-      if (isText && second[end] === colon || spans.length === mostHoles) return undefined;
+      if (isText && second[end] === ":" || spans.length === mostHoles) return undefined;
       spans.push(isText ? { start: at + 1, end: end - 1, isText } : { start: at, end, isText });
     }
     at = end;
@@ -107,28 +108,26 @@ function differences(first: Uint8Array, second: Uint8Array): Span[] | undefined 
 }
 
 /** Behind the string or number that begins here. */
-function literalEnd(bytes: Uint8Array, start: number): number {
+function literalEnd(text: string, start: number): number {
   let at = start + 1;
-  if (bytes[start] !== quote) {
-    while (isNumeric(bytes[at])) at++;
+  if (text.charCodeAt(start) !== quote) {
+    while (isNumeric(text.charCodeAt(at))) at++;
     return at;
   }
-  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
-  return Math.min(at + 1, bytes.length);
+  while (at < text.length && text.charCodeAt(at) !== quote) {
+    at += text.charCodeAt(at) === backslash ? 2 : 1;
+  }
+  return Math.min(at + 1, text.length);
 }
 
 /** Digits and signs; exponents and points stay part of what is fixed. */
-function isNumeric(byte: number | undefined): boolean {
-  return byte !== undefined && (byte >= 0x30 && byte <= 0x39 || byte === 0x2d);
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
+function isNumeric(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39 || unit === 0x2d;
 }
 
 /** Undefined where the differing literals are not values of their own in the JSON. */
-function formOf(bytes: Uint8Array, json: string, spans: readonly Span[]): Form | undefined {
-  const marked = markedJson(bytes, json, spans);
+function formOf(text: string, json: string, spans: readonly Span[]): Form | undefined {
+  const marked = markedJson(text, json, spans);
   if (marked === undefined) return undefined;
   let value: unknown;
   try {
@@ -136,36 +135,35 @@ function formOf(bytes: Uint8Array, json: string, spans: readonly Span[]): Form |
   } catch {
     return undefined;
   }
-  const places = spans.map(() => [] as { parent: Json; key: string | number }[]);
-  findMarks(value, spans, places);
+  const slots = spans.map(() => [] as { parent: Json; key: string | number }[]);
+  findMarks(value, spans, slots);
   const holes: Hole[] = [];
   let from = 0;
   for (const [index, { start, end, isText }] of spans.entries()) {
-    const [place, ...more] = places[index]!;
-    if (place === undefined || more.length > 0 || place.key === "__proto__") return undefined;
-    holes.push({ before: bytes.subarray(from, start), isText, ...place });
+    const [slot, ...more] = slots[index]!;
+    if (slot === undefined || more.length > 0 || slot.key === "__proto__") return undefined;
+    holes.push({ before: text.slice(from, start), isText, ...slot });
     from = end;
   }
-  return { value, holes, after: bytes.subarray(from) };
+  return { value, holes, after: text.slice(from) };
 }
 
 /** The JSON with a mark in place of each span; undefined if they are not all in it. */
-function markedJson(bytes: Uint8Array, json: string, spans: readonly Span[]): string | undefined {
-  let last = bytes.length;
-  while (last > 0 && (bytes[last - 1] === lineFeed || bytes[last - 1] === carriageReturn)) last--;
-  const begin = last - new TextEncoder().encode(json).length;
-  const lines = decoder.decode(bytes.subarray(0, Math.max(0, begin)));
+function markedJson(text: string, json: string, spans: readonly Span[]): string | undefined {
+  let last = text.length;
+  while (text[last - 1] === "\n" || text[last - 1] === "\r") last--;
+  const begin = last - json.length;
   // The JSON is the whole of the last line.
-  if (!/(^|\n)data: ?$/.test(lines)) return undefined;
-  if (decoder.decode(bytes.subarray(begin, last)) !== json) return undefined;
-  let text = "";
+  if (text.slice(Math.max(0, begin), last) !== json) return undefined;
+  if (!/(^|\n)data: ?$/.test(text.slice(0, begin))) return undefined;
+  let marked = "";
   let from = begin;
   for (const [index, { start, end, isText }] of spans.entries()) {
     if (start < from || end > last) return undefined;
-    text += decoder.decode(bytes.subarray(from, start)) + (isText ? textMark : numberMark)(index);
+    marked += text.slice(from, start) + (isText ? textMark : numberMark)(index);
     from = end;
   }
-  return text + decoder.decode(bytes.subarray(from, last));
+  return marked + text.slice(from, last);
 }
 
 const textMark = (index: number) => `the differing text ${index}`;
@@ -174,7 +172,7 @@ const numberMark = (index: number) => 9007199254740 - index;
 function findMarks(
   value: unknown,
   spans: readonly Span[],
-  places: { parent: Json; key: string | number }[][],
+  slots: { parent: Json; key: string | number }[][],
 ): void {
   if (typeof value !== "object" || value === null) return;
   const parent = value as Json;
@@ -182,68 +180,56 @@ function findMarks(
     const key = Array.isArray(value) ? Number(name) : name;
     for (const [index, { isText }] of spans.entries()) {
       const mark = isText ? textMark(index) : numberMark(index);
-      if (parent[key] === mark) places[index]!.push({ parent, key });
+      if (parent[key] === mark) slots[index]!.push({ parent, key });
     }
-    findMarks(parent[key], spans, places);
+    findMarks(parent[key], spans, slots);
   }
 }
 
 /** Fills a form with what stands in the holes; false if the text has another one. */
-function fill({ holes, after }: Form, bytes: Uint8Array): boolean {
+function fill({ holes, after }: Form, text: string, bytes: Uint8Array): boolean {
   let at = 0;
   for (const { before, isText, parent, key } of holes) {
-    if (!holdsAt(bytes, at, before)) return false;
+    if (text.slice(at, at + before.length) !== before) return false;
     at += before.length;
-    const end = isText ? textEnd(bytes, at) : numberEnd(bytes, at);
-    if (end < 0) return false;
-    const value = isText ? textAt(bytes, at, end) : numberAt(bytes, at, end);
+    const end = isText ? textEnd(text, at) : numberEnd(text, at);
+    const value = isText ? textIn(text, at, end, bytes) : numberIn(text, at, end);
     if (value === undefined) return false;
     parent[key] = value;
     at = end;
   }
-  return at + after.length === bytes.length && holdsAt(bytes, at, after);
+  return text.slice(at) === after;
 }
 
-function holdsAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
-  const { length } = part;
-  if (at + length > bytes.length) return false;
-  for (let index = 0; index < length; index++) {
-    if (bytes[at + index] !== part[index]) return false;
+/** Where a string's closing quote is. */
+function textEnd(text: string, start: number): number {
+  let at = start;
+  for (let unit; at < text.length; at++) {
+    unit = text.charCodeAt(at);
+    if (unit === quote) return at;
+    if (unit === backslash) at++;
   }
-  return true;
+  return at;
 }
 
-/** Where a string's closing quote is; -1 if the text is not JSON there. */
-function textEnd(bytes: Uint8Array, start: number): number {
-  for (let at = start; at < bytes.length; at++) {
-    const byte = bytes[at]!;
-    if (byte === quote) return at;
-    if (byte === backslash) at++;
-    else if (byte < 0x20) return -1;
-  }
-  return -1;
-}
+/** A slice that is longer would hold the whole text that it is of. */
+const copiedUnits = 12;
 
-/** Short ones are put together from their characters, which is faster than any decoder. */
-const shortText = 12;
-
-function textAt(bytes: Uint8Array, start: number, end: number): string | undefined {
-  let isPlain = true;
-  let isShort = end - start <= shortText;
-  let text = "";
+/** Undefined where it is no JSON, or would cost as much as all. */
+function textIn(text: string, start: number, end: number, bytes: Uint8Array): string | undefined {
   for (let at = start; at < end; at++) {
-    const byte = bytes[at]!;
-    if (byte === backslash) {
-      isPlain = isShort = false;
-      break;
-    }
-    if (byte >= 0x80) isShort = false;
-    else if (isShort) text += String.fromCharCode(byte);
+    const unit = text.charCodeAt(at);
+    if (unit === backslash) return parsedText(text.slice(start - 1, end + 1));
+    if (unit < 0x20) return undefined;
   }
-  if (isShort) return text;
-  if (isPlain) return decoder.decode(bytes.subarray(start, end));
+  if (end - start <= copiedUnits) return text.slice(start, end);
+  // Of plain ASCII the bytes are where the characters are.
+  return text.length === bytes.length ? decoder.decode(bytes.subarray(start, end)) : undefined;
+}
+
+function parsedText(literal: string): string | undefined {
   try {
-    return JSON.parse(decoder.decode(bytes.subarray(start - 1, end + 1))) as string;
+    return JSON.parse(literal) as string;
   } catch {
     return undefined;
   }
@@ -254,16 +240,15 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /** Whole numbers only, small enough to be exact. */
 const mostDigits = 15;
 
-function numberEnd(bytes: Uint8Array, start: number): number {
+function numberEnd(text: string, start: number): number {
   let at = start;
-  while (at < bytes.length && bytes[at]! >= 0x30 && bytes[at]! <= 0x39) at++;
-  const digits = at - start;
-  if (digits === 0 || digits > mostDigits || (digits > 1 && bytes[start] === 0x30)) return -1;
+  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
   return at;
 }
 
-function numberAt(bytes: Uint8Array, start: number, end: number): number {
-  let value = 0;
-  for (let at = start; at < end; at++) value = value * 10 + (bytes[at]! - 0x30);
-  return value;
+function numberIn(text: string, start: number, end: number): number | undefined {
+  const digits = end - start;
+  if (digits === 0 || digits > mostDigits) return undefined;
+  if (digits > 1 && text[start] === "0") return undefined;
+  return Number(text.slice(start, end));
 }

@@ -134,7 +134,8 @@ export class SseSplitter {
     if (this.#carryLength + end - start > this.#maxEventBytes) {
       throw new SseEventTooLargeError(this.#maxEventBytes, before);
     }
-    let bytes = chunk.subarray(start, end);
+    // Most pieces are one event, which needs no view of its own.
+    let bytes = end - start === chunk.length ? chunk : chunk.subarray(start, end);
     if (this.#carryLength > 0) {
       this.#keep(chunk, start, end, before);
       bytes = this.#carry.subarray(0, this.#carryLength);

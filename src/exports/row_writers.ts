@@ -20,7 +20,7 @@ export function columnsOf(table: ExportTable): [string, ColumnKind][] {
 export function jsonWriter(table: ExportTable): (cells: Cells) => string {
   const columns = columnsOf(table).map(([name, kind], at) => ({
     start: `${at === 0 ? "" : ","}"${name}":`,
-    // Numbers and truths are written as they are, whether they come as such or as text.
+    // Truths may come as text; numbers and truths are written as they are.
     isQuoted: kind !== "json" && kind !== "number" && kind !== "boolean",
   }));
   return (cells) => {

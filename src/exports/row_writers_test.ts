@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { interactionColumns, interactionRecord } from "../../contracts/data/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { columns, exportedCells, sqlNameOf } from "../records/columns.ts";
+import { columns, exportedCells, type ExportedRow, sqlNameOf } from "../records/columns.ts";
 import { columnsOf, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 
@@ -39,20 +39,29 @@ const full: Partial<SettledCall> = {
   ],
   retained: { reasoning: [] },
 };
-/** The texts of a row as the database writes them; `tests/store` has the database itself do it. */
-function textsOf(row: SettledCall): string {
-  const texts = interactionColumns.filter((name) => name !== "request" && name !== "response").map(
-    (name) => {
-      const value = columns.find((one) => one.name === sqlNameOf(name))!.write(row);
-      return Array.isArray(value) ? JSON.stringify(value) : value === null ? null : String(value);
-    },
+/** A row as the database gives it; in `tests/store` the database itself does. */
+function exportedRow(row: SettledCall): ExportedRow {
+  const values = interactionColumns.filter((name) => name !== "request" && name !== "response").map(
+    (name) => columns.find((one) => one.name === sqlNameOf(name))!,
   );
-  return JSON.stringify(texts);
+  const [numbers, texts] = [true, false].map((isNumber) =>
+    JSON.stringify(
+      values.map(({ sqlType, name, write }) => ({ sqlType, name, value: write(row) }))
+        .filter(({ sqlType, name }) => isNumber === (/int/.test(sqlType) && !/nanos/.test(name)))
+        .map(({ value }) =>
+          Array.isArray(value)
+            ? JSON.stringify(value)
+            : isNumber || value === null
+            ? value
+            : String(value)
+        ),
+    )
+  );
+  const { requestText: request, responseText: response } = row;
+  return { texts: texts!, numbers: numbers!, request, response };
 }
 const interactionJson = (row: SettledCall) =>
-  jsonWriter("interactions")(
-    exportedCells(textsOf(row), { request: row.requestText, response: row.responseText }),
-  );
+  jsonWriter("interactions")(exportedCells(exportedRow(row)));
 const parse = (more: Partial<SettledCall> = {}) =>
   JSON.parse(interactionJson(interactionRow("t1", more))) as Record<string, unknown>;
 

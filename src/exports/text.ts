@@ -9,7 +9,7 @@ export interface ExportWork extends ExportSpec {
 }
 
 /** Text is gathered into pieces of about this many UTF-16 units. */
-const pieceChars = 64 * 1024;
+const pieceChars = 128 * 1024;
 
 /**
  * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in

@@ -10,6 +10,7 @@ import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyMemory, type HeavyBodies, readSent, type SentBody } from "./sent_body.ts";
+import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, RequestContext } from "./request_context.ts";
 import { jsonReply, toResponse } from "./respond.ts";
@@ -54,15 +55,12 @@ export interface BindDeps {
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
-  /** Endpoints that the listener may call itself. */
+  /** Endpoints that need a key and that the listener may call itself. */
   direct?: DirectEndpoints;
 }
 
 /** Answers a request of one endpoint; it never rejects. */
 export type Endpoint = (request: HttpRequest, requestContext: RequestContext) => Promise<Reply>;
-
-/** By method and path, of those that need a key and whose path has no parameters. */
-export type DirectEndpoints = Map<string, Endpoint>;
 
 /** Mounts a contract that requires a key; all routes are mounted here or by `bindPublic`. */
 export function bind<
@@ -88,11 +86,8 @@ export function bind<
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
   mount(app, contract, answer);
-  for (const pattern of contract.patterns) {
-    if (!/[:*]/.test(pattern)) {
-      deps.direct?.set(`${contract.method.toUpperCase()} ${pattern}`, answer);
-    }
-  }
+  const method = contract.method.toUpperCase();
+  for (const pattern of contract.patterns) deps.direct?.add(method, pattern, answer);
 }
 
 /** Whether a route takes a request; otherwise the next matching route does. */

@@ -5,7 +5,7 @@ import { PushedStream } from "../base/streams.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
-import type { DirectEndpoints, Endpoint } from "./bind.ts";
+import type { DirectEndpoints, FoundEndpoint } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { HttpRequest } from "./http_request.ts";
 import type { AccessLog } from "./middleware/access_log.ts";
@@ -32,7 +32,7 @@ export interface DirectCallsDeps {
 export type DirectCalls = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 /**
- * The fast path of ordinary calls: a small body for a path without parameters. It runs the same
+ * The fast path of ordinary calls: a small body for a path of `DirectEndpoints`. It runs the same
  * steps as the web framework's middleware, without its requests, responses and router, which cost
  * as much as all of these steps together.
  */
@@ -41,9 +41,9 @@ export function createDirectCalls(deps: DirectCallsDeps): DirectCalls {
     const { url = "" } = incoming;
     const end = url.includes("?") ? url.indexOf("?") : url.length;
     const [path, search] = [url.slice(0, end), url.slice(end)];
-    const endpoint = deps.endpoints.get(`${incoming.method} ${path}`);
-    if (endpoint === undefined || !isPlain(incoming, deps.contexts.trustProxy)) return false;
-    answer(deps, endpoint, { incoming, outgoing, path, search }).catch((thrown) => {
+    const found = deps.endpoints.find(incoming.method ?? "", path);
+    if (found === undefined || !isPlain(incoming, deps.contexts.trustProxy)) return false;
+    answer(deps, found, { incoming, outgoing, path, search }).catch((thrown) => {
       // The answer can't be written: its beginning must not look like a whole answer.
       deps.onFault(asFault(thrown), "");
       outgoing.destroy();
@@ -68,12 +68,12 @@ interface Exchange {
   search: string;
 }
 
-async function answer(deps: DirectCallsDeps, endpoint: Endpoint, exchange: Exchange) {
+async function answer(deps: DirectCallsDeps, found: FoundEndpoint, exchange: Exchange) {
   const { incoming, outgoing, path } = exchange;
-  const request = requestOf(exchange);
+  const request = requestOf(exchange, found.params);
   const remoteHost = incoming.socket.remoteAddress ?? "";
   const requestContext = newRequestContext(deps.contexts, request.header, { remoteHost, incoming });
-  const { reply, headers } = await replyTo(deps, endpoint, request, requestContext);
+  const { reply, headers } = await replyTo(deps, found, request, requestContext);
   const all = new Map(Object.entries(reply.headers));
   nameAnswer(all, requestContext);
   for (const [name, value] of Object.entries(headers)) all.set(name, value);
@@ -84,7 +84,7 @@ async function answer(deps: DirectCallsDeps, endpoint: Endpoint, exchange: Excha
 
 async function replyTo(
   deps: DirectCallsDeps,
-  endpoint: Endpoint,
+  { endpoint }: FoundEndpoint,
   request: HttpRequest,
   requestContext: RequestContext,
 ): Promise<{ reply: Reply; headers: Readonly<Record<string, string>> }> {
@@ -101,7 +101,10 @@ async function replyTo(
   }
 }
 
-function requestOf({ incoming, outgoing, path, search }: Exchange): HttpRequest {
+function requestOf(
+  { incoming, outgoing, path, search }: Exchange,
+  params: FoundEndpoint["params"],
+): HttpRequest {
   const headers = headersOf(incoming.rawHeaders);
   const leaving = new AbortController();
   outgoing.once("close", () => {
@@ -113,7 +116,7 @@ function requestOf({ incoming, outgoing, path, search }: Exchange): HttpRequest 
     header: (name) => headers.get(name),
     headerNames: () => [...headers.keys()],
     query: () => queryOf(search),
-    params: () => ({}),
+    params: () => ({ ...params }),
     signal: leaving.signal,
     body: { whole: () => readWhole(incoming), pieces: () => undefined },
   };

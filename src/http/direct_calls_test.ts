@@ -6,6 +6,7 @@ import type { Reply } from "../relay/reply.ts";
 import { within } from "../../tests/support/within.ts";
 import type { Endpoint } from "./bind.ts";
 import { createDirectCalls } from "./direct_calls.ts";
+import { DirectEndpoints } from "./direct_endpoints.ts";
 
 const encoder = new TextEncoder();
 
@@ -13,8 +14,12 @@ const encoder = new TextEncoder();
 async function serve(endpoint: Endpoint) {
   const faults: Fault[] = [];
   const logged: number[] = [];
+  const endpoints = new DirectEndpoints();
+  endpoints.add("POST", "/call", endpoint);
+  endpoints.add("POST", "/own/v1/:model{(?:.|\\s)+:make}", endpoint);
+  endpoints.add("POST", "/own/v1/:model", endpoint);
   const direct = createDirectCalls({
-    endpoints: new Map([["POST /call", endpoint]]),
+    endpoints,
     contexts: { clock: systemClock, newRequestId: () => "r1", trustProxy: true },
     authenticate: () => Promise.resolve(undefined),
     rateCheck: () => Promise.resolve({ headers: { "x-ratelimit-limit": "60" } }),
@@ -60,6 +65,21 @@ Deno.test("only a small body for a known path is taken, without CORS and without
   assert.equal(await statusOf({}, "/call/"), 418);
   assert.equal(await statusOf({ method: "PUT" }), 418);
   assert.deepEqual(server.logged, [200, 200, 200]);
+});
+
+Deno.test("a method of a model is taken where its path means what it spells", async () => {
+  await using server = await serve(({ params }) => Promise.resolve(text(params().model ?? "")));
+  const answerOf = async (path: string) => {
+    const answer = await server.post({}, path);
+    return answer.status === 200 ? await answer.text() : answer.status;
+  };
+  assert.equal(await answerOf("/own/v1/models/a-1.5:make"), "models/a-1.5:make");
+  assert.equal(await answerOf("/own/v1/a/b/c:make?alt=sse"), "a/b/c:make");
+  for (const odd of ["a%2Fb:make", "a:other", "a//b:make", ".a:make", "a", ":make", "a:b:make"]) {
+    assert.equal(await answerOf(`/own/v1/${odd}`), 418, odd);
+  }
+  assert.equal(await answerOf("/own/v1beta/a:make"), 418);
+  assert.equal(await answerOf("/own/a:make"), 418);
 });
 
 Deno.test("what is thrown is answered in the path's dialect", async () => {

@@ -196,6 +196,11 @@ async function readText(
     if (excess !== undefined) throw tooMuch(excess);
     pieces.push(piece);
   };
+  if (isWhole(request, maxBytes)) {
+    const bytes = await readWhole(request, reading);
+    take(decoded(() => decoder.decode(bytes)));
+    return pieces[0]!;
+  }
   let looked = 0;
   for await (const bytes of bodyPieces(request, maxBytes, reading)) {
     take(decoded(() => decoder.decode(bytes, { stream: true })));
@@ -294,13 +299,7 @@ async function* bodyPieces(
     });
   const announced = request.header("content-length");
   if (Number(announced ?? "0") > maxBytes) throw tooLarge();
-  if (announced !== undefined && Number(announced) <= wholeBytes) {
-    const bytes = await whileWhole(request.body.whole());
-    await onPiece(bytes);
-    complete();
-    yield bytes;
-    return;
-  }
+  if (isWhole(request, maxBytes)) return yield await readWhole(request, { onPiece, complete });
   await ready?.();
   const reader = request.body.pieces();
   if (!reader) return complete();
@@ -321,6 +320,21 @@ async function* bodyPieces(
   } finally {
     void discard(reader);
   }
+}
+
+function isWhole(request: UnreadRequest, maxBytes: number): boolean {
+  const announced = request.header("content-length");
+  return announced !== undefined && Number(announced) <= Math.min(wholeBytes, maxBytes);
+}
+
+async function readWhole(
+  { body }: UnreadRequest,
+  { onPiece = () => undefined, complete = () => {} }: Reading,
+): Promise<Uint8Array> {
+  const bytes = await whileWhole(body.whole());
+  await onPiece(bytes);
+  complete();
+  return bytes;
 }
 
 async function whileWhole<T>(reading: Promise<T>): Promise<T> {

@@ -1,4 +1,7 @@
+import { AnswerBytes, bytesOf } from "../base/answer_bytes.ts";
 import type { Clock } from "../base/clock.ts";
+import { orLeft } from "../base/or_left.ts";
+import { tapStream } from "../base/stream_tap.ts";
 import type { Log } from "../base/log.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
@@ -11,12 +14,11 @@ import {
   type StoredAnswer,
 } from "./request_fingerprint.ts";
 import type { Interaction } from "../shared/interaction.ts";
-import { InFlightRequest, orLeft } from "./in_flight_request.ts";
+import { InFlightRequest } from "./in_flight_request.ts";
 import type { CallTrace } from "../relay/call_context.ts";
-import { AnswerBytes, bytesOf, replayOf } from "./stored_answer.ts";
+import { replayOf } from "./stored_answer.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
 import type { Reply } from "../relay/reply.ts";
-import { tapStream } from "./stream_tap.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */

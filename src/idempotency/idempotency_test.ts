@@ -12,7 +12,7 @@ import {
   wholeRun,
 } from "../../tests/support/repeats.ts";
 import type { IdempotentRequest } from "./idempotency.ts";
-import { maxStoredBytes } from "./stored_answer.ts";
+import { maxStoredBytes } from "../base/answer_bytes.ts";
 import type { Reply } from "../relay/reply.ts";
 
 Deno.test("20 concurrent requests run once and get one answer, 19 of them as a replay", async () => {

@@ -1,9 +1,6 @@
-import { joinBytes } from "../base/bytes.ts";
+import { streamOf } from "../base/answer_bytes.ts";
 import type { StoredAnswer } from "./request_fingerprint.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
-
-/** A larger answer is not kept; a repeat of its request is made again. */
-export const maxStoredBytes = 16 * 1024 * 1024;
 
 /** The stored answer as it was received, byte for byte, with the sign that it is a repetition. */
 export function replayOf(answer: StoredAnswer): Reply {
@@ -17,43 +14,4 @@ export function replayOf(answer: StoredAnswer): Reply {
     },
     body: streamed ? streamOf(body) : body.length === 0 ? null : body,
   };
-}
-
-/** The bytes of a whole answer; undefined when they are too many. */
-export function bytesOf(body: string | Uint8Array | null): Uint8Array | undefined {
-  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-  if (bytes === null) return new Uint8Array();
-  return bytes.length > maxStoredBytes ? undefined : bytes;
-}
-
-/** What a stream has said so far. */
-export class AnswerBytes {
-  #pieces: Uint8Array[] = [];
-  #length = 0;
-
-  add(bytes: Uint8Array): void {
-    this.#length += bytes.length;
-    if (this.#length > maxStoredBytes) this.#pieces = [];
-    else this.#pieces.push(ownOf(bytes));
-  }
-
-  /** Undefined when it was too much to remember. */
-  whole(): Uint8Array | undefined {
-    if (this.#length > maxStoredBytes) return undefined;
-    return joinBytes(this.#pieces);
-  }
-}
-
-/** A view of a few bytes would hold all that was read from the vendor together with them. */
-function ownOf(bytes: Uint8Array): Uint8Array {
-  return bytes.buffer.byteLength > 2 * bytes.length ? bytes.slice() : bytes;
-}
-
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start(controller) {
-      if (bytes.length > 0) controller.enqueue(bytes);
-      controller.close();
-    },
-  });
 }

@@ -13,12 +13,14 @@ export interface ApiKey {
   prefix: string;
   /** Empty = everything. */
   scopes: readonly string[];
-  /** Empty = every model; else ids as in the unified list. */
+  /** Empty = every model; else names as calls to the unified endpoint have them. */
   models: readonly string[];
   onDisconnect: OnDisconnect;
   translationMode: TranslationMode;
   /** Whether translated calls without cache marks get some, where the vendor wants them. */
   promptCache: boolean;
+  /** How long answers to its calls are given again; absent: only where a call asks for that. */
+  cacheTtlSeconds?: number;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -44,6 +46,7 @@ export interface NewApiKey {
   translationMode: TranslationMode;
   /** True when absent. */
   promptCache?: boolean;
+  cacheTtlSeconds?: number;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

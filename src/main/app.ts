@@ -3,8 +3,9 @@ import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { BindDeps, DirectEndpoints } from "../http/bind.ts";
+import type { BindDeps } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
+import { DirectEndpoints } from "../http/direct_endpoints.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
@@ -49,7 +50,7 @@ export function createApp(
   const errorDialect = createServiceErrorDialect(services.vendors.registry);
   const onFault = createFaultLog(log);
   const { bodies, heavy } = services.calls;
-  const direct: DirectEndpoints = new Map();
+  const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {

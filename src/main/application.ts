@@ -42,6 +42,8 @@ import {
   createStoredResponseCache,
   type StoredResponseCache,
 } from "../relay/conversation/stored_response_cache.ts";
+import { createResponseCacheService } from "../response_cache/wire.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
@@ -84,6 +86,8 @@ export interface Services {
   rateLimiter: RateLimiter;
   records: RecordServices;
   storedResponses: StoredResponseCache;
+  /** Answers for equal calls, where their callers ask for that. */
+  responseCache: ResponseCache;
   idempotency: Idempotency;
   erasure: ErasureServices;
   exports: Exports;
@@ -135,14 +139,15 @@ export function createServices(
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
-  const { records, storedResponses, exports, erasure } = recording;
+  const { records, storedResponses, responseCache, exports, erasure } = recording;
   const calls = createCalls(config, {
-    ...{ dialects, storedResponses, journal, clock, log, newId },
+    ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth },
   });
   const work = createWork(core, {
-    ...{ dialects, calls, records, storedResponses, rateLimiter: access.rateLimiter },
+    ...{ dialects, calls, records, storedResponses, responseCache },
+    rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
@@ -167,7 +172,7 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, ...access, ...recording, calls },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
@@ -233,7 +238,8 @@ function createRecording(
   core: Core,
   dialects: Services["dialects"],
 ):
-  & Pick<Services, "records" | "storedResponses" | "idempotency" | "exports" | "erasure">
+  & Pick<Services, "records" | "storedResponses" | "responseCache">
+  & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
@@ -251,6 +257,7 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
+  const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
   });
@@ -263,14 +270,17 @@ function createRecording(
     compactOthers: async () => void await core.siblings.ask("compact"),
     ...{ storedResponses, idempotency, exports },
   });
-  return { records, storedResponses, idempotency, sweepReplays, exports, erasure };
+  return {
+    ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
+  };
 }
 
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, storedResponses, rateLimiter, registry, apiKeys }:
+  { dialects, calls, records, storedResponses, responseCache, rateLimiter, registry, apiKeys }:
     & Pick<Services, "dialects" | "calls" | "records" | "storedResponses" | "rateLimiter">
+    & Pick<Services, "responseCache">
     & { registry: Registry; apiKeys: ApiKeyStore },
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
@@ -285,6 +295,7 @@ function createWork(
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
       ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
+      responseCache,
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),
@@ -315,7 +326,11 @@ export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
 }
 
 function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog((line) => lines.write(line), clock.now, logFieldsOf(seat));
+  const log = createLog(
+    (line, mayWait) => lines.write(line, mayWait),
+    clock.now,
+    logFieldsOf(seat),
+  );
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
@@ -374,6 +389,7 @@ function closeInOrder(
     rateLimiter,
     credit,
     idempotency,
+    responseCache,
     exports,
     erasure,
     evals,
@@ -400,6 +416,7 @@ function closeInOrder(
     )
   );
   stack.defer(() => idempotency.drain());
+  stack.defer(() => responseCache.drain());
   stack.defer(() => exports.close());
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());

@@ -9,6 +9,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
@@ -22,6 +23,7 @@ export interface BackgroundJobDeps {
   keys: KeyCaches;
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
+  responseCache: Pick<ResponseCache, "sweep">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
@@ -86,6 +88,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
 
     // Housekeeping
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
+    { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },

@@ -10,7 +10,7 @@ import {
   type VendorCallContext,
   type VendorRequest,
 } from "../relay/vendor_call.ts";
-import type { Call, RecordedForm } from "../relay/call.ts";
+import { type Call, maxVendorRequests, type RecordedForm } from "../relay/call.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import {
   type CallAnswer,
@@ -148,7 +148,11 @@ export function createOperations(deps: OperationDeps): Operations {
           return {
             targets: [first.target, ...others.map(({ target }) => target)],
             plan: (vendorCalls) =>
-              eachPossible(vendorCalls, (one) => planOperation(deps, asked, one, work)),
+              eachPossible(
+                vendorCalls,
+                (one) => planOperation(deps, asked, one, work),
+                maxVendorRequests,
+              ),
           };
         },
       }),

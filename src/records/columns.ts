@@ -5,9 +5,14 @@ import {
 } from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
-import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
+import type {
+  CacheResult,
+  InteractionSummary,
+  SettledCall,
+  VendorAttempt,
+} from "../shared/interaction.ts";
 
-/** A value of an export: times, amounts and JSON are already text, numbers and truths may be. */
+/** A value of an export: times, amounts and JSON are already text, truths may be. */
 export type Cell = string | number | boolean | null;
 
 /** A column of the table `interactions`. */
@@ -89,6 +94,12 @@ const table = {
     // Absent for a single attempt.
     read: (value) =>
       value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
+  },
+  cache: {
+    field: "cache",
+    sqlType: "text",
+    write: (row) => row.cache ?? null,
+    read: (value) => value === null ? undefined : value as CacheResult,
   },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 
@@ -186,50 +197,75 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Columns of exports with their kinds, in order; those that are stored with the row come as text. */
-const exported = Object.entries<StoredColumn | PayloadColumn>(table).map(([name, column]) => ({
-  column,
-  kind: columnKinds.interactions[name as InteractionColumn],
-}));
+/** Columns that come as whole numbers, which no number of JSON is too short for; others as texts. */
+const numberColumns = publicColumns.filter(({ name, sqlType }) =>
+  sqlType !== "text" && kindOf(name) === "number"
+);
+const textColumns = publicColumns.filter((column) => !numberColumns.includes(column));
 
 /**
- * A JSON array of the texts of all columns but the payloads, with `i` for `interactions`: what
- * `exportedCells` reads. The database writes them several times faster than the driver reads forty
- * columns.
+ * Two JSON arrays, `texts` and `numbers`, of all columns but the payloads, with `i` for
+ * `interactions`: what `exportedCells` reads. The database writes them several times faster than the
+ * driver reads forty columns, and fastest where an array's columns need no cast.
  */
-export const exportedTexts = `array_to_json(array[${
-  publicColumns.map(({ name, sqlType }) =>
+export const exportedArrays = `array_to_json(array[${
+  textColumns.map(({ name, sqlType }) =>
     sqlType === "text"
       ? `i.${name}`
       : sqlType === "text[]"
       ? `array_to_json(i.${name})::text`
       : `i.${name}::text`
   ).join(", ")
-}])::text`;
+}])::text as texts,
+  array_to_json(array[${
+  numberColumns.map(({ name, sqlType }) => sqlType === "bigint" ? `i.${name}` : `i.${name}::bigint`)
+    .join(", ")
+}])::text as numbers`;
 
-const truncatedAt = publicColumns.findIndex(({ name }) => name === "payload_truncated");
+/** What the database gives of a row of an export. */
+export interface ExportedRow {
+  texts: string;
+  numbers: string;
+  request: string | null;
+  response: string | null;
+}
 
-/** The cells of an interaction, in the order of the columns, of its texts and its payloads. */
-export function exportedCells(
-  texts: string,
-  payloads: Readonly<Record<"request" | "response", string | null>>,
-): Cell[] {
-  const stored = JSON.parse(texts) as (string | null)[];
-  const isTruncated = stored[truncatedAt] === "true";
-  let next = 0;
-  return exported.map(({ column, kind }) => {
-    if ("payload" in column) return payloadCell(payloads[column.payload], isTruncated);
-    const text = stored[next++] ?? null;
-    if (text === null) return null;
-    switch (kind) {
-      case "timestamp":
-        return isoTime(text);
-      case "usd":
-        return nanosToUsd(BigInt(text));
-      default:
-        return text;
-    }
-  });
+const truncatedAt = textColumns.findIndex(({ name }) => name === "payload_truncated");
+
+/** Where each column of an export comes from. */
+const cellReaders = Object.entries<StoredColumn | PayloadColumn>(table).map(
+  ([publicName, column]) => {
+    const kind = columnKinds.interactions[publicName as InteractionColumn];
+    if ("payload" in column) return { payload: column.payload, at: -1, isNumber: false, kind };
+    const name = column.sqlName ?? publicName;
+    const isNumber = numberColumns.some((one) => one.name === name);
+    const at = (isNumber ? numberColumns : textColumns).findIndex((one) => one.name === name);
+    return { payload: undefined, at, isNumber, kind };
+  },
+);
+
+/** The cells of an interaction, in the order of the columns. */
+export function exportedCells(row: ExportedRow): Cell[] {
+  const texts = JSON.parse(row.texts) as (string | null)[];
+  const numbers = JSON.parse(row.numbers) as (number | null)[];
+  const isTruncated = texts[truncatedAt] === "true";
+  const cells: Cell[] = [];
+  for (const { payload, at, isNumber, kind } of cellReaders) {
+    if (payload !== undefined) cells.push(payloadCell(row[payload], isTruncated));
+    else if (isNumber) cells.push(numbers[at]!);
+    else cells.push(textCell(texts[at]!, kind));
+  }
+  return cells;
+}
+
+function textCell(text: string | null, kind: ColumnKind): Cell {
+  if (text === null) return null;
+  if (kind === "timestamp") return isoTime(text);
+  return kind === "usd" ? nanosToUsd(BigInt(text)) : text;
+}
+
+function kindOf(sqlName: ColumnName): ColumnKind | undefined {
+  return (columnKinds.interactions as Readonly<Record<string, ColumnKind>>)[sqlName];
 }
 
 /** `2026-11-21 09:00:00.123+00`, PostgreSQL's text of a time in UTC, as ISO 8601 has it. */

@@ -10,20 +10,29 @@ export type JsonInteraction = Omit<SettledCall, "media"> & {
 /**
  * A record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers, media as
  * base64. Stored journals and background calls have `kept` and `repeats` for two of its fields.
+ * `instead`: fields that stand in place of the record's own.
  */
-export function interactionToJson(row: JsonInteraction): string {
-  const json: Record<string, unknown> = {
-    ...row,
-    ...{ kept: row.retained, retained: undefined },
-    ...{ repeats: row.sourceCallIds, sourceCallIds: undefined },
-    media: row.media?.map(({ content, ...named }) => ({
-      ...named,
-      ...(content ? { content: content.toBase64() } : {}),
-    })),
-  };
+export function interactionToJson(
+  row: JsonInteraction,
+  instead: Partial<Pick<JsonInteraction, "requestText" | "responseText">> & {
+    media?: JsonInteraction["media"] | undefined;
+  } = {},
+): string {
+  // One copy of its many fields: this runs twice for each call.
+  const json: Record<string, unknown> = { ...row, ...instead };
+  json.kept = row.retained;
+  json.repeats = row.sourceCallIds;
+  json.retained = json.sourceCallIds = undefined;
+  if (json.media !== undefined) json.media = (json.media as JsonMedia[]).map(writeMedia);
   for (const field of timeFields) json[field] = row[field].toISOString();
   for (const field of amountFields) json[field] = row[field]?.toString() ?? null;
   return JSON.stringify(json);
+}
+
+type JsonMedia = NonNullable<JsonInteraction["media"]>[number];
+
+function writeMedia({ content, ...named }: JsonMedia) {
+  return { ...named, ...(content ? { content: content.toBase64() } : {}) };
 }
 
 /** The record in `interactionToJson`'s text. It is trusted: the journal has its checksum. */

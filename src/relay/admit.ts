@@ -53,12 +53,13 @@ export interface PriceDeps {
 
 /**
  * The price of a managed call. Throws `model_not_found` where none is known: such a call could not
- * be charged.
+ * be charged. Where the vendor's own list has the prices, waits for it only if `mayWait`.
  */
 export async function requirePrice(
   deps: PriceDeps,
   target: ResolvedModel,
   at: Date,
+  mayWait = true,
 ): Promise<PriceRow> {
   const find = () => deps.prices.find(target.vendor.label, target.model, at);
   const priced = find();
@@ -71,7 +72,7 @@ export async function requirePrice(
       });
     });
     // With a fallback price the call does not wait for the list.
-    if (!priced) await reading;
+    if (!priced && mayWait) await reading;
   }
   const found = find();
   if (found) return found;

@@ -4,6 +4,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import {
   bareInteraction,
+  type CacheResult,
   type InteractionStatus,
   type SettledCall,
   type VendorAttempt,
@@ -57,6 +58,16 @@ export interface Candidate<M extends CallMeter> {
   readonly boundNanos: bigint | null;
 }
 
+/** What the response cache has to do with a call. */
+export interface CacheUse {
+  readonly result: CacheResult;
+  /**
+   * Takes the call as it ended and the answer's JSON text for records, which is absent where the
+   * answer is not whole.
+   */
+  settled?(call: SettledCall, answerText: string | undefined): void;
+}
+
 /**
  * One interaction from its beginning, however many vendor requests it takes. However it ends,
  * `settle` makes exactly one record and one charge; later calls of `settle` only wait for the
@@ -68,6 +79,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #caller: CallContext;
   readonly #authorization: Authorization;
   readonly #task: BackgroundTask | undefined;
+  readonly #cache: CacheUse | undefined;
   readonly #request: BoundPayload;
   /** `#identity` as it was when the call began. */
   readonly #asBegun: Identity;
@@ -88,13 +100,18 @@ export class Call<M extends CallMeter = Meter> {
   constructor(
     deps: CallDeps,
     candidate: Candidate<M>,
-    { authorization, task }: { authorization: Authorization; task: BackgroundTask | undefined },
+    { authorization, task, cache }: {
+      authorization: Authorization;
+      task: BackgroundTask | undefined;
+      cache?: CacheUse | undefined;
+    },
   ) {
     const { recorded, vendorCall } = candidate;
     this.#deps = deps;
     this.#candidate = candidate;
     this.#authorization = authorization;
     this.#task = task;
+    this.#cache = cache;
     this.#caller = vendorCall.caller;
     this.#plan = recorded.plan;
     this.transactionId = vendorCall.transactionId;
@@ -198,7 +215,8 @@ export class Call<M extends CallMeter = Meter> {
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
     // The task was given back: another process makes the call again.
     if (ended === undefined) return this.#leave(0n);
-    const interaction = this.#interaction(ended);
+    const answer = this.#answerOf(ended);
+    const interaction = this.#interaction(ended, answer);
     const noted = this.#note(interaction);
     this.#attempt(
       "record",
@@ -206,6 +224,8 @@ export class Call<M extends CallMeter = Meter> {
       () => this.#recordBare(interaction),
     );
     if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
+    const answerText = answer.isCut ? undefined : answer.text;
+    this.#try("cache", () => this.#cache?.settled?.(interaction, answerText), undefined);
     this.#try("tell", () => this.#notify(interaction), undefined);
     // The reservation is released only once the charge can't be lost any more.
     await noted;
@@ -291,8 +311,7 @@ export class Call<M extends CallMeter = Meter> {
   /**
    * The call as it ended. Never throws: a part that fails is replaced by a plainer one and logged.
    */
-  #interaction(ending: Ending): SettledCall {
-    const answer = this.#answerOf(ending);
+  #interaction(ending: Ending, answer: RecordedAnswer): SettledCall {
     const payload = this.#try(
       "payload",
       () => this.#payload(answer.text, answer.isCut),
@@ -386,6 +405,7 @@ export class Call<M extends CallMeter = Meter> {
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
+      ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),

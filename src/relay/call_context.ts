@@ -84,7 +84,7 @@ interface JobCall {
  * answer: it leaves only when the process ends.
  */
 export function jobCaller(clock: Clock, call: JobCall): CallContext {
-  const { account, key } = call.principal;
+  const { account, key: { cacheTtlSeconds: _, ...key } } = call.principal;
   return {
     principal: { account, key: { ...key, onDisconnect: "cancel" } },
     vendorKey: undefined,

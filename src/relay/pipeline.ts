@@ -5,7 +5,8 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
 import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
-import { Call, type CallDeps, type Candidate, type Ending, maxVendorRequests } from "./call.ts";
+import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
+import { type CacheUse, Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import { modelHeader, type Reply } from "./reply.ts";
@@ -14,7 +15,7 @@ import { forwardStream, StreamFailure, type StreamListener } from "./stream_forw
 import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
 
-export interface PipelineDeps extends CallDeps, AccessDeps, PriceDeps {
+export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
   reservations: Reservations;
   spendCaps: SpendCaps;
@@ -49,9 +50,14 @@ export interface ReadRequest<M extends CallMeter> {
   /**
    * Prepares the request for each of these vendors; the heavy work is here. Throws what is wrong
    * with the request: such a call is not recorded. Uses `eachPossible`, which leaves out vendors
-   * that can't carry the request.
+   * that can't carry the request; more than `maxVendorRequests` plans could never be asked.
    */
   plan(vendorCalls: Candidates<VendorCallContext>): Promise<Candidates<CallPlan<M>>>;
+  /**
+   * The key of the answer in the response cache, called before `plan`; undefined where the answer
+   * can't be given again. Absent: such calls have no part in the cache.
+   */
+  answerKey?(vendorCalls: Candidates<VendorCallContext>): Promise<string | undefined>;
 }
 
 /** A call that is ready to be sent to one vendor. */
@@ -87,17 +93,36 @@ export interface StreamAnswer {
 
 /**
  * The steps of every call: admit, plan, authorize, execute, settle. A call that is refused before
- * it begins leaves no record; once it has begun it is settled exactly once.
+ * it begins leaves no record; once it has begun it is settled exactly once. The response cache, where
+ * the caller asks for it, answers after the plan: a request that can't be carried is refused first.
  */
 export async function runCall<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
 ): Promise<Reply> {
-  const { background } = request;
+  const ttlSeconds = askedTtl(request.caller);
   const { read, vendorCalls } = await admit(deps, request);
+  if (ttlSeconds === undefined || !read.answerKey) {
+    return await makeCall(deps, request, await read.plan(vendorCalls));
+  }
+  const key = await read.answerKey(vendorCalls);
   const plans = await read.plan(vendorCalls);
+  return await throughCache(
+    deps,
+    plans,
+    { key, ttlSeconds },
+    (cache) => makeCall(deps, request, plans, cache),
+  );
+}
+
+async function makeCall<M extends CallMeter>(
+  deps: PipelineDeps,
+  { background }: CallRequest<M>,
+  plans: Candidates<CallPlan<M>>,
+  cache?: CacheUse,
+): Promise<Reply> {
   const authorization = background?.authorization ?? await authorize(deps, plans);
-  const call = begin(deps, plans, { authorization, task: background?.task });
+  const call = begin(deps, plans, { authorization, task: background?.task, cache });
   if (background?.taken) {
     call.answered();
     const [{ vendorCall: { target }, recorded: { plan: { losses } } }] = plans;
@@ -117,11 +142,14 @@ async function admit<M extends CallMeter>(
   const { caller, background } = request;
   const read = await request.read();
   const transactionId = background?.task.transactionId ?? deps.newTransactionId();
+  // A call waits for no price of a model that it may not even ask.
+  let mayWait = true;
   const vendorCalls = await eachPossible(read.targets, async (target) => {
     const access = await accessVendor(deps, caller, target);
     const price = access.isManaged
-      ? await requirePrice(deps, target, caller.arrivedAt)
+      ? await requirePrice(deps, target, caller.arrivedAt, mayWait)
       : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+    mayWait = false;
     return new VendorCallContext(access, transactionId, price);
   });
   return { read, vendorCalls };
@@ -129,16 +157,17 @@ async function admit<M extends CallMeter>(
 
 /**
  * What `act` returns for each item, in order. Items for which it throws a fault are left out; if
- * that is all of them, the first fault is thrown. Ends once it has as many as a call can ask.
+ * that is all of them, the first fault is thrown. Ends once `most` are made.
  */
 export async function eachPossible<T, R>(
   items: Candidates<T>,
   act: (item: T) => R | Promise<R>,
+  most = Infinity,
 ): Promise<Candidates<R>> {
   const made: R[] = [];
   let refusal: Fault | undefined;
   for (const item of items) {
-    if (made.length === maxVendorRequests) break;
+    if (made.length === most) break;
     try {
       made.push(await act(item));
     } catch (thrown) {
@@ -188,7 +217,11 @@ async function authorize<M extends CallMeter>(
 function begin<M extends CallMeter>(
   deps: CallDeps,
   [first]: Candidates<CallPlan<M>>,
-  held: { authorization: Authorization; task: BackgroundTask | undefined },
+  held: {
+    authorization: Authorization;
+    task: BackgroundTask | undefined;
+    cache: CacheUse | undefined;
+  },
 ): Call<M> {
   try {
     return new Call(deps, first, held);
@@ -302,15 +335,22 @@ function nameTarget(
   if (requestsMade > 1) headers["x-attempts"] = String(requestsMade);
 }
 
+/** Failures of ours, and of a vendor key that is not the service's. */
+const saysNothing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "internal_error",
+  "invalid_vendor_api_key",
+  "overloaded",
+  "vendor_quota_exhausted",
+]);
+
 function noteFailure(
   targetHealth: TargetHealth,
   { target, isManaged }: VendorCallContext,
   fault: Fault,
 ): void {
   const { code, retryAfterSeconds } = fault;
-  // Neither our own overload nor the limit of an account's own key says anything about the target.
-  if (code === "overloaded" || code === "internal_error") return targetHealth.released(target);
-  if (code === "upstream_rate_limited" && !isManaged) return targetHealth.released(target);
+  const isOwnLimit = code === "upstream_rate_limited" && !isManaged;
+  if (isOwnLimit || saysNothing.has(code)) return targetHealth.released(target);
   if (vendorFailures.has(code)) targetHealth.failed(target, retryAfterSeconds);
   else targetHealth.answered(target);
 }

@@ -93,6 +93,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     spendCaps: { reserve: () => Promise.resolve({ settle() {} }) } as never,
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
+    responseCache: undefined as never,
     newTransactionId: () => "a-call",
     keyPools: { of: () => undefined },
     targetHealth: new TargetHealth(clock),

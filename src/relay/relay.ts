@@ -9,6 +9,8 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
 import { type BackgroundCall, planBackground } from "./background_task.ts";
+import { answerKey } from "./answer_key.ts";
+import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type ModelRequest, type RoutingDeps } from "./candidates.ts";
 import {
@@ -78,6 +80,15 @@ export function createRelay(deps: RelayDeps): Relay {
           return {
             targets: await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks }),
             plan: (vendorCalls) => planText(deps, sent, facts, vendorCalls),
+            // A background call's answer is fetched by its id.
+            ...(request.background ? {} : {
+              answerKey: (vendorCalls) => {
+                const route = vendor
+                  ? undefined
+                  : deps.routes.lookUp(caller.principal.account.id, model);
+                return answerKey(request, facts, vendorCalls, route);
+              },
+            }),
           };
         },
       }),
@@ -123,6 +134,7 @@ async function planText(
   const candidates = await eachPossible(
     vendorCalls,
     (vendorCall) => planFor(deps, request, asked, vendorCall),
+    maxVendorRequests,
   );
   const { promptTokens, inputItemsTexts }: Counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)

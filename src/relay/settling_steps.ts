@@ -16,6 +16,7 @@ export type SettlingStep =
   | "journal"
   | "record"
   | "remember"
+  | "cache"
   | "tell"
   | "authorization"
   | "streams"

@@ -13,6 +13,8 @@ import type { OpenStreams } from "./open_streams.ts";
 const commentGraceMs = 5_000;
 /** How long an answer is drained after its caller has left. */
 const longestDrainMs = 15 * 60_000;
+/** Work on a stream is noted once in so many bytes: that of one small piece blocks nobody. */
+const notedBytes = 16 * 1024;
 /** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
 
@@ -92,6 +94,8 @@ class StreamForwarder implements StreamOutput {
   #isOver = false;
   #callerLeft = false;
   #isBehind = false;
+  /** Taken since the work on the stream was noted; the first piece is. */
+  #unnotedBytes = notedBytes;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
   /** The end of the caller's answer, held back until the call's end is recorded. */
@@ -129,10 +133,24 @@ class StreamForwarder implements StreamOutput {
       this.#deps.body.resume();
     });
     this.#deps.body.onData({
-      data: (piece) => this.#guard(() => this.#deps.listener.take(piece, this)),
+      data: (piece) => this.#take(piece),
       end: () => this.#guard(() => this.#end()),
       error: (thrown) => this.#guard(() => this.#broken(thrown)),
     });
+  }
+
+  #take(piece: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#unnotedBytes += piece.length;
+    try {
+      if (this.#unnotedBytes >= notedBytes) {
+        this.#unnotedBytes = 0;
+        this.#deps.call.working();
+      }
+      this.#deps.listener.take(piece, this);
+    } catch (thrown) {
+      this.#fail(faultOf(thrown));
+    }
   }
 
   /** A failure of our own in an event handler must end the call, not the process. */

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { joinBytes } from "../base/bytes.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
@@ -13,7 +14,7 @@ import {
   type VendorCallContext,
   type VendorCallDeps,
 } from "./vendor_call.ts";
-import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type {
   DecodedEvent,
   Dialect,
@@ -246,14 +247,7 @@ class TextStreamListener implements StreamListener {
   }
 
   take(piece: Uint8Array, output: StreamOutput): void {
-    let events: readonly SseEvent[];
-    try {
-      events = this.#splitter.push(piece);
-    } catch (thrown) {
-      if (thrown instanceof SseEventTooLargeError) this.#takeEvents(thrown.before, output);
-      throw thrown;
-    }
-    this.#takeEvents(events, output);
+    this.#takeEvents(this.#splitter.push(piece), output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {
@@ -411,11 +405,12 @@ class Run {
   }
 }
 
+/** By way of a Buffer, which takes a third of the time; a plain view, since its slices are copies. */
 function bytesOf(sent: Uint8Array | string): Uint8Array {
-  return typeof sent === "string" ? encoder.encode(sent) : sent;
+  if (typeof sent !== "string") return sent;
+  const { buffer, byteOffset, length } = Buffer.from(sent);
+  return new Uint8Array(buffer, byteOffset, length);
 }
-
-const encoder = new TextEncoder();
 
 /** Both views as one, where the second begins at the end of the first. */
 function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {

@@ -106,7 +106,7 @@ export async function callVendor(
     const fault = refusalFault(deps, exchange.vendorCall, asked.answer, asked.json);
     const { status } = asked.answer;
     const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const isOver = exchange.call.requestsLeft === 0;
+    const isOver = budgetOf(exchange.call, exchange.isLast).left <= 0;
     const next = isOver
       ? undefined
       : refusal && nextDialect(learned, exchange, refusal, askedDialects);
@@ -192,7 +192,7 @@ async function askOnce(
   const answer = await post(deps, exchange, exchange.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const mayAskAgain = answer.status === 400 && exchange.call.requestsLeft > 0;
+  const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
   const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
   const again = await post(deps, exchange, plain.text, plain.stream);
@@ -305,17 +305,17 @@ export async function postToVendor(
 ): Promise<UpstreamAnswer> {
   const { keyPool } = access;
   if (!keyPool) return await sendToVendor(deps, access, request, { key: access.key, budget });
-  const tried: PooledKey[] = [];
+  const used: PooledKey[] = [];
   for (let key = keyPool.take();;) {
-    tried.push(key);
-    const retryLimited = budget.left < 2 || !keyPool.hasAnother(tried);
+    used.push(key);
+    const retryLimited = budget.left < 2 || !keyPool.hasAnother(used);
     const sent = await sendToVendor(deps, access, request, {
       ...{ key: key.secret, budget, retryLimited },
     });
     const { answer, trouble, waitMs } = await keyTroubleIn(deps, access, sent);
     if (trouble) keyPool.rest(key, trouble, waitMs);
     else if (isGood(answer)) keyPool.answered(key);
-    const next = trouble && budget.left > 0 ? keyPool.takeAnother(tried) : undefined;
+    const next = trouble && budget.left > 0 ? keyPool.takeAnother(used) : undefined;
     if (!next) return answer;
     key = next;
   }
@@ -336,8 +336,9 @@ async function sendToVendor(
   const { caller, target: { vendor }, isManaged } = access;
   const cancel = caller.principal.key.onDisconnect === "cancel";
   const begunMs = clock.monotonicMs();
+  let tries = 0;
   try {
-    const answer = await upstream.call({
+    return await upstream.call({
       url: vendor.baseUrl + request.path,
       method: "POST",
       headers: {
@@ -354,12 +355,17 @@ async function sendToVendor(
       retry: request.once !== true,
       maxTries: Math.max(1, budget.left),
       retryLimited,
+      onTry(entry) {
+        tries++;
+        budget.attempted(attemptOf(access, entry));
+      },
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
-    for (const attempt of attemptsOf(access, answer)) budget.attempted(attempt);
-    return answer;
   } catch (thrown) {
-    budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+    // An aborted try has no entry.
+    if (tries === 0 || !(thrown instanceof Fault)) {
+      budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+    }
     throw thrown;
   }
 }
@@ -460,17 +466,14 @@ const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "upstream_quota_exhausted",
 ]);
 
-/** The attempts of one answered request, for the record. The last one is the answer. */
-function attemptsOf(
-  vendorCall: VendorAccess,
-  { attemptLog }: UpstreamAnswer,
-): VendorAttempt[] {
-  return attemptLog.map((entry) => ({
-    ...of(vendorCall),
+/** One try of a request, for the record. */
+function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt {
+  return {
+    ...of(access),
     http_status: entry.status ?? null,
-    error_code: codeOf(vendorCall, entry),
+    error_code: codeOf(access, entry),
     ms: Math.round(entry.ms),
-  }));
+  };
 }
 
 /** A request that got no answer. */

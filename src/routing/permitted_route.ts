@@ -64,7 +64,8 @@ export async function findPermittedRoute(
 /** The models of a route that a key may call. Throws `permission_denied` where there is none. */
 export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Route {
   if (key.models.length === 0) return route;
-  const permitted = only(route, (target) => mayCall(routes, key, target));
+  const ids = listedIds(routes, key);
+  const permitted = only(route, (target) => isListed(key, ids, target));
   if (permitted) return permitted;
   const shown = route.isVirtual ? route.name : route.targets[0].target.id;
   throw notPermitted(shown);
@@ -72,18 +73,21 @@ export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Rout
 
 /** Throws `permission_denied` for a model outside of the key's list. */
 export function permitModel(routes: RouteTable, key: ApiKey, target: ResolvedModel): void {
-  if (!mayCall(routes, key, target)) throw notPermitted(target.id);
+  if (key.models.length === 0 || isListed(key, listedIds(routes, key), target)) return;
+  throw notPermitted(target.id);
 }
 
 /** A virtual model on the key's list allows its targets to calls that name it, and to no others. */
-function mayCall(routes: RouteTable, key: ApiKey, target: ResolvedModel): boolean {
-  const { models, accountId } = key;
-  if (models.length === 0) return true;
-  if (target.through !== undefined && models.includes(target.through)) return true;
-  return models.some((name) => {
+function isListed({ models }: ApiKey, ids: ReadonlySet<string>, target: ResolvedModel): boolean {
+  return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
+}
+
+/** Ids of the vendors' models on the key's list. */
+function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlySet<string> {
+  return new Set(models.flatMap((name) => {
     const route = routes.lookUp(accountId, name);
-    return route?.isVirtual === false && route.targets[0].target.id === target.id;
-  });
+    return route?.isVirtual === false ? route.targets[0].target.id : [];
+  }));
 }
 
 function notPermitted(name: string): Fault {

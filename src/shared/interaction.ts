@@ -20,6 +20,9 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
  */
 export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "disputed" | "none";
 
+/** What the response cache had for a call. */
+export type CacheResult = "hit" | "miss";
+
 /** One vendor request of a call, as in exports. */
 export interface VendorAttempt {
   vendor: string;
@@ -77,6 +80,8 @@ export interface Interaction {
   payloadTruncated: boolean;
   /** All vendor requests, the last of which answered or ended the call; absent for a single one. */
   attempts?: readonly VendorAttempt[];
+  /** Whether the response cache had the answer; absent where it was not asked. */
+  cache?: CacheResult;
 }
 
 /**

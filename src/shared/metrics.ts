@@ -5,6 +5,7 @@ export interface Metrics {
   readonly requests: Counter<"route" | "status">;
   readonly requestSeconds: Histogram<"route">;
   readonly calls: Counter<"vendor" | "status">;
+  readonly cacheHits: Counter<"vendor">;
   readonly firstTokenSeconds: Histogram<"vendor">;
   readonly tokens: Counter<"vendor" | "direction">;
   readonly costUsd: Counter<"vendor" | "mode">;
@@ -90,6 +91,7 @@ export function createMetrics(measures: Measures): Metrics {
       labelNames: ["vendor", "status"],
       registers,
     }),
+    cacheHits: cacheHits(registers),
     firstTokenSeconds: new Histogram({
       name: "gateway_first_token_seconds",
       help: "Time from a request's arrival to the first token of its response",
@@ -109,19 +111,7 @@ export function createMetrics(measures: Measures): Metrics {
       labelNames: ["vendor", "mode"],
       registers,
     }),
-    unpricedCalls: new Counter({
-      name: "gateway_unpriced_calls_total",
-      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
-      labelNames: ["vendor"],
-      registers,
-    }),
-    vendorReportedCostUsd: vendorReportedCostUsd(registers),
-    disputedCharges: new Counter({
-      name: "gateway_disputed_charges_total",
-      help: "Calls whose vendor reported more than ten times the authorized amount",
-      labelNames: ["vendor"],
-      registers,
-    }),
+    ...billingMeasures(registers),
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
       help: "Duration of journal syncs, each of which many calls may share",
@@ -180,6 +170,35 @@ function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] 
     labelNames: ["job", "outcome"],
     registers,
   });
+}
+
+function cacheHits(registers: Registry[]): Metrics["cacheHits"] {
+  return new Counter({
+    name: "gateway_cache_hits_total",
+    help: "Calls that the response cache answered, by the vendor that had made the answer",
+    labelNames: ["vendor"],
+    registers,
+  });
+}
+
+function billingMeasures(
+  registers: Registry[],
+): Pick<Metrics, "unpricedCalls" | "vendorReportedCostUsd" | "disputedCharges"> {
+  return {
+    unpricedCalls: new Counter({
+      name: "gateway_unpriced_calls_total",
+      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
+      labelNames: ["vendor"],
+      registers,
+    }),
+    vendorReportedCostUsd: vendorReportedCostUsd(registers),
+    disputedCharges: new Counter({
+      name: "gateway_disputed_charges_total",
+      help: "Calls whose vendor reported more than ten times the authorized amount",
+      labelNames: ["vendor"],
+      registers,
+    }),
+  };
 }
 
 function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCostUsd"] {

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { least } from "../base/lists.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
 import type { LabelledMeasure } from "../shared/metrics.ts";
@@ -53,17 +54,17 @@ export class KeyPool {
     return this.takeAnother([]) ?? this.#pooled(this.#firstToWake());
   }
 
-  /** The next key in turn that neither rests nor is one of `tried`; undefined: none is left. */
-  takeAnother(tried: readonly PooledKey[]): PooledKey | undefined {
-    const index = this.#findAwake(tried);
+  /** The next key in turn that neither rests nor is one of `used`; undefined: none is left. */
+  takeAnother(used: readonly PooledKey[]): PooledKey | undefined {
+    const index = this.#findAwake(used);
     if (index === undefined) return undefined;
     this.#next = (index + 1) % this.#keys.length;
     return this.#pooled(index);
   }
 
   /** Whether `takeAnother` would give a key. */
-  hasAnother(tried: readonly PooledKey[]): boolean {
-    return this.#findAwake(tried) !== undefined;
+  hasAnother(used: readonly PooledKey[]): boolean {
+    return this.#findAwake(used) !== undefined;
   }
 
   /** The vendor has refused the key. `retryAfterMs` is what it asked for. */
@@ -91,18 +92,18 @@ export class KeyPool {
     return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));
   }
 
-  #findAwake(tried: readonly PooledKey[]): number | undefined {
+  #findAwake(used: readonly PooledKey[]): number | undefined {
     const nowMs = this.#nowMs();
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#next + step) % this.#keys.length;
       const { name } = this.#keys[index]!;
-      if (this.#wakeMs[index]! <= nowMs && !tried.some((one) => one.name === name)) return index;
+      if (this.#wakeMs[index]! <= nowMs && !used.some((one) => one.name === name)) return index;
     }
     return undefined;
   }
 
   #firstToWake(): number {
-    return this.#wakeMs.indexOf(Math.min(...this.#wakeMs));
+    return this.#wakeMs.indexOf(least(this.#wakeMs));
   }
 
   #pooled(index: number): PooledKey {

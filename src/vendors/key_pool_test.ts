@@ -44,7 +44,7 @@ Deno.test("a key that is refused or out of quota rests five minutes", () => {
   }
 });
 
-Deno.test("within a call each key is tried once, and none that rests", () => {
+Deno.test("within a call each key is used once, and none that rests", () => {
   const { pool } = start("k1", "k2", "k3");
   const first = pool.take();
   pool.rest(first, "limited");

@@ -2,7 +2,8 @@ import dns from "node:dns";
 import type net from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { isPublicAddress } from "./public_address.ts";
-import { ConnectionPool, type Connector, createConnector } from "./upstream_pool.ts";
+import { type Connector, createConnector } from "./http1/connect.ts";
+import { ConnectionPool } from "./upstream_pool.ts";
 
 /** All addresses of a name, as the system knows them. */
 export type Resolve = (name: string) => Promise<readonly ResolvedAddress[]>;
@@ -23,8 +24,8 @@ export type Lookup = (
 export function publicConnector(options: { lookup: Lookup; ca?: string }): Connector {
   const { lookup, ca } = options;
   return createConnector({
-    lookup: lookup as NonNullable<net.TcpNetConnectOpts["lookup"]>,
     rejectUnauthorized: true,
+    lookup: lookup as NonNullable<net.TcpNetConnectOpts["lookup"]>,
     ...(ca === undefined ? {} : { ca }),
   });
 }

@@ -13,7 +13,8 @@ import {
 import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
-import type { ConnectionPool, Connector } from "./upstream_pool.ts";
+import type { Connector } from "./http1/connect.ts";
+import type { ConnectionPool } from "./upstream_pool.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */

@@ -6,7 +6,7 @@ import { testCertificate, testCertificateKey } from "../../tests/support/service
 import { Fault } from "../shared/fault.ts";
 import { type Lookup, publicConnector } from "./public_agents.ts";
 import { createPublicFetch, type PublicFetch } from "./public_fetch.ts";
-import type { Connector } from "./upstream_pool.ts";
+import type { Connector } from "./http1/connect.ts";
 
 const notFetched = "the address can't be fetched: it has to be a public https address that answers";
 const publicAddress = "93.184.215.14";

@@ -8,17 +8,17 @@ import {
   UpstreamAborted,
 } from "./upstream_attempt.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
-import { ConnectionPool, createConnector } from "./upstream_pool.ts";
+import { createConnector } from "./http1/connect.ts";
+import { ConnectionPool } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 export type { BodyHandlers, UpstreamBody };
 
 /**
- * The only outbound HTTP client. It stands on undici, whose connections have a parser each: those of
- * node:http come from a pool that listeners share, so that a caller's bytes once were read as a
- * vendor's answer. Reading a fetch body chunk by chunk is several times slower. It
- * follows no redirects and knows no proxies.
+ * The only outbound HTTP client. It speaks HTTP/1.1 itself (`http1/`), with a parser for each
+ * connection: those of node:http come from a pool that listeners share, so that a caller's bytes
+ * once were read as a vendor's answer. It follows no redirects and knows no proxies.
  */
 export interface Upstream {
   /**
@@ -48,6 +48,8 @@ export interface UpstreamRequest {
   readonly maxTries?: number;
   /** False: a 429 is final, whatever `retry` says. */
   readonly retryLimited?: boolean;
+  /** Called with each try that has ended, also where the call rejects in the end. */
+  readonly onTry?: (entry: AttemptLogEntry) => void;
   /** How long the vendor may be silent, first byte included, where that is longer than usual. */
   readonly silenceMs?: number;
 }
@@ -142,6 +144,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
     if (request.signal.aborted) throw new UpstreamAborted();
     if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
     const outcome = await tryOnce(client, prepared, log, request.silenceMs);
+    request.onTry?.(log.at(-1)!);
     if (outcome instanceof AttemptFailure && client.closed) throw outcome.fault;
     if (outcome instanceof AttemptFailure && outcome.kind === "stale" && stale < maxStale) {
       stale++;
@@ -174,8 +177,9 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
   }
   // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
-  if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
   const { method, signal } = request;
+  if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
+  else if (method !== "GET" && method !== "HEAD") headers["content-length"] = "0";
   return { url: new URL(request.url), method, headers, body, signal };
 }
 

@@ -1,15 +1,15 @@
-import { type Dispatcher, errors } from "undici";
 import type { Clock } from "../base/clock.ts";
 import { Deadline, type SetTimer } from "../base/deadline.ts";
 import {
   AttemptFailure,
-  codeOf,
   failureOf,
   isNotHttp,
   type Progress,
   timeoutFailure,
   UpstreamAborted,
 } from "./upstream_failure.ts";
+import { NotHttp } from "./http1/answer_parser.ts";
+import type { RequestHandler } from "./http1/http1_connection.ts";
 import type { Connection, ConnectionPool } from "./upstream_pool.ts";
 export { AttemptFailure, UpstreamAborted };
 
@@ -60,7 +60,7 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
 /** Answers of 1xx that are passed over; a vendor that says more does not mean to answer. */
 const maxInformational = 32;
 
-class Attempt implements Dispatcher.DispatchHandler, Exchange {
+class Attempt implements RequestHandler, Exchange {
   readonly #deps: AttemptDeps;
   readonly #request: AttemptRequest;
   readonly #resolve: (exchange: Exchange) => void;
@@ -68,7 +68,6 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
   readonly #deadline: Deadline;
   #state: Progress | "answering" | "over" = "queued";
   #connection: Connection | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
   #leaveQueue = () => {};
   #informational = 0;
   status = 0;
@@ -113,65 +112,54 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     this.#state = "connecting";
     const { url, method, headers, body } = this.#request;
     const path = url.pathname + url.search;
-    // A list is written piece by piece, one piece at once with the head.
-    const bytes = body === undefined || body.length > 1 ? body : body[0];
-    const sent = bytes === undefined ? null : bytes as Dispatcher.DispatchOptions["body"] & object;
-    connection.send({ path, method, headers, body: sent }, this);
+    connection.send({ path, method, headers }, body, this);
   }
 
-  /** The connection stands, and the request's first byte is about to be written. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#state !== "connecting") return controller.abort(new UpstreamAborted());
-    this.#controller = controller;
+  sending(): boolean {
+    if (this.#state !== "connecting") return false;
     this.#state = "sent";
-    if (this.#connection) this.#connection.awaitsHead = true;
     this.#deadline.limit(this.#deps.firstByteMs);
+    return true;
   }
 
   /** A large body takes its time; the vendor's time to answer begins when it has been taken. */
-  onRequestSent(): void {
+  sent(): void {
     const restart = () => this.#state === "sent" && this.#deadline.limit(this.#deps.firstByteMs);
     restart();
     if ((this.#connection?.unsentBytes ?? 0) > 0) this.#connection?.onSent(restart);
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  head(status: number, headers: Record<string, string>): void {
     if (this.#state !== "sent") return;
     if (status < 200) {
       if (++this.#informational <= maxInformational) return;
-      return this.#fail(failureOf(new errors.SocketError("bad response"), "sent", false));
+      return this.#fail(failureOf(new NotHttp("framing"), "sent", false));
     }
-    controller.pause();
-    if (this.#connection) this.#connection.awaitsHead = false;
     this.#settle("answering");
     this.status = status;
-    this.headers = plainHeaders(headers);
+    this.headers = headers;
     this.#resolve(this);
   }
 
-  onResponseData(_controller: unknown, chunk: Uint8Array): void {
+  data(chunk: Uint8Array): void {
     if (this.#state !== "answering") return;
-    if (this.#paused) this.#held.push(chunk);
-    else this.#sink?.data(chunk);
+    if (!this.#paused) return this.#sink?.data(chunk);
+    this.#held.push(chunk);
+    // More of the same piece may follow.
+    this.#connection?.pause();
   }
 
-  onResponseEnd(): void {
+  end(): void {
     if (this.#state !== "answering") return;
     this.#ended = true;
-    this.#connection?.release();
     if (!this.#paused) this.#end();
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  error(error: unknown): void {
     if (this.#isAsking()) {
       const reused = this.#connection?.reused === true;
       return this.#fail(failureOf(error, this.#state as Progress, reused));
     }
-    this.#connection?.destroy(isNotHttp(codeOf(error)));
     if (this.#state !== "answering") return;
     this.#state = "over";
     this.#failure = { error };
@@ -200,7 +188,6 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
   pause(): void {
     if (this.#state !== "answering") return;
     this.#paused = true;
-    if (!this.#ended) this.#controller?.pause();
   }
 
   resume(): void {
@@ -215,13 +202,14 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
       const chunk = this.#held.shift();
       if (chunk) this.#sink?.data(chunk);
       else if (this.#ended) return this.#end();
-      else return this.#controller?.resume();
+      else return this.#connection?.resume();
     }
   }
 
   #end(): void {
     if (this.#held.length > 0) return;
     this.#state = "over";
+    this.#connection?.release();
     this.#sink?.end();
   }
 
@@ -229,23 +217,6 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     if (this.#state === "over") return;
     this.#state = "over";
     this.#held = [];
-    if (!this.#ended) this.#connection?.destroy();
+    this.#connection?.destroy();
   }
-}
-
-/** Of these only the first one counts, should a vendor send two. */
-const single: ReadonlySet<string> = new Set(
-  ["content-type", "content-length", "content-encoding", "location", "retry-after", "etag"]
-    .concat(["retry-after-ms", "last-modified", "expires", "server"]),
-);
-
-function plainHeaders(
-  headers: Record<string, string | string[] | undefined>,
-): Record<string, string> {
-  const plain: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (typeof value === "string") plain[name] = value;
-    else if (value) plain[name] = single.has(name) ? value[0] ?? "" : value.join(", ");
-  }
-  return plain;
 }

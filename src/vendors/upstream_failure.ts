@@ -1,5 +1,7 @@
-import { errors } from "undici";
 import { Fault } from "../shared/fault.ts";
+import { notHttpPrefix } from "./http1/answer_parser.ts";
+import { connectionClosedCode } from "./http1/connect.ts";
+import { malformedRequestCode } from "./http1/request_head.ts";
 
 /** Why a try failed before an answer came. */
 export class AttemptFailure extends Error {
@@ -31,36 +33,36 @@ const passingConnectCodes: ReadonlySet<string> = new Set(
     .concat(["ENETUNREACH", "EHOSTDOWN", "ENETDOWN", "ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]),
 );
 
-const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "closed"]);
-
-/** What the client's library makes of bytes that are not one answer, beside the parser's codes. */
-const invalidCodes: ReadonlySet<string> = new Set(
-  ["UND_ERR_HEADERS_OVERFLOW", "UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "ERR_ASSERTION"]
-    .concat(["bad_response", "bad_upgrade"]),
+const closedCodes: ReadonlySet<string> = new Set(
+  ["ECONNRESET", "ECONNABORTED", "EPIPE", connectionClosedCode],
 );
 
 /** Whether the other side didn't keep to the protocol. */
 export function isNotHttp(code: string): boolean {
-  return code.startsWith("HPE") || invalidCodes.has(code);
+  return code.startsWith(notHttpPrefix);
 }
 
 export function failureOf(error: unknown, progress: Progress, reused: boolean): AttemptFailure {
   const code = codeOf(error);
-  if (code === "UND_ERR_INVALID_ARG") {
+  if (code === malformedRequestCode) {
     // A header that HTTP can't carry. The cause is left out: it may quote the value.
     const fault = new Fault("internal_error", { note: `The vendor call is malformed: ${code}` });
     return new AttemptFailure(fault, "final", code);
   }
-  if (isNotHttp(code)) {
+  // Whatever happened to a kept connection before the request went out, another one may carry it.
+  const isUnsent = progress === "connecting" && reused;
+  if (isNotHttp(code) && !isUnsent) {
     const note = `The vendor's answer is not HTTP: ${code}`;
     return new AttemptFailure(new Fault("upstream_invalid_response", { note }), "final", code);
   }
   const sent = progress === "sent";
   const note = `${sent ? "The connection closed before an answer" : "No connection"}: ${code}`;
   const fault = new Fault("upstream_unreachable", { note, cause: error });
-  const kind = sent
-    ? (reused && closedCodes.has(code) ? "stale" : "final")
-    : (passingConnectCodes.has(code) ? "connect" : "final");
+  const kind = isUnsent || (sent && reused && closedCodes.has(code))
+    ? "stale"
+    : !sent && passingConnectCodes.has(code)
+    ? "connect"
+    : "final";
   return new AttemptFailure(fault, kind, code);
 }
 
@@ -81,14 +83,5 @@ export function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   if (!(error instanceof Error)) return "unknown";
   const { code } = error as { code?: unknown };
-  if (error instanceof errors.HTTPParserError) return typeof code === "string" ? code : "HPE";
-  // Several addresses, one of which was too slow.
-  if (code === "UND_ERR_CONNECT_TIMEOUT" && error.cause) return codeOf(error.cause);
-  // Its text is one of few and names no address.
-  if (code === "UND_ERR_SOCKET") return socketCode(error.message);
   return typeof code === "string" ? code : "unknown";
-}
-
-function socketCode(message: string): string {
-  return message.startsWith("bad ") ? message.replace(" ", "_") : "closed";
 }

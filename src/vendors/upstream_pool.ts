@@ -1,21 +1,8 @@
-import type { Socket } from "node:net";
-import { buildConnector, Client, type Dispatcher } from "undici";
 import type { Clock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import type { Connector, ConnectTarget } from "./http1/connect.ts";
+import { Http1Connection, type RequestHandler } from "./http1/http1_connection.ts";
 import { codeOf, isNotHttp } from "./upstream_failure.ts";
-
-/** Opens a connection, TLS included. */
-export type Connector = (
-  options: buildConnector.Options,
-  done: buildConnector.Callback,
-) => Socket;
-
-/** What a connection may be told beyond undici's own choice: whom to trust, how to find hosts. */
-export function createConnector(options: buildConnector.BuildOptions = {} as never): Connector {
-  // HTTP/1.1 only, and no time-out: who waits for the connection has one.
-  const connector = buildConnector({ ...options, allowH2: false, timeout: 0 });
-  // It returns the socket, which its types don't tell.
-  return connector as unknown as Connector;
-}
 
 export interface PoolOptions {
   readonly clock: Clock;
@@ -31,16 +18,15 @@ export interface PoolOptions {
 const maxFree = 256;
 /** How long no connection is kept to a host that sent bytes outside of an answer. */
 const quarantineMs = 60_000;
-/** As much as a whole head of an answer may have. */
-const maxHeadBytes = 16 * 1024;
+/** A connection is left so long before the vendor closes it, lest a request cross with its end. */
+const closingMs = 2_000;
+/** How often connections are looked for that have rested for too long. */
+const lookEveryMs = 1_000;
 
-/**
- * Connections of undici's, each with a parser of its own and one request at a time. Which one a
- * call gets is decided here, since undici's pool neither says whether a call waits for a connection
- * or for the vendor, nor lets a waiting one go, nor drops what is idle.
- */
+/** The connections to all hosts, one request at a time on each. */
 export class ConnectionPool {
   readonly #hosts = new Map<string, Host>();
+  #cancelLook: (() => void) | undefined;
   closed = false;
 
   constructor(readonly options: PoolOptions) {}
@@ -62,6 +48,16 @@ export class ConnectionPool {
   close(): void {
     this.closed = true;
     for (const host of [...this.#hosts.values()]) host.close();
+    this.#cancelLook?.();
+  }
+
+  /** A connection rests: there is one timer for all of them, which goes on while there are any. */
+  hasResting(): void {
+    if (this.#cancelLook !== undefined || this.closed) return;
+    this.#cancelLook = systemSetTimer(Math.min(this.options.keepMs, lookEveryMs), () => {
+      this.#cancelLook = undefined;
+      for (const host of [...this.#hosts.values()]) if (host.dropRested()) this.hasResting();
+    });
   }
 }
 
@@ -69,13 +65,17 @@ class Host {
   readonly #all = new Set<Connection>();
   readonly #free: Connection[] = [];
   readonly #waiting = new Set<(connection: Connection) => void>();
+  readonly target: ConnectTarget;
   #distrustedUntilMs = -Infinity;
 
   constructor(
     readonly origin: string,
     readonly pool: ConnectionPool,
     readonly onEmpty: () => void,
-  ) {}
+  ) {
+    const { protocol, host, hostname, port } = new URL(origin);
+    this.target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ""), port };
+  }
 
   /** Whether connections may carry another call. */
   get keeps(): boolean {
@@ -96,8 +96,10 @@ class Host {
   /** The one used last: what is needed less and less often falls idle and goes. */
   #next(): Connection | undefined {
     const { clock, settleMs, maxPerHost } = this.pool.options;
-    const settledMs = clock.monotonicMs() - settleMs;
-    const at = this.#free.findLastIndex((one) => one.isOpen && one.freedMs <= settledMs);
+    const nowMs = clock.monotonicMs();
+    const at = this.#free.findLastIndex((one) =>
+      one.isOpen && one.freedMs <= nowMs - settleMs && one.restsUntilMs > nowMs
+    );
     if (at >= 0) return this.#free.splice(at, 1)[0]?.taken();
     if (this.#all.size < maxPerHost) {
       const fresh = new Connection(this);
@@ -110,7 +112,15 @@ class Host {
   freed(connection: Connection): void {
     if (!this.keeps || this.#free.length >= maxFree) return connection.destroy();
     this.#free.push(connection);
+    this.pool.hasResting();
     this.#serve();
+  }
+
+  /** Closes those that have rested long enough; whether others are left. */
+  dropRested(): boolean {
+    const nowMs = this.pool.options.clock.monotonicMs();
+    for (const one of [...this.#free]) if (one.restsUntilMs <= nowMs) one.destroy();
+    return this.#free.length > 0;
   }
 
   gone(connection: Connection): void {
@@ -148,77 +158,49 @@ class Host {
   }
 
   close(): void {
-    for (const connection of [...this.#all]) connection.destroy();
+    for (const connection of [...this.#all]) connection.close();
   }
 }
 
-const continues = new TextEncoder().encode("HTTP/1.1 100");
-
 /** One connection, lent to one call after the other. */
 export class Connection {
-  readonly #client: Client;
+  readonly #http: Http1Connection;
   readonly #host: Host;
-  #socket: Socket | undefined;
   #state: "lent" | "free" | "gone" = "lent";
   /** Whether it stood before the present call, and may have been closed by the other side since. */
   reused = false;
-  /** A request was sent, and what comes next is the head of an answer. */
-  awaitsHead = false;
   /** When its last call ended. */
   freedMs = 0;
 
   constructor(host: Host) {
     this.#host = host;
-    const { connector, keepMs } = host.pool.options;
-    this.#client = new Client(host.origin, {
-      connect: (options, done) => {
-        this.reused = false;
-        this.#socket = connector(options, done);
-        this.#passOverContinue(this.#socket);
-      },
-      allowH2: false,
-      pipelining: 1,
-      maxHeaderSize: maxHeadBytes,
-      // The callers' own watches know when it is the vendor who is waited for.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      ...(keepMs > 0 && { keepAliveTimeout: keepMs, keepAliveMaxTimeout: keepMs }),
+    this.#http = new Http1Connection({
+      target: host.target,
+      connector: host.pool.options.connector,
+      gone: (error) => this.destroy(isNotHttp(codeOf(error))),
     });
-    this.#client.on("disconnect", (_origin, _targets, error) => {
-      const quarantine = isNotHttp(codeOf(error));
-      // One that is lent may be made anew by the client, when nothing has been sent on it.
-      if (this.#state === "free") this.destroy(quarantine);
-      else if (quarantine) this.#host.quarantine();
-    });
-  }
-
-  /**
-   * undici takes `100 Continue`, which may come unasked (RFC 9110 §15.2), for a broken answer, and
-   * passes over other 1xx, so it is shown as one of those.
-   */
-  #passOverContinue(socket: Socket): void {
-    const read = socket.read.bind(socket);
-    socket.read = (size?: number) => {
-      const bytes: Uint8Array | null = read(size);
-      const is100 = this.awaitsHead && bytes !== null &&
-        continues.every((byte, at) => byte === bytes[at]);
-      if (is100) bytes[continues.length - 1] = "2".charCodeAt(0);
-      return bytes;
-    };
   }
 
   get isOpen(): boolean {
-    return this.#state !== "gone" && this.#socket?.destroyed === false;
+    return this.#state !== "gone" && this.#http.isOpen;
+  }
+
+  /** Until when it may rest (monotonic ms); a vendor that tells its own limit is believed. */
+  get restsUntilMs(): number {
+    const { idleSeconds } = this.#http;
+    const { keepMs } = this.#host.pool.options;
+    const vendorsMs = idleSeconds === undefined ? Infinity : idleSeconds * 1000 - closingMs;
+    return this.freedMs + Math.min(keepMs, vendorsMs);
   }
 
   /** Bytes of a request that the system has not taken yet. */
   get unsentBytes(): number {
-    return this.#socket?.writableLength ?? 0;
+    return this.#http.unsentBytes;
   }
 
   /** Runs `run` once when the system has taken everything. */
   onSent(run: () => void): void {
-    this.#socket?.once("drain", run);
+    this.#http.onSent(run);
   }
 
   taken(): this {
@@ -227,10 +209,20 @@ export class Connection {
     return this;
   }
 
-  send(request: Omit<Dispatcher.DispatchOptions, "origin">, handler: Dispatcher.DispatchHandler) {
-    const reset = this.#host.keeps ? {} : { reset: true };
-    // Not within a handler of another connection, whose bytes the parser is reading just then.
-    queueMicrotask(() => this.#client.dispatch({ ...request, ...reset }, handler));
+  send(
+    request: { path: string; method: string; headers: Readonly<Record<string, string>> },
+    body: readonly Uint8Array[] | undefined,
+    handler: RequestHandler,
+  ): void {
+    this.#http.send({ ...request, keeps: this.#host.keeps }, body, handler);
+  }
+
+  pause(): void {
+    this.#http.pause();
+  }
+
+  resume(): void {
+    this.#http.resume();
   }
 
   /** The call has its whole answer. */
@@ -239,20 +231,25 @@ export class Connection {
     queueMicrotask(() => {
       if (this.#state !== "lent") return;
       // The answer came before the vendor had the whole request: it may never read the rest.
-      if (!this.isOpen || this.unsentBytes > 0) return this.destroy();
+      const isUsable = this.isOpen && this.#http.keepsOpen && this.unsentBytes === 0;
+      if (!isUsable) return this.destroy();
       this.#state = "free";
       this.freedMs = this.#host.pool.options.clock.monotonicMs();
+      if (this.restsUntilMs <= this.freedMs) return this.destroy();
       this.#host.freed(this);
     });
   }
 
-  /** Closes it at once. `distrust`: the other side doesn't keep to the protocol. */
+  /** Closes it at once; a call under way fails. */
+  close(): void {
+    this.#http.close();
+  }
+
+  /** Closes it at once. `quarantine`: the other side doesn't keep to the protocol. */
   destroy(quarantine = false): void {
     if (this.#state === "gone") return;
     this.#state = "gone";
-    this.#client.destroy().catch(() => {});
-    // One that is still being made is not known to the client.
-    this.#socket?.destroy();
+    this.#http.destroy();
     if (quarantine) this.#host.quarantine();
     this.#host.gone(this);
   }

@@ -26,13 +26,23 @@ export function vendorHeaders(
   caller: CallerHeaders,
   kind: CallKind,
 ): Record<string, string> {
-  const headers: Record<string, string> = { ...vendor.fixedHeaders };
+  const headers = { ...vendor.fixedHeaders, ...forwardedHeaders(vendor, caller, kind) };
+  if (vendor.auth === "bearer") headers.authorization = `Bearer ${key.reveal()}`;
+  else headers[vendor.auth] = key.reveal();
+  return headers;
+}
+
+/** The caller's headers that go on to the vendor, as they are. */
+export function forwardedHeaders(
+  vendor: Vendor,
+  caller: CallerHeaders,
+  kind: CallKind,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
   for (const name of forwardedNames(vendor, caller, kind)) {
     const value = caller.header(name);
     if (value !== undefined) headers[name] = value;
   }
-  if (vendor.auth === "bearer") headers.authorization = `Bearer ${key.reveal()}`;
-  else headers[vendor.auth] = key.reveal();
   return headers;
 }
 

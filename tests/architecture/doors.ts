@@ -76,7 +76,7 @@ const callDoors: readonly Door[] = [
     // does not close after its last words, the limit on asking the identity provider, and a stream's
     // first piece, which may go out with the head. Nothing else on the way of a request waits.
     may:
-      /^src\/(base\/deadline|vendors\/\w+|shared\/background_jobs|evals\/\w+|erasure\/\w+|records\/journal\/\w+|database\/.+|(\w+\/)+store\/\w+|listener\/\w+|dashboard\/identity_provider|main\/(application|supervisor)|http\/direct_calls|relay\/stream_forwarder)\.ts$/,
+      /^src\/(base\/deadline|vendors\/(http1\/)?\w+|shared\/background_jobs|evals\/\w+|erasure\/\w+|records\/journal\/\w+|database\/.+|(\w+\/)+store\/\w+|listener\/\w+|dashboard\/identity_provider|main\/(application|supervisor)|http\/(direct_calls|stream_sink)|relay\/stream_forwarder)\.ts$/,
     instead: "a timer needs a place in the list of tests/architecture/doors.ts",
   },
 ];
@@ -87,7 +87,7 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
     what: /^node:(http|https|http2|net|tls)$/,
     // One file calls out, one listens, one asks our own listener whether it is ready, and one only
     // compares addresses.
-    may: /^src\/(listener\/[^/]*|main\/run_health|vendors\/public_address)\.ts$/,
+    may: /^src\/(listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
     typesMay: everybody,
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },
@@ -98,8 +98,8 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   },
   {
     what: /^undici(\/|$)/,
-    may: /^src\/vendors\/upstream[^/]*\.ts$/,
-    instead: "only src/vendors/upstream*.ts calls out",
+    may: nobody,
+    instead: "only src/vendors/upstream*.ts calls out, and speaks HTTP/1.1 itself",
   },
   {
     what: /^postgres(\/|$)/,

@@ -46,14 +46,14 @@ function store(name: string, ...may: string[]): Folder {
 const subjects = [
   ...["audit", "background", "cohorts", "credit", "erasure", "evals", "exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...["relay", "repricing", "routing", "usage", "vendors", "dialects/kernel"],
+  ...["relay", "repricing", "response_cache", "routing", "usage", "vendors", "dialects/kernel"],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
 const stores = [
   ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["routing/store", "work_queue/store", "database"],
+  ...["response_cache/store", "routing/store", "work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -102,11 +102,13 @@ export const folders: readonly Folder[] = [
   store("rate_limits"),
   subject("repricing", "records", "pricing", "vendors", "dialects/kernel", "dialects/text"),
   store("repricing", "credit/store", "records"),
+  subject("response_cache"),
   subject("routing", "audit", "keys", "pricing", "records", "vendors", "dialects/kernel"),
   store("routing", "audit", "audit/store", "records"),
   subject(
     "relay",
     "records",
+    "response_cache",
     "repricing",
     "routing",
     "credit",
@@ -118,7 +120,8 @@ export const folders: readonly Folder[] = [
   subject("idempotency", "relay"),
   store("idempotency"),
   subject("background", ...[
-    ...["relay", "idempotency", "records", "keys", "vendors", "dialects/kernel", "work_queue"],
+    ...["relay", "idempotency", "records", "response_cache", "keys", "vendors", "dialects/kernel"],
+    "work_queue",
   ]),
   store("background", "records", "work_queue/store"),
   store("relay", "background/store"),
@@ -142,6 +145,7 @@ export const folders: readonly Folder[] = [
   ]),
   store("evals", "audit/store", "records", "work_queue/store"),
   store("erasure", "audit/store", "evals/store", "records", "work_queue/store"),
+  store("response_cache", "erasure/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
     ...["credit", "credit/store", "usage/store"],

@@ -34,6 +34,7 @@ const tables: Readonly<Record<string, string>> = {
   people: "people memberships invitations dashboard_sessions sign_in_states",
   rate_limits: "rate_buckets rate_processes",
   idempotency: "replays",
+  response_cache: "cached_answers",
   relay: "kept_responses kept_reasoning",
   background: "background_calls",
   exports: "export_jobs export_chunks",
@@ -60,7 +61,7 @@ const exceptions: readonly { path: RegExp; tables: string; why: string }[] = [
   {
     path: /^src\/erasure\/store\//,
     tables:
-      "audit_log background_calls cohort_outcomes eval_results eval_runs kept_reasoning kept_responses replays",
+      "audit_log background_calls cached_answers cohort_outcomes eval_results eval_runs kept_reasoning kept_responses replays",
     why: "one transaction erases what hangs on a call in the main database",
   },
   {

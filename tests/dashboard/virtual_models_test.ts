@@ -46,6 +46,11 @@ Deno.test("the list shows the service's, which no form changes", async () => {
   }
 });
 
+Deno.test("the playground offers them beside the vendors' models", async () => {
+  const { text } = await (await world().owner()).get("/dashboard/playground");
+  assert.match(text, /<optgroup label="Virtual models"><option value="ours" ?>/);
+});
+
 Deno.test("an owner makes, changes and removes one without a script, and calls go by it at once", async () => {
   const owner = await world().owner();
   const made = await owner.submit(`${models}/new`, `${models}/new`, {

@@ -77,11 +77,10 @@ function scriptOf(page: string, snippets: readonly Snippet[], baseUrl: string): 
 /** What the page says the command prints is what it prints. */
 function sameTable(page: string, said: string): void {
   const rows = (text: string) =>
-    text.split("\n").filter((line) => /^\| vendor-/.test(line)).map((line) =>
-      line.replace(/ +/g, " ")
-    );
+    text.split("\n").filter((line) => /^\| (?:vendor-|chat|responses|messages|generate)/.test(line))
+      .map((line) => line.replace(/ +/g, " "));
   assert.deepEqual(rows(page), rows(said));
-  assert.equal(rows(page).length, 28);
+  assert.equal(rows(page).length, 28 + 4);
 }
 
 async function run(

@@ -21,14 +21,20 @@ async function laterVersion(folder: string, more: Readonly<Record<string, string
   }
 }
 
+const names = [...Deno.readDirSync(new URL("migrations/", root))].map(({ name }) => name);
+const own = Number(names.sort().at(-1)!.slice(0, 4));
+
+/** A schema version after this one's, as files of migrations write it. */
+const after = (steps: number) => String(own + steps).padStart(4, "0");
+
 const next = {
-  "0002_shop.sql": "-- phase: expand\nalter table interactions add column shop text;\n",
-  "0003_calls_by_shop.sql": `-- phase: expand
+  [`${after(1)}_shop.sql`]: "-- phase: expand\nalter table interactions add column shop text;\n",
+  [`${after(2)}_calls_by_shop.sql`]: `-- phase: expand
 -- transaction: none
 create index concurrently interactions_by_shop on interactions (account_id, shop, created_at)
   where shop is not null;
 `,
-  "0004_shops.sql": `-- phase: backfill
+  [`${after(3)}_shops.sql`]: `-- phase: backfill
 with batch as (
   select transaction_id, created_at from interactions
   where (created_at, transaction_id) > (coalesce(nullif(split_part($1, ' ', 1), ''), '-infinity')::timestamptz,
@@ -46,8 +52,8 @@ select (select to_json(created_at) #>> '{}' || ' ' || transaction_id from batch
 
 const afterNext = {
   ...next,
-  "0005_shop_for_app.sql": `-- phase: contract
--- works with: 0004
+  [`${after(4)}_shop_for_app.sql`]: `-- phase: contract
+-- works with: ${after(3)}
 drop index interactions_by_shop;
 `,
 };
@@ -111,7 +117,7 @@ postgresSite(
       const start = (at: string, env: Readonly<Record<string, string>>) =>
         startService({ script: `${at}/main.ts`, env: { ...env, ...more }, timeoutMs: 120_000 });
       const newer = await start(later, secondEnv);
-      assert.match(newer.output(), /migrating the database step=4 name=shops/);
+      assert.match(newer.output(), new RegExp(`migrating the database step=${own + 3} name=shops`));
       const newerLoad = load(newer, key);
       await newer.printed(/a backfill is complete/, 60_000);
 
@@ -145,7 +151,11 @@ postgresSite(
       assert.equal(refused.code, 1);
       assert.match(
         refused.stderr,
-        /^error: The database was changed by a newer version.*\(step 5 shop_for_app\).*\n$/,
+        new RegExp(
+          `^error: The database was changed by a newer version.*\\(step ${
+            own + 4
+          } shop_for_app\\).*\\n$`,
+        ),
       );
     } finally {
       await simulators.close();

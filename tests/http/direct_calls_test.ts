@@ -5,6 +5,8 @@ import { shared, startSimulatedService } from "../support/service.ts";
 const service = shared(() => startSimulatedService());
 const chat = "/chat/v1/chat/completions";
 const hello = { model: "vendor-b/gpt-4.1", messages: [{ role: "user", content: "Hello." }] };
+const contents = { contents: [{ role: "user", parts: [{ text: "Hello." }] }] };
+const gemini = "/vendor-d/v1beta/models/gemini-2.5-flash";
 const message = { ...hello, model: "claude-sonnet-4-6", max_tokens: 50 };
 
 interface Sent {
@@ -19,6 +21,20 @@ const requests: Record<string, Sent> = {
   "messages": { path: "/vendor-c/v1/messages?beta=true", body: message },
   "a stream of messages": { path: "/chat/v1/messages", body: { ...message, stream: true } },
   "responses": { path: "/chat/v1/responses", body: { model: "vendor-b/gpt-4.1", input: "Hi." } },
+  "generate": { path: `${gemini}:generateContent`, body: contents },
+  "generate, without its folder": {
+    path: "/chat/v1/vendor-b/gpt-4.1:generateContent",
+    body: contents,
+  },
+  "a stream of generate": { path: `${gemini}:streamGenerateContent?alt=sse`, body: contents },
+  "tokens of generate": { path: `${gemini}:countTokens`, body: contents },
+  "a method that nobody has": { path: `${gemini}:generate`, body: contents },
+  "a model that is encoded": { path: `${gemini}%2Da:generateContent`, body: contents },
+  "generate with a wrong key": {
+    path: `${gemini}:generateContent`,
+    body: contents,
+    headers: { authorization: "Bearer dmt_wrong" },
+  },
   "a failure of the vendor": {
     body: { ...hello, messages: [{ role: "user", content: "[error:400]" }] },
   },
@@ -67,7 +83,10 @@ async function answer(
     ),
     headers: Object.fromEntries([...response.headers].filter(([name]) => !differing.test(name))),
     body: read
-      .replace(/"(id|request_id|item_id|x_transaction_id)":"[^"]*"/g, '"$1":"…"')
+      .replace(
+        /"(id|request_id|item_id|x_transaction_id|responseId|createTime)":"[^"]*"/g,
+        '"$1":"…"',
+      )
       .replace(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
       .replace(/(chatcmpl|msg|resp|rs|req)[-_][\w-]+/g, "$1…")
       .replace(/"obfuscation":"[^"]*"/g, '"obfuscation":""'),

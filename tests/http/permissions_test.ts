@@ -135,7 +135,7 @@ testScenarios(service, [
   notFound("PATCH /anthropic/health", "messages"),
   notFound("GET /vendor-d/v2/models", "generate"),
   ...[
-    { model: "gpt-4.1", why: "a model without a provider" },
+    { model: "no-such-model", why: "a model that no vendor has as its own" },
     { model: "vendor-z/gpt-4.1", why: "an unknown provider" },
     { model: "vendor-b/", why: "a provider without a model" },
     { model: "/gpt-4.1", why: "an empty provider" },

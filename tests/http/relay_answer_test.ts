@@ -74,6 +74,7 @@ for (const stream of [false, true]) {
       ...Object.keys(securityHeaders),
       "cache-control",
       "content-type",
+      "x-model",
       "x-ratelimit-limit",
       "x-ratelimit-remaining",
       "x-ratelimit-reset",
@@ -92,7 +93,9 @@ for (const stream of [false, true]) {
     // The account's own limit, not the vendor's.
     assert.equal(response.headers.get("x-ratelimit-limit"), "1000000");
     assert.equal(response.headers.get("x-vendor-request-id"), "req-of-the-vendor");
-    const others = [...response.headers].filter(([name]) => name !== "x-vendor-request-id");
+    assert.equal(response.headers.get("x-model"), `vendor-b/${scriptedModel}`);
+    const own = ["x-vendor-request-id", "x-model"];
+    const others = [...response.headers].filter(([name]) => !own.includes(name));
     const all = JSON.stringify(others);
     assert.doesNotMatch(all, /secret|vendor|cloudflare|ALLOWALL/);
   });

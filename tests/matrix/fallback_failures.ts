@@ -7,6 +7,8 @@ export interface TargetFailure {
   name: string;
   /** The code, where it doesn't depend on the vendor's dialect. */
   code?: string;
+  /** On a kept connection it may have been closed before: a new one is tried. */
+  isRepeated?: boolean;
   act(exchange: FakeExchange, vendor: DialectName): unknown;
 }
 
@@ -23,7 +25,7 @@ export const failuresThatMoveOn: readonly TargetFailure[] = [
   status(408, "upstream_timeout"),
   status(425, "upstream_overloaded"),
   status(429, "upstream_rate_limited"),
-  status(429, "upstream_rate_limited", { code: "insufficient_quota" }),
+  status(429, "upstream_quota_exhausted", { code: "insufficient_quota" }),
   status(401, "upstream_authentication_failed"),
   status(402, "upstream_quota_exhausted"),
   status(403, "upstream_authentication_failed", { code: "invalid api key" }),
@@ -36,6 +38,7 @@ export const failuresThatMoveOn: readonly TargetFailure[] = [
   {
     name: "a connection that breaks before the answer",
     code: "upstream_unreachable",
+    isRepeated: true,
     act: (exchange) => exchange.reset(),
   },
   {

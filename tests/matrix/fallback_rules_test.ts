@@ -309,6 +309,80 @@ Deno.test("200 calls at once with a dear fallback and little credit never over-s
   assert.equal(nanosOf(reserved_usd), 0n);
 });
 
+const smart = {
+  targets: [{ model: `${chat}/m0`, weight: 3 }, { model: `${messages}/m1`, weight: 1 }],
+  fallbacks: [`${chat}/m2`],
+  stick_by: "session",
+};
+
+/** The model that each of 40 sessions is answered by. */
+async function sessionModels(at: Service): Promise<(string | null)[]> {
+  const sessions = Array.from({ length: 40 }, (_, index) => `session-${index}`);
+  return await Promise.all(sessions.map(async (session) => {
+    const { response, text } = await ask(at, {
+      ...{ model: "smart", acts: {}, headers: { "X-Session-ID": session } },
+    });
+    assert.equal(response.status, 200, text);
+    return response.headers.get("x-model");
+  }));
+}
+
+Deno.test("a session has the same target in two processes, after a restart and from call to call", async () => {
+  const path = await Deno.makeTempFile({ suffix: ".json" });
+  await Deno.writeTextFile(path, JSON.stringify({ smart }));
+  const env = { MODELS_FILE: path };
+  await using other = await start(env);
+  let models: (string | null)[];
+  {
+    await using first = await start(env);
+    models = await sessionModels(first);
+    assert.deepEqual(await sessionModels(first), models);
+    assert.deepEqual(await sessionModels(other), models);
+  }
+  await using again = await start(env);
+  assert.deepEqual(await sessionModels(again), models);
+  assert.deepEqual(new Set(models), new Set([`${chat}/m0`, `${messages}/m1`]));
+  // The target of a session fails: the other one answers, then the fallback, and it comes back.
+  const headers = { "X-Session-ID": `session-${models.indexOf(`${chat}/m0`)}` };
+  const byOther = await ask(again, { model: "smart", acts: { m0: busy }, headers });
+  assert.deepEqual(modelsOf(byOther), ["m0", "m1"]);
+  const byFallback = await ask(again, { model: "smart", acts: { m0: busy, m1: busy }, headers });
+  assert.deepEqual(modelsOf(byFallback), ["m0", "m1", "m2"]);
+  const row = await again.row(byFallback.response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.requested_model, row.vendor, row.model], ["smart", chat, "m2"]);
+  assert.deepEqual(modelsOf(await ask(again, { model: "smart", acts: {}, headers })), ["m0"]);
+  const virtual = await ask(again, {
+    ...{ model: `${chat}/m3`, acts: {}, body: { models: ["smart"] } },
+  });
+  assert.equal(virtual.response.status, 400);
+  assert.match(virtual.text, /models\[0\]: 'smart' is a virtual model/);
+  await Deno.remove(path);
+});
+
+Deno.test("a background call has its fallbacks too", async () => {
+  const [a, b] = fresh(2) as [string, string];
+  const input = service().script((exchange) => {
+    const { model } = JSON.parse(exchange.request.body);
+    const { begin, end } = vendorWords.messages;
+    return model === a ? busy(exchange, model) : exchange.stream([...begin, ...end]);
+  });
+  const queued = await service().post("/chat/v1/responses", {
+    ...{ model: `${messages}/${a}`, input, background: true, max_output_tokens: 100 },
+  }, { "X-Fallback-Models": `${messages}/${b}` });
+  const { id } = await queued.json();
+  const transaction = queued.headers.get("x-transaction-id");
+  for (let time = 0; time < 200; time++) {
+    const now = await (await service().fetch(`/chat/v1/responses/${id}`)).json();
+    if (now.status === "completed") break;
+    assert.ok(["queued", "in_progress"].includes(now.status), JSON.stringify(now));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const row = await service().row(transaction);
+  const attempts = row.attempts as Record<string, unknown>[];
+  assert.deepEqual([row.status, row.model], ["completed", b]);
+  assert.deepEqual(attempts.map(({ model }) => model), [a, b]);
+});
+
 Deno.test("a token count goes on to the next target too", async () => {
   const [a, b] = fresh(2) as [string, string];
   const word = service().script((exchange) =>

@@ -146,10 +146,12 @@ Deno.test("whatever fails at whichever first target, the second one answers: one
     assert.equal(response.status, 200, what);
     assert.equal(answerText(caller, text, stream), spokenText, what);
     assert.ok(endsWell(caller, text, stream), what);
-    assert.deepEqual(asked, ["first", "second"], what);
+    const times = failure.isRepeated ? asked.length - 1 : 1;
+    assert.ok(times <= 2, what);
+    assert.deepEqual(asked, [...Array(times).fill("first"), "second"], what);
     const answeredBy = `${scriptedLabel(second)}/second`;
     assert.equal(response.headers.get("x-model"), answeredBy, what);
-    assert.equal(response.headers.get("x-attempts"), "2", what);
+    assert.equal(response.headers.get("x-attempts"), String(asked.length), what);
     const [row, ...others] = rows.get(response.headers.get("x-transaction-id")!) ?? [];
     assert.equal(others.length, 0, what);
     if (!row) throw new Error(`no row: ${what}`);
@@ -172,10 +174,13 @@ function checkAttempts(row: Row, { pair, failure }: Case, what: string): void {
   const attempts = row.attempts as Record<string, unknown>[];
   assert.deepEqual(
     attempts.map(({ vendor, model }) => `${vendor}/${model}`),
-    [`${scriptedLabel(pair.first)}/first`, `${scriptedLabel(pair.second)}/second`],
+    [
+      ...Array(attempts.length - 1).fill(`${scriptedLabel(pair.first)}/first`),
+      `${scriptedLabel(pair.second)}/second`,
+    ],
     what,
   );
-  const [failed, answered] = attempts;
+  const [failed, answered] = attempts.slice(-2);
   assert.ok(failed!.error_code !== null, `${what}: ${JSON.stringify(attempts)}`);
   if (failure.code) assert.equal(failed!.error_code, failure.code, what);
   assert.deepEqual([answered!.http_status, answered!.error_code], [200, null], what);

@@ -100,5 +100,7 @@ async function send(row: HostedRow, stream: boolean, key = service().key): Promi
   const model = `${vendor}/${models[vendor].name}`;
   const { path, body } = rawRequest(dialect, { model, prompt: script, stream, more });
   const text = JSON.stringify(body).replace('"Hello"', `"${script}"`);
-  return await service().post(path, text, { authorization: `Bearer ${key}` });
+  // Below `/chat/v1` this field is the service's own.
+  const address = "models" in more ? path.replace("/chat/", `/${vendor}/`) : path;
+  return await service().post(address, text, { authorization: `Bearer ${key}` });
 }

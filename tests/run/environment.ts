@@ -37,7 +37,7 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
 const longForms: readonly RegExp[] = [
   /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
   /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
-  /^(FUZZ_(RUNS|SEED)|JOURNAL_(HISTORIES|ROUNDS))$/,
+  /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|JOURNAL_(HISTORIES|ROUNDS))$/,
 ];
 
 /** Whether tests may be silent for long, since one of them was asked for its long form. */

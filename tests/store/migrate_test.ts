@@ -80,7 +80,7 @@ onBothDatabases(
   "a newer schema is worked with as long as its steps only expand, else refused in one line",
   async (database) => {
     const own = await productMigrations();
-    const last = own.length;
+    const last = own.at(-1)!.version;
     const newest = await withSteps(
       "-- phase: expand\ncreate table more (x int)",
       `-- phase: contract\n-- works with: ${String(last + 1).padStart(4, "0")}\ndrop table more`,
@@ -144,7 +144,7 @@ onPostgres("a step waits for locks a short time, lets others pass, and tries aga
   assert.deepEqual(await migrating, ["more"]);
   await other.transaction(async (tx) => {
     await tx.query("select count(*) from accounts");
-    const version = steps.length + 1;
+    const version = steps.at(-1)!.version + 1;
     const next = [
       ...steps,
       parseMigration(version, "next", "-- phase: expand\ndrop table accounts cascade"),

@@ -38,8 +38,11 @@ export function interactionRow(
 
 const schemas: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
 
+/** Columns whose fields are absent where they are null. */
+const optional: readonly string[] = ["attempts", "cache"];
+
 /** Null in each field whose column may be null; those of JSON are absent where they can be. */
 const absent = Object.fromEntries(
-  columns.filter(({ name }) => schemas[name] instanceof z.ZodNullable && name !== "attempts")
+  columns.filter(({ name }) => schemas[name] instanceof z.ZodNullable && !optional.includes(name))
     .map(({ field }) => [field, null]),
 );

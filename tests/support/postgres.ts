@@ -44,8 +44,14 @@ export function postgresAvailability(): { available: boolean; reason: string } {
  * where that is set. `private` gives the caller a server of its own, which it may stop and freeze.
  * A server never outlives the test process, however that ends.
  */
-export function startPostgres(options: { readonly private?: boolean } = {}): Promise<TestPostgres> {
-  if (options.private) return PrivateServer.create();
+export function startPostgres(
+  options: {
+    readonly private?: boolean;
+    /** Of a private server, over those of the tests. */
+    readonly settings?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<TestPostgres> {
+  if (options.private) return PrivateServer.create(options.settings);
   const external = Deno.env.get("TEST_DATABASE_URL");
   shared ??= external ? Promise.resolve(externalServer(external)) : PrivateServer.create();
   return shared;
@@ -102,20 +108,22 @@ class PrivateServer implements TestPostgres {
   readonly #programs: string;
   readonly #folder: string;
   readonly #owner: Owner | undefined;
+  readonly #settings: Readonly<Record<string, string>>;
   #port = 0;
   #keeper: Deno.ChildProcess | undefined;
 
-  static async create(): Promise<PrivateServer> {
+  static async create(more: Readonly<Record<string, string>> = {}): Promise<PrivateServer> {
     const programs = programFolder();
     if (programs === undefined) throw new Error(postgresAvailability().reason);
-    const server = new PrivateServer(programs);
+    const server = new PrivateServer(programs, { ...settings, ...more });
     await server.#initialise();
     await server.start();
     return server;
   }
 
-  private constructor(programs: string) {
+  private constructor(programs: string, given: Readonly<Record<string, string>>) {
     this.#programs = programs;
+    this.#settings = given;
     this.#folder = Deno.makeTempDirSync({ prefix: "pg-" });
     this.#owner = Deno.uid() === 0 ? unprivileged() : undefined;
     if (this.#owner) Deno.chownSync(this.#folder, this.#owner.uid, this.#owner.gid);
@@ -182,7 +190,7 @@ class PrivateServer implements TestPostgres {
   }
 
   #run(): void {
-    const given = Object.entries({ ...settings, port: this.#port }).flatMap((
+    const given = Object.entries({ ...this.#settings, port: this.#port }).flatMap((
       [name, value],
     ) => ["-c", `${name}=${value}`]);
     // Paths of sockets are short; below a long folder the server goes without.

@@ -9,7 +9,7 @@ export interface Measured<T> {
 
 /** Looks at the process's resident memory ten times a second while `work` runs. */
 export async function measured<T>(
-  service: ServiceProcess,
+  service: Pick<ServiceProcess, "pid">,
   work: () => Promise<T>,
 ): Promise<Measured<T>> {
   let peak = 0;
@@ -25,7 +25,7 @@ export async function measured<T>(
   }
 }
 
-export async function residentBytes(service: ServiceProcess): Promise<number> {
+export async function residentBytes(service: Pick<ServiceProcess, "pid">): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${service.pid}/status`);
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }

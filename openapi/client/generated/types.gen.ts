@@ -354,9 +354,15 @@ export type ChatErrorBody = {
 
 export type ChatRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.
      */
     model: string;
+    /**
+     * On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.
+     */
+    models?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     /**
      * The conversation so far, oldest first.
      */
@@ -655,7 +661,7 @@ export type ResponseOtherEvent = {
 
 export type ResponsesRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.
      */
     model: string;
     /**
@@ -1020,7 +1026,7 @@ export type MessagesErrorBody = {
 
 export type MessagesRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.
      */
     model: string;
     /**
@@ -1386,7 +1392,7 @@ export type EmbeddingList = {
 
 export type EmbeddingRequest = {
     /**
-     * `<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.
      */
     model: string;
     /**
@@ -1576,7 +1582,7 @@ export type Model = {
 
 export type Health = {
     /**
-     * `ok` when every configured vendor is, `down` when none is.
+     * `ok` when every configured vendor is, `down` when all are down.
      */
     status: 'ok' | 'degraded' | 'down';
     /**
@@ -2314,6 +2320,10 @@ export type Interaction = {
      * All requests to vendors, the last one answered; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
 };
 
 export type VendorAttempt = {
@@ -2626,6 +2636,10 @@ export type ExportFilters = {
      */
     payload_truncated?: boolean | Array<boolean>;
     /**
+     * Whether the response cache had the answer; null where it was not asked. A value, or an array.
+     */
+    cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
      * Id of the evaluation. A value, or an array.
      */
     eval_run_id?: string | Array<string>;
@@ -2897,6 +2911,14 @@ export type CohortOutcomeItem = {
      * The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.
      */
     id?: string | null;
+    /**
+     * The call that it came of, as `X-Transaction-ID` named it: its model is credited in `by=model`. Goes before `session_id`. Not looked up when it is posted, so an outcome may come before its call is stored. Erased with the call. Default null.
+     */
+    transaction_id?: string | null;
+    /**
+     * The session that it came of, as `X-Session-ID` named it: credited is the model of the session's last call in the cohort that was begun before the outcome came, else of the first one after. Erased with the session's last call, or by naming the session. Default null.
+     */
+    session_id?: string | null;
 };
 
 export type CohortReport = {
@@ -2970,6 +2992,18 @@ export type CohortReport = {
      */
     warnings: Array<string>;
     comparison?: CohortComparison;
+    /**
+     * With `by=model` only: the models that the cohort's calls went to, those with the most calls first; at most 100.
+     */
+    by_model?: Array<CohortModelFigures>;
+    /**
+     * With `by=model` only: outcomes that name neither a call nor a session, or none of this cohort.
+     */
+    unattributed_conversions?: Array<CohortConversions>;
+    /**
+     * With `by=model` only: what was left out of `by_model`, if anything.
+     */
+    by_model_warnings?: Array<string>;
 };
 
 export type CohortConversions = {
@@ -3100,6 +3134,100 @@ export type CohortFigures = {
     warnings: Array<string>;
 };
 
+export type CohortModelFigures = {
+    /**
+     * The model that answered, with its vendor.
+     */
+    model: string;
+    /**
+     * The cohort's calls to the model, however they ended.
+     */
+    interactions: number;
+    /**
+     * Those that ended well.
+     */
+    completed: number;
+    /**
+     * Tokens of all prompts.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of all answers.
+     */
+    output_tokens: number;
+    /**
+     * Sum over the calls whose cost is known.
+     */
+    cost_usd: string;
+    /**
+     * Calls of models without a known price.
+     */
+    unknown_cost_interactions: number;
+    /**
+     * Of the outcomes that belong to these calls, by type and label.
+     */
+    conversions: Array<CohortConversions>;
+    /**
+     * Sum of the values of all types but `revenue`.
+     */
+    conversions_total: number;
+    /**
+     * Null without calls.
+     */
+    conversions_per_interaction: CohortRate | null;
+    /**
+     * Null without conversions.
+     */
+    cost_per_conversion_usd: string | null;
+    /**
+     * Its interval at 95 %; null where there is none.
+     */
+    cost_per_conversion_95_usd: CohortIntervalUsd | null;
+    /**
+     * Sum of the values of type `revenue`; null if none came.
+     */
+    revenue_usd: string | null;
+    /**
+     * Revenue per dollar of cost. Null without revenue posted or without cost.
+     */
+    revenue_per_dollar: number | null;
+    /**
+     * Its interval at 95 %; null where there is none.
+     */
+    revenue_per_dollar_95: CohortInterval | null;
+    cost_per_interaction_usd: CohortMeanUsd & unknown;
+    input_tokens_per_interaction: CohortMean & unknown;
+    output_tokens_per_interaction: CohortMean & unknown;
+    latency_ms: CohortLatency & unknown;
+    latency_per_interaction_ms: CohortMean & unknown;
+    /**
+     * What to mind when reading the figures.
+     */
+    warnings: Array<string>;
+    /**
+     * Calls that failed, were cut short or were interrupted.
+     */
+    errors: number;
+    /**
+     * Their share of the calls, 0 to 1.
+     */
+    error_rate: number;
+    error_rate_95: CohortInterval & unknown;
+    /**
+     * This model's figures less those of the first one in the list; null for the first.
+     */
+    versus_first: CohortModelDifferences | null;
+};
+
+export type CohortModelDifferences = {
+    cost_per_interaction_usd: CohortTestedDifferenceUsd & unknown;
+    conversion_rate: CohortTestedDifference & unknown;
+    cost_per_conversion_usd: CohortTestedDifferenceUsd & unknown;
+    revenue_per_dollar: CohortTestedDifference & unknown;
+    latency_per_interaction_ms: CohortTestedDifference & unknown;
+    error_rate: CohortTestedDifference & unknown;
+};
+
 export type EvalAccepted = {
     /**
      * Always `ok`.
@@ -3125,7 +3253,7 @@ export type EvalRequest = {
      */
     name?: string;
     /**
-     * Model that is asked again, `<provider>/<model_name>` as in the unified list.
+     * Model that is asked again, named as in calls to the unified endpoint.
      */
     model: string;
     filters: EvalFilters;
@@ -3285,7 +3413,7 @@ export type EvalGrader = {
      */
     type: 'judge';
     /**
-     * `<provider>/<model_name>`.
+     * Named as in calls to the unified endpoint.
      */
     model: string;
     /**
@@ -3814,6 +3942,16 @@ export type TranslationMode = ('strict' | 'lenient') & unknown;
  */
 export type PromptCache = ('on' | 'off') & unknown;
 
+/**
+ * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+ */
+export type CacheTtl = number;
+
+/**
+ * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+ */
+export type FallbackModels = string;
+
 export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
@@ -3837,6 +3975,14 @@ export type CreateChatCompletionData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -3974,6 +4120,14 @@ export type CreateResponseData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4328,6 +4482,14 @@ export type CreateMessageData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4449,6 +4611,10 @@ export type CountMessageTokensData = {
          * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
          */
         'X-Request-ID'?: string;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -4586,6 +4752,14 @@ export type GenerateContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -4728,6 +4902,14 @@ export type StreamGenerateContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -4863,6 +5045,10 @@ export type CountTokensData = {
          * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
          */
         'X-Request-ID'?: string;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5005,6 +5191,14 @@ export type CreateEmbeddingData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path?: never;
     query?: never;
@@ -5142,6 +5336,14 @@ export type PredictData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5284,6 +5486,14 @@ export type EmbedContentData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5426,6 +5636,14 @@ export type BatchEmbedContentsData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
     };
     path: {
         /**
@@ -5678,6 +5896,10 @@ export type GenerateImageData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -5815,6 +6037,10 @@ export type GenerateSpeechData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -6649,6 +6875,10 @@ export type GetCohortData = {
          * Another cohort to compare this one with.
          */
         compare?: string;
+        /**
+         * `model`: also the figures of each model, and what they differ by from the first.
+         */
+        by?: 'model';
     };
     url: '/api/v1/cohort/{cohort_id}';
 };
@@ -7178,6 +7408,10 @@ export type CreateChatCompletionVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7315,6 +7549,10 @@ export type CreateResponseVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7669,6 +7907,10 @@ export type CreateImageVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -7806,6 +8048,10 @@ export type CreateEmbeddingVendorAData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8067,6 +8313,10 @@ export type CreateChatCompletionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8204,6 +8454,10 @@ export type CreateResponseVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8558,6 +8812,10 @@ export type CreateImageVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8695,6 +8953,10 @@ export type CreateImageEditVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8832,6 +9094,10 @@ export type CreateSpeechVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -8969,6 +9235,10 @@ export type CreateTranscriptionVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9106,6 +9376,10 @@ export type CreateEmbeddingVendorBData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9367,6 +9641,10 @@ export type CreateMessageVendorCData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -9749,6 +10027,10 @@ export type GenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -9891,6 +10173,10 @@ export type StreamGenerateContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10168,6 +10454,10 @@ export type PredictVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10310,6 +10600,10 @@ export type EmbedContentVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10452,6 +10746,10 @@ export type BatchEmbedContentsVendorDData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path: {
         /**
@@ -10718,6 +11016,10 @@ export type CreateChatCompletionVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -10855,6 +11157,10 @@ export type CreateResponseVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11209,6 +11515,10 @@ export type CreateEmbeddingVendorEData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11470,6 +11780,10 @@ export type CreateChatCompletionVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11607,6 +11921,10 @@ export type CreateImageVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11744,6 +12062,10 @@ export type CreateSpeechVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -11881,6 +12203,10 @@ export type CreateEmbeddingVendorFData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12142,6 +12468,10 @@ export type CreateChatCompletionVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12279,6 +12609,10 @@ export type CreateImageVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;
@@ -12416,6 +12750,10 @@ export type CreateImageEditVendorGData = {
          * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
     };
     path?: never;
     query?: never;

@@ -58,6 +58,11 @@ export interface RequestCodec {
   /** Whether the vendor refuses this media's address: it must be fetched and sent as data. */
   readonly mustInline: (part: MediaPart, url: string) => boolean;
   readonly asking: Asking;
+  /**
+   * Members of a request that name its end user or label it, and that no answer repeats: requests
+   * that differ in these alone have the same answer.
+   */
+  readonly labelFields: readonly string[];
 }
 
 /** Whole answers and streams. */

@@ -39,6 +39,7 @@ const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "kept_reasoning", where: ofTheCall },
   { table: "background_calls", where: ofTheCall },
   { table: "replays", where: ofTheCall },
+  { table: "cached_answers", where: ofTheCall },
 ];
 
 const batchRows = 500;
@@ -110,6 +111,7 @@ async function eraseMain(
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, calls);
   await eraseUnrecorded(tx, scope);
+  await eraseCached(tx, scope);
   // Evaluations in the scope come last; those of erased calls went with them.
   if (calls.length >= batchRows) return hanging;
   const results = await eraseSome(tx, scope, "eval_results", resultsKey);
@@ -137,6 +139,14 @@ async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void
   await tx.query(`delete from replays where ${ofTheCall}`, [
     rows.map((row) => String(row.transaction_id)),
   ]);
+}
+
+/** Cached answers of calls that may have no row yet: another process may be about to write it. */
+async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
+  const bound = new Bound();
+  const where = condition(scope, "interactions", "c", bound);
+  if (where === "false") return;
+  await tx.query(`delete from cached_answers c where ${where}`, bound.values);
 }
 
 const resultsKey = "(eval_run_id, transaction_id, grader_index)";

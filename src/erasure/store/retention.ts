@@ -13,6 +13,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
       const erased = await analytics.erasePayloadsBefore(limit);
       return erased && await unlessBusy(async () => {
         await deleteBefore(main, "background_calls", limit);
+        await deleteBefore(main, "cached_answers", limit);
         return {
           partitions: erased.partitions,
           payloads: erased.rows,

@@ -94,6 +94,18 @@ async function findGone(
   for (const row of found) erased.add(String(row.transaction_id));
 }
 
+/** SQL: the call of row `r` is not among those that any process has erased, of any version. */
+export const notGone =
+  "not exists (select from erased_calls gone where gone.transaction_id = r.transaction_id)";
+
+/**
+ * SQL for a statement that stores something of one call `r` (`transaction_id`, `account_id`,
+ * `created_at`, `session_id`, `user_id`): the call was not erased. Used in a transaction that has
+ * called `lockForWriting` before, so that no erasure runs until it ends.
+ */
+export const notErased = `not exists (select from tombstones t where ${tombstoneCovers})
+    and ${notGone}`;
+
 /** Stores the ids of erased calls, for calls that continue them and for other processes; gives the new ones. */
 export async function noteErased(
   tx: Queryable,

@@ -107,11 +107,13 @@ function callFields(settled: SettledCall) {
     input_tokens: settled.inputTokens,
     output_tokens: settled.outputTokens,
     cost_usd: settled.costNanos === null ? null : nanosToUsd(settled.costNanos),
+    ...(settled.cache ? { cache: settled.cache } : {}),
   };
 }
 
 function measure(metrics: Metrics, settled: SettledCall): void {
   const { vendor, mode } = settled;
+  if (settled.cache === "hit") return metrics.cacheHits.inc({ vendor });
   metrics.calls.inc({ vendor, status: settled.status });
   if (settled.timeToFirstTokenMs !== null) {
     metrics.firstTokenSeconds.observe({ vendor }, settled.timeToFirstTokenMs / 1000);

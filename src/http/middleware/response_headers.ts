@@ -60,6 +60,8 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-Model",
       "X-Attempts",
       "X-Idempotent-Replay",
+      "X-Cache",
+      "Age",
       "X-Token-Count",
       "ETag",
       "Content-Range",

@@ -32,7 +32,7 @@ export function healthRoutes(
     const configured = vendors.filter((_, index) => deps.registry.all[index]!.apiKey);
     const up = configured.filter((one) => one.status === "ok").length;
     return {
-      status: up === 0
+      status: configured.every(({ status }) => status === "down")
         ? "down" as const
         : up === configured.length
         ? "ok" as const

@@ -12,18 +12,18 @@ export function recordOf(
   interaction: SettledCall,
   begun: readonly Media[] | false = false,
 ): JournalRecord {
-  const { requestText, responseText, media = [], ...row } = interaction;
+  const { media = [] } = interaction;
   const own = begun ? media.filter((one) => !begun.includes(one)) : media;
   const listed = own.map(({ sha256, mimeType }) => ({ sha256, mimeType }));
   return {
     kind,
     id: interaction.transactionId,
-    body: interactionToJson({
-      ...{ ...row, requestText: null, responseText: null },
-      ...(listed.length > 0 ? { media: listed } : {}),
+    body: interactionToJson(interaction, {
+      ...{ requestText: null, responseText: null },
+      media: listed.length > 0 ? listed : undefined,
     }),
-    request: begun ? undefined : requestText,
-    response: responseText,
+    request: begun ? undefined : interaction.requestText,
+    response: interaction.responseText,
     media: own.map(({ content }) => content),
   };
 }

@@ -3,24 +3,25 @@ import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import {
   type Cell,
+  exportedArrays,
   exportedCells,
-  exportedTexts,
+  type ExportedRow,
   readSummary,
   selectedColumns,
 } from "../columns.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
-/** Rows per page. */
-const pageRows = 500;
-/** Payloads up to this size come with their row, so that a page holds at most 4 MiB of them. */
-const inlineBytes = 8 * 1024;
-/** Bytes of larger payloads per query; a single row may exceed it. */
-const fetchedBytes = 4 * 1024 * 1024;
+/** Bytes of payloads that a query may give; a single row's may exceed it. */
+const heldBytes = 4 * 1024 * 1024;
+/** Rows of a page: the first one's, and the bounds of the later ones'. */
+const firstRows = 500;
+const leastRows = 100;
+const mostRows = 2000;
 
 /**
  * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
- * and large payloads up to `fetchedBytes`.
+ * and large payloads up to `heldBytes`.
  */
 export async function* readInteractions(
   database: Queryable,
@@ -36,14 +37,15 @@ export async function* readInteractionCells(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Cell[][]> {
-  for await (const rows of readPages(database, query, `${exportedTexts} as texts`)) {
-    yield rows.map((row) => exportedCells(String(row.texts), payloadsOf(row)));
+  for await (const rows of readPages(database, query, exportedArrays)) {
+    yield rows.map((row) => exportedCells(row as unknown as ExportedRow));
   }
 }
 
 /**
  * Rows of `selected`, with `request` and `response`. A page is asked for while the one before it is
- * worked on.
+ * worked on. Planning a page takes as long as reading hundreds of rows, so pages are long where
+ * payloads are short; a page holds the payloads that are below its rows' even share of `heldBytes`.
  */
 async function* readPages(
   database: Queryable,
@@ -51,30 +53,42 @@ async function* readPages(
   selected: string,
 ): AsyncGenerator<SqlRow[]> {
   const { conditions, values } = readConditions(query);
-  const ask = (after?: SqlRow) => {
+  const ask = (size: number, after?: SqlRow) => {
     const bound = [...values];
+    const bind = (value: SqlValue) => `$${bound.push(value)}`;
     const all = [...conditions];
     if (after) {
-      const time = `$${bound.push(String(after.row_time))}::text::timestamptz`;
-      all.push(
-        `(i.created_at, i.transaction_id) > (${time}, $${bound.push(String(after.row_id))})`,
-      );
+      const time = `${bind(String(after.row_time))}::text::timestamptz`;
+      all.push(`(i.created_at, i.transaction_id) > (${time}, ${bind(String(after.row_id))})`);
       // Redundant, but a condition on time alone lets the planner skip partitions.
       all.push(`i.created_at >= ${time}`);
     }
-    const page = database.query(pageSql(selected, all), bound);
+    const inline = `${bind(Math.floor(heldBytes / size))}::bigint`;
+    const page = database.query(pageSql(selected, all, `${bind(size)}::bigint`, inline), bound);
     // Nobody may be left to be told.
     page.catch(() => {});
     return page;
   };
-  for (let next: Promise<SqlRow[]> | undefined = ask(); next;) {
+  let size = firstRows;
+  for (let next: Promise<SqlRow[]> | undefined = ask(size); next;) {
     const rows: SqlRow[] = await next;
-    next = rows.length < pageRows ? undefined : ask(rows.at(-1)!);
-    for (const some of chunks(rows, fetchedLater, fetchedBytes)) {
-      await addPayloads(database, some);
+    const share = heldBytes / size;
+    const isLast = rows.length < size;
+    size = sizeAfter(rows);
+    next = isLast ? undefined : ask(size, rows.at(-1)!);
+    const bytesLater = (row: SqlRow) => payloadBytes(row) > share ? payloadBytes(row) : 0;
+    for (const some of chunks(rows, bytesLater, heldBytes)) {
+      await addPayloads(database, some.filter((row) => bytesLater(row) > 0));
       yield some;
     }
   }
+}
+
+/** So many that most payloads will come with their rows, if they are as these are. */
+function sizeAfter(rows: readonly SqlRow[]): number {
+  const bytes = rows.reduce((sum, row) => sum + payloadBytes(row), 0);
+  const fitting = heldBytes * rows.length / (2 * Math.max(1, bytes));
+  return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
 }
 
 /**
@@ -82,14 +96,19 @@ async function* readPages(
  * statistics, scans all payloads for each page, which `offset 0` keeps it from. The row's time is
  * text, since it may have more digits than a Date holds.
  */
-function pageSql(selected: string, conditions: readonly string[]): string {
-  const whenSmall = (text: string) => `case when p.bytes <= ${inlineBytes} then p.${text} end`;
+function pageSql(
+  selected: string,
+  conditions: readonly string[],
+  size: string,
+  inline: string,
+): string {
+  const whenSmall = (text: string) => `case when p.bytes <= ${inline} then p.${text} end`;
   return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
       coalesce(p.bytes, 0) as payload_bytes,
       ${whenSmall("request")} as request, ${whenSmall("response")} as response
     from (
       select * from interactions i where ${conditions.join(" and ")}
-      order by i.created_at, i.transaction_id limit ${pageRows}
+      order by i.created_at, i.transaction_id limit ${size}
     ) as i
     left join lateral (
       select p.request, p.response,
@@ -133,9 +152,8 @@ function readConditions(query: InteractionQuery): { conditions: string[]; values
   return { conditions, values };
 }
 
-/** Sets the payloads of rows that came without; payloads that retention has erased stay null. */
-async function addPayloads(database: Queryable, rows: readonly SqlRow[]): Promise<void> {
-  const larger = rows.filter((row) => fetchedLater(row) > 0);
+/** Sets the payloads of rows that came without them. */
+async function addPayloads(database: Queryable, larger: readonly SqlRow[]): Promise<void> {
   if (larger.length === 0) return;
   const found = await database.query(
     `select p.transaction_id as row_id, p.created_at::text as row_time, p.request, p.response
@@ -150,10 +168,8 @@ async function addPayloads(database: Queryable, rows: readonly SqlRow[]): Promis
   for (const row of larger) Object.assign(row, payloadsOf(byKey.get(keyOf(row)) ?? {}));
 }
 
-/** Bytes that don't come with the row. */
-function fetchedLater(row: SqlRow): number {
-  const bytes = Number(row.payload_bytes);
-  return bytes > inlineBytes ? bytes : 0;
+function payloadBytes(row: SqlRow): number {
+  return Number(row.payload_bytes);
 }
 
 function keyOf(row: SqlRow): string {

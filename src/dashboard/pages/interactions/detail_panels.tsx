@@ -51,6 +51,7 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
   cohort_id: linked("Cohort", "cohort"),
   user_id: linked("User", "user"),
   session_id: linked("Session", "session"),
+  cache: fact("Response cache", (found) => found === "hit" ? "Answered from it" : "Not in it"),
   transaction_id: id("Transaction"),
   request_id: id("Request ID"),
   account_id: "the account that is looked at",

@@ -127,6 +127,7 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
   const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
   const next = {
     ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
+    ...(key.cacheTtlSeconds === undefined ? {} : { cacheTtlSeconds: key.cacheTtlSeconds }),
     capDayNanos: key.capDayNanos,
     capMonthNanos: key.capMonthNanos,
     // A lifetime starts anew; an end that was set once lies as far ahead again.

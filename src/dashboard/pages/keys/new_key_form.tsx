@@ -77,6 +77,14 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
           label="Prompt cache of Anthropic"
           options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
         />
+        <TextField
+          {...shown}
+          id="cache_ttl"
+          label="Response cache, seconds"
+          hint="How long equal calls get the same answer. Empty: not at all."
+          placeholder="3600"
+          inputmode="numeric"
+        />
       </div>
       <FormButtons back="/dashboard/keys">Create API Key</FormButtons>
     </PostForm>

@@ -1,6 +1,7 @@
 import { parseUsd } from "../../../base/money.ts";
 import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api_key.ts";
 import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
+import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
 import type { Form } from "../../form.ts";
 
 /** What a form asks for; the rest of a key is made beside it. */
@@ -45,6 +46,7 @@ export function readNewKey(
     translationMode: translationModes.find((one) => one === form.text("translation_mode")) ??
       "default",
     promptCache: form.text("prompt_cache") !== "off",
+    ...take("cache_ttl", () => cacheTtlOf(form.text("cache_ttl")), {}),
   };
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
@@ -92,6 +94,13 @@ function endOf(form: Form, now: Date): Date | null {
   }
   if (at <= now) throw new Error("Choose a day to come.");
   return at;
+}
+
+function cacheTtlOf(text: string): Pick<WantedKey, "cacheTtlSeconds"> {
+  if (text === "") return {};
+  const cacheTtlSeconds = readCacheTtl(text);
+  if (cacheTtlSeconds !== undefined) return { cacheTtlSeconds };
+  throw new Error(`Expected ${cacheTtlForm}.`);
 }
 
 function capOf(text: string): bigint | null {

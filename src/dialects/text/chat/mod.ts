@@ -32,6 +32,7 @@ export const chat: Dialect = {
   mediaFields,
   mustInline,
   asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
+  labelFields: ["metadata", "safety_identifier", "user"],
   answerFields: [
     "functions",
     "metadata",

@@ -32,6 +32,7 @@ export const generate: Dialect = {
   mediaFields,
   mustInline,
   asking: { modelInPath: true, streaming: [], drop: [], set: [] },
+  labelFields: ["labels"],
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",
   readRawUsage: (raw) => readUsage(raw),

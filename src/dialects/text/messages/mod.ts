@@ -28,6 +28,7 @@ export const messages: Dialect = {
   mediaFields,
   mustInline,
   asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
+  labelFields: ["metadata"],
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   usageMember: "usage",
   readRawUsage: (raw) => readUsage(raw),

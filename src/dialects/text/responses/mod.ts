@@ -35,6 +35,8 @@ export const responses: Dialect = {
     drop: ["store", "background"],
     set: [["store", "false"]],
   },
+  // Answers repeat them all (`metadata`, `safety_identifier`, `user`).
+  labelFields: [],
   answerFields: [
     "metadata",
     "model",

@@ -43,10 +43,14 @@ export class ChoiceReader {
       : {};
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    let logprobs = readLogprobs(choice.logprobs);
-    for (const { kind, text } of contentPieces(delta.content)) {
-      this.#text(kind, text, events, kind === "text" ? logprobs : undefined);
-      if (kind === "text") logprobs = undefined;
+    let logprobs = choice.logprobs ? readLogprobs(choice.logprobs) : undefined;
+    if (typeof delta.content === "string") {
+      if (delta.content !== "") this.#text("text", delta.content, events, logprobs);
+    } else {
+      for (const { kind, text } of contentPieces(delta.content)) {
+        this.#text(kind, text, events, kind === "text" ? logprobs : undefined);
+        if (kind === "text") logprobs = undefined;
+      }
     }
     this.#extras(delta, events);
     const refusal = asString(delta.refusal);
@@ -131,13 +135,11 @@ export class ChoiceReader {
     logprobs?: readonly TokenLogprob[],
   ): void {
     const block = this.#textBlock(kind, events);
-    events.push({
-      type: "block-delta",
-      choice: this.#choice,
-      block,
-      text,
-      ...(logprobs ? { logprobs } : {}),
-    });
+    events.push(
+      logprobs
+        ? { type: "block-delta", choice: this.#choice, block, text, logprobs }
+        : { type: "block-delta", choice: this.#choice, block, text },
+    );
     if (kind === "text") this.#allText.add(text);
   }
 
@@ -212,14 +214,12 @@ function argumentText(value: unknown): string {
   return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
 }
 
-/**
- * The pieces of `content`: a string, or a list of text, refusal and (one vendor) thinking parts.
- */
+/** The pieces of a `content` that is a list: of text, refusal and (one vendor) thinking parts. */
 function contentPieces(
   content: unknown,
 ): { kind: "text" | "reasoning" | "refusal"; text: string }[] {
-  const parts = Array.isArray(content) ? content : [{ text: content }];
-  return parts.filter(isRecord).flatMap((part) => {
+  if (!Array.isArray(content)) return [];
+  return content.filter(isRecord).flatMap((part) => {
     const thinking = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }];
     const pieces = [
       ...thinking.filter(isRecord).map(({ text }) => ({ kind: "reasoning" as const, text })),

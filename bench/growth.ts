@@ -1,0 +1,121 @@
+import { systemClock } from "../src/base/clock.ts";
+import { mintKey } from "../src/keys/credential.ts";
+import { recountUsage } from "../tests/support/recount_usage.ts";
+import { callers, startProgram } from "./callers.ts";
+import { fill, type FilledDatabase } from "./calls.ts";
+import { cells } from "./cells.ts";
+import type { Figures } from "./figures.ts";
+import { type Gateway, postgresMissing, startGateway } from "./gateway.ts";
+import type { BenchOptions } from "./options.ts";
+import { cpuPerCall, cpuTimes, total } from "./processes.ts";
+
+/** Keys that callers use at the same time, of those that there are. */
+const activeKeys = 1_000;
+
+/** A store of some size, and the keys that its callers use. */
+interface Size {
+  title: string;
+  interactions: number;
+  keys: number;
+}
+
+/**
+ * The same calls on an empty store and on grown ones, in turns: what a call costs must not depend on
+ * what is stored. `--rows 10000000` for ten times as much.
+ */
+export async function benchGrowth(figures: Figures, options: BenchOptions): Promise<void> {
+  const missing = postgresMissing();
+  if (missing !== undefined) return console.log(`growth skipped: ${missing}`);
+  const rows = options.rows ?? 1_000_000;
+  const sizes: Size[] = [
+    { title: "empty", interactions: 0, keys: 10 },
+    { title: "10,000 interactions", interactions: 10_000, keys: 10 },
+    { title: `${rows.toLocaleString("en")} interactions`, interactions: rows, keys: 10 },
+    { title: "100,000 keys", interactions: 0, keys: 100_000 },
+  ];
+  using vendor = await startProgram("bench/programs/mock_vendor.ts");
+  await using started = new AsyncDisposableStack();
+  const stores: { size: Size; gateway: Gateway; keys: string[] }[] = [];
+  for (const size of sizes) {
+    let keys: string[] = [];
+    const gateway = await startGateway({
+      store: "postgres",
+      vendorPort: vendor.port,
+      async fill(database) {
+        if (size.interactions > 0) {
+          await fill(database, size.interactions);
+          await recountUsage(database);
+        }
+        keys = await makeKeys(database, size.keys);
+      },
+    });
+    stores.push({ size, gateway: started.use(gateway), keys });
+  }
+  const found = stores.map((store) => ({ ...store, answered: 0, seconds: 0, micros: 0 }));
+  for (const store of found) await ask(store.gateway, store.keys, 2 * options.seconds);
+  for (let round = 0; round < options.rounds; round++) {
+    for (const store of round % 2 === 0 ? found : found.toReversed()) {
+      const { gateway, keys } = store;
+      const since = new Date();
+      const before = cpuTimes([gateway.pid], gateway.storePid);
+      const { answered, seconds } = await ask(gateway, keys, options.seconds);
+      const until = new Date();
+      await gateway.stored();
+      const after = cpuTimes([gateway.pid], gateway.storePid);
+      store.answered += answered;
+      store.seconds += seconds;
+      store.micros += answered * total(cpuPerCall(before, after, answered));
+      gateway.remember({ name: store.size.title, answered, since, until });
+    }
+  }
+  report(figures, found);
+  for (const { gateway } of stores) {
+    for (const wrong of await gateway.proveCharged()) figures.fail(wrong);
+  }
+}
+
+async function ask(gateway: Gateway, keys: readonly string[], seconds: number) {
+  const { vendorBody: body, connections } = cells[0]!;
+  const { port } = gateway;
+  const path = "/openai/v1/chat/completions";
+  return await callers({ port, path, headers: {}, keys, body, connections, ms: seconds * 1000 });
+}
+
+function report(
+  figures: Figures,
+  found: readonly { size: Size; answered: number; seconds: number; micros: number }[],
+): void {
+  const made = found.map(({ size, answered, seconds, micros }) => ({
+    ...size,
+    calls_per_second: Math.round(answered / seconds),
+    cpu_us_per_call: Math.round(micros / Math.max(1, answered)),
+  }));
+  const empty = made[0]!;
+  const rows = made.map((one) => {
+    const rate = one.calls_per_second / empty.calls_per_second;
+    const cpu = one.cpu_us_per_call / empty.cpu_us_per_call;
+    return [
+      ...[one.title, rate.toFixed(2), cpu.toFixed(2)],
+      ...[String(one.calls_per_second), String(one.cpu_us_per_call)],
+    ];
+  });
+  const head = ["store", "calls, of empty", "CPU, of empty", "calls/s", "CPU µs a call"];
+  figures.add("growth", "calls on stores of several sizes, PostgreSQL", [head, ...rows], made);
+}
+
+/** Adds keys to the first account; gives those that callers are to use. */
+async function makeKeys(database: FilledDatabase, count: number): Promise<string[]> {
+  const keys = Array.from({ length: count }, () => mintKey(systemClock));
+  for (let from = 0; from < count; from += 10_000) {
+    const some = keys.slice(from, from + 10_000);
+    await database.query(keysSql, [
+      JSON.stringify(some.map(({ id, prefix, hash }) => ({ id, prefix, hash }))),
+    ]);
+  }
+  return keys.slice(0, activeKeys).map(({ value }) => value.reveal());
+}
+
+const keysSql = `insert into api_keys (id, account_id, name, prefix, hash, scopes, models,
+    on_disconnect, translation_mode)
+  select id, 1, 'bench', prefix, hash, '{}', '{}', 'cancel', 'default'
+  from json_to_recordset($1::text::json) as r(id text, prefix text, hash text)`;

@@ -1,0 +1,64 @@
+import { parseArgs } from "node:util";
+
+/** What `deno task bench` is told. */
+export interface BenchOptions {
+  /** Names of benches; empty: all. */
+  names: readonly string[];
+  /** Where the figures go as JSON. */
+  json: string | undefined;
+  /** Contenders of the bench `relay` by name. */
+  peers: readonly string[] | undefined;
+  /** Cells of the benches `relay` and `processes` by name. */
+  cells: readonly string[] | undefined;
+  /** Of one measurement. */
+  seconds: number;
+  /** How often each is taken. */
+  rounds: number;
+  /** Stored interactions of the benches `growth` and `export`. */
+  rows: number | undefined;
+  /** Of the bench `soak`. */
+  minutes: number;
+}
+
+export const benchUsage =
+  "deno task bench [NAME]… [--json FILE] [--peers A,B] [--cells A,B] [--seconds N] [--rounds N] [--rows N] [--minutes N]";
+
+const text = { type: "string" } as const;
+const known = {
+  json: text,
+  peers: text,
+  cells: text,
+  seconds: text,
+  rounds: text,
+  rows: text,
+  minutes: text,
+} as const;
+
+/** Throws an Error of one line where an option is not understood. */
+export function readBenchOptions(argv: readonly string[]): BenchOptions {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: known,
+    allowPositionals: true,
+    strict: true,
+  });
+  const number = (name: "seconds" | "rounds" | "rows" | "minutes") => {
+    const value = values[name];
+    if (value === undefined) return undefined;
+    if (!/^\d+$/.test(value) || Number(value) < 1) {
+      throw new Error(`--${name} ${value}: expected a whole number from 1 on`);
+    }
+    return Number(value);
+  };
+  const list = (value: string | undefined) => value?.split(",").filter((one) => one !== "");
+  return {
+    names: positionals,
+    json: values.json,
+    peers: list(values.peers),
+    cells: list(values.cells),
+    seconds: number("seconds") ?? 4,
+    rounds: number("rounds") ?? 3,
+    rows: number("rows"),
+    minutes: number("minutes") ?? 10,
+  };
+}

@@ -1,0 +1,110 @@
+import { createHash, type Hash } from "node:crypto";
+import { pushAll } from "./lists.ts";
+import type { Steps } from "./steps.ts";
+
+/** UTF-16 units that are hashed in a step, about. */
+const stepUnits = 256 * 1024;
+
+/**
+ * SHA-256, as hex, of a JSON value as such: the order of members and the spelling of numbers and
+ * strings don't count. Members that are undefined count as absent.
+ */
+export function* hashJson(value: unknown): Steps<string> {
+  const hasher = new JsonHasher();
+  yield* hasher.add(value);
+  return hasher.digest();
+}
+
+class JsonHasher {
+  readonly #hash: Hash = createHash("sha256");
+  #pending = "";
+
+  digest(): string {
+    return this.#hash.update(this.#pending).digest("hex");
+  }
+
+  /** Each value is written so that its end is known: no two values are written alike. */
+  *add(value: unknown): Steps<void> {
+    if (typeof value === "string") yield* this.#addText(value);
+    else if (Array.isArray(value)) {
+      yield* this.#write("[");
+      for (const one of value) yield* this.add(one);
+      yield* this.#write("]");
+    } else if (typeof value === "object" && value !== null) {
+      yield* this.#write("{");
+      const record = value as Readonly<Record<string, unknown>>;
+      for (const name of Object.keys(record).sort()) {
+        if (record[name] === undefined) continue;
+        yield* this.#addText(name);
+        yield* this.add(record[name]);
+      }
+      yield* this.#write("}");
+    } else yield* this.#write(`${String(value)},`);
+  }
+
+  *#addText(text: string): Steps<void> {
+    // UTF-8 has no halves of surrogate pairs: as such they would all be the same.
+    const written = text.isWellFormed() ? text : JSON.stringify(text);
+    const kind = written === text ? "" : "j";
+    yield* this.#write(`"${kind}${written.length}:`);
+    for (let from = 0; from < written.length;) {
+      let to = Math.min(written.length, from + stepUnits);
+      if (to < written.length && isHighSurrogate(written.charCodeAt(to - 1))) to++;
+      yield* this.#write(from === 0 && to === written.length ? written : written.slice(from, to));
+      from = to;
+    }
+  }
+
+  *#write(text: string): Steps<void> {
+    this.#pending += text;
+    if (this.#pending.length < stepUnits) return;
+    this.#hash.update(this.#pending);
+    this.#pending = "";
+    yield;
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return (unit & 0xfc00) === 0xd800;
+}
+
+/** Numbers of so many digits may differ where the doubles that `JSON.parse` makes of them don't. */
+const longNumber = /-?\d[\d.]{15,}(?:[eE][+-]?\d+)?/g;
+
+/**
+ * The numbers in a JSON text that a double may not tell apart from others, as they are written, in
+ * the order of the text. The text must be valid JSON.
+ */
+export function* longNumbers(text: string): Steps<string[]> {
+  const found: string[] = [];
+  let unread = 0;
+  for (let at = 0; at < text.length;) {
+    if (text[at] === '"') at = endOfString(text, at);
+    const end = endOfRun(text, at);
+    if (end - at >= 16) pushAll(found, text.slice(at, end).match(longNumber) ?? []);
+    at = end;
+    if (at - unread < stepUnits) continue;
+    unread = at;
+    yield;
+  }
+  return found;
+}
+
+/** Where the text outside of strings ends, or a step; not within a number. */
+function endOfRun(text: string, from: number): number {
+  const quote = text.indexOf('"', from);
+  const limit = quote < 0 ? text.length : quote;
+  let end = Math.min(limit, from + stepUnits);
+  while (end < limit && /[\w.+-]/.test(text[end]!)) end++;
+  return end;
+}
+
+/** Behind the closing quote of the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text[quote - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+  return text.length;
+}

@@ -1,0 +1,37 @@
+import assert from "@std/assert";
+import { JsonCount, type JsonLimits } from "./json_count.ts";
+
+const wide: JsonLimits = { values: 1e9, depth: 128, members: 1e9, names: 1e6 };
+
+const objectOf = (names: number, repeats = 1) => {
+  const members = Array.from({ length: names }, (_, at) => `"name${at}":0`);
+  return `[${Array.from({ length: repeats }, () => `{${members}}`)}]`;
+};
+
+Deno.test("names are counted once each, few or many, in one piece or many", () => {
+  for (const names of [1, 1000, 1023, 1024, 1025, 3000]) {
+    // Two names may have the same hash, which counts as one: not ten of them.
+    const refused = (limit: number, size: number) => {
+      const count = new JsonCount({ ...wide, names: limit }, undefined, 7);
+      const text = objectOf(names, 3);
+      for (let at = 0; at < text.length; at += size) count.add(text.slice(at, at + size));
+      return count.excess;
+    };
+    for (const size of [1e9, 1000, 7]) {
+      assert.equal(refused(names, size), undefined, `${names}`);
+      assert.equal(refused(Math.max(0, names - 10), size), "names", `${names}`);
+    }
+  }
+});
+
+Deno.test("counting a small text takes little memory beside it", () => {
+  const text = objectOf(20);
+  const before = Deno.memoryUsage().external;
+  const counts = Array.from({ length: 200 }, () => {
+    const count = new JsonCount(wide);
+    assert.equal(count.add(text), undefined);
+    return count;
+  });
+  const bytes = (Deno.memoryUsage().external - before) / counts.length;
+  assert.ok(bytes < 4096, `${bytes} bytes each`);
+});

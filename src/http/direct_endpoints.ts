@@ -1,0 +1,44 @@
+import type { Endpoint } from "./bind.ts";
+
+/** An endpoint with what its pattern found in a path. */
+export interface FoundEndpoint {
+  readonly endpoint: Endpoint;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/**
+ * Endpoints by method and path, found without a router: paths without parameters, and methods of a
+ * model (`/google/v1/models/gemini-x:generateContent`). Other patterns are left to the web framework,
+ * and so is a path that means another than it spells, such as one with percent-encoding.
+ */
+export class DirectEndpoints {
+  readonly #exact = new Map<string, FoundEndpoint>();
+  readonly #methods = new Map<string, { readonly endpoint: Endpoint; readonly param: string }>();
+
+  /** `pattern`: as the router has it. */
+  add(method: string, pattern: string, endpoint: Endpoint): void {
+    const [, prefix, param = "", name] = modelMethod.exec(pattern) ?? [];
+    if (prefix !== undefined) {
+      this.#methods.set(`${method} ${prefix} ${name}`, { endpoint, param });
+    } else if (!/[:*]/.test(pattern)) {
+      this.#exact.set(`${method} ${pattern}`, { endpoint, params: {} });
+    }
+  }
+
+  find(method: string, path: string): FoundEndpoint | undefined {
+    const exact = this.#exact.get(`${method} ${path}`);
+    if (exact !== undefined) return exact;
+    const colon = path.lastIndexOf(":");
+    if (colon < 0) return undefined;
+    const begin = path.indexOf("/", path.indexOf("/", 1) + 1) + 1;
+    const found = this.#methods.get(`${method} ${path.slice(0, begin)} ${path.slice(colon + 1)}`);
+    if (found === undefined || !plainName.test(path.slice(begin, colon))) return undefined;
+    return { endpoint: found.endpoint, params: { [found.param]: path.slice(begin) } };
+  }
+}
+
+/** `/google/v1/:model{(?:.|\s)+:generateContent}`: two segments, and a name with a method behind. */
+const modelMethod = /^(\/[^/:*{]+\/[^/:*{]+\/):(\w+)\{[^{}]*:(\w+)\}$/;
+
+/** No segment is empty or begins with a dot, and nothing is encoded. */
+const plainName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;

@@ -1,0 +1,71 @@
+import { hashJson, longNumbers } from "../base/hash_json.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
+import { sha256Hex } from "../base/hash.ts";
+import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
+import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
+import type { Route } from "../routing/route.ts";
+import { forwardedHeaders } from "../vendors/vendor_headers.ts";
+import type { CallContext } from "./call_context.ts";
+import type { VendorCallContext } from "./vendor_call.ts";
+
+/** A request as far as it decides its answer. */
+export interface KeyedRequest {
+  readonly caller: CallContext;
+  readonly dialect: Dialect;
+  /** As the dialect read it: the model and the form of the answer are members. */
+  readonly body: unknown;
+  readonly bodyText: string;
+  readonly jsonArray?: boolean;
+}
+
+/**
+ * The key of a text call's answer in the response cache: SHA-256, as hex, over account, path, form of
+ * the answer, models in order with their vendor keys where those are the account's own, forwarded
+ * headers, and the body as a JSON value without tag lines and `labelFields`. `route` is what the model's
+ * name leads to: an answer is not given once that has changed. Undefined where the request does not
+ * hold its whole prompt: it continues a conversation, or uses state in a vendor's account.
+ */
+export async function answerKey(
+  request: KeyedRequest,
+  facts: Pick<RequestFacts, "tagBlocks">,
+  vendorCalls: readonly VendorCallContext[],
+  route: Route | undefined,
+): Promise<string | undefined> {
+  const { caller, dialect, body, bodyText, jsonArray = false } = request;
+  const { step = runAtOnce, principal: { account }, path } = caller;
+  if (!isWholePrompt(dialect, body)) return undefined;
+  const compared = { ...withoutTags(body, facts.tagBlocks) as Record<string, unknown> };
+  for (const name of dialect.labelFields) delete compared[name];
+  const values = await step.inSteps(() => hashJson(compared));
+  const numbers = await step.inSteps(() => longNumbers(bodyText));
+  const candidates = vendorCalls.map((vendorCall) => candidateText(vendorCall, dialect));
+  return sha256Hex(
+    JSON.stringify([account.id, path, jsonArray, values, numbers, candidates, routeText(route)]),
+  );
+}
+
+function routeText(route: Route | undefined): unknown {
+  if (!route) return null;
+  const { isVirtual, targets, fallbacks, stickBy = null } = route;
+  const weighted = targets.map(({ target: { id }, weight }) => [id, weight]);
+  return [isVirtual, weighted, fallbacks.map(({ id }) => id), stickBy];
+}
+
+function isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): boolean {
+  if (hostedWork(body).state.length > 0) return false;
+  return conversation?.previousId(body) === undefined &&
+    (conversation?.referencedIds(body).length ?? 0) === 0;
+}
+
+/** The service's own keys change without changing answers; those of accounts name the vendor's account. */
+function candidateText(
+  { caller, target: { id, vendor }, mode, isManaged, key }: VendorCallContext,
+  dialect: Dialect,
+): unknown {
+  const sameDialect = vendor.dialects.includes(dialect.name);
+  return [
+    id,
+    isManaged ? null : [mode, sha256Hex(key.reveal())],
+    Object.entries(forwardedHeaders(vendor, caller, { sameDialect, isOwnKey: !isManaged })).sort(),
+  ];
+}

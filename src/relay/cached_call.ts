@@ -1,0 +1,188 @@
+import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
+import { tapStream } from "../base/stream_tap.ts";
+import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_answer.ts";
+import { cacheTtlOf } from "../response_cache/cache_ttl.ts";
+import type { CacheFill, ResponseCache } from "../response_cache/response_cache.ts";
+import type { SettledCall } from "../shared/interaction.ts";
+import { type CacheUse, Call, type CallDeps, type Candidate } from "./call.ts";
+import type { CallContext } from "./call_context.ts";
+import { type CallMeter, nothingBilled } from "./meter.ts";
+import type { Authorization, Candidates } from "./pipeline.ts";
+import type { Reply } from "./reply.ts";
+
+/** What a call asks of the response cache. */
+export interface CacheRequest {
+  ttlSeconds: number;
+  /** Undefined: the call has no answer that could be given again. */
+  key: string | undefined;
+}
+
+export interface CachedCallDeps extends CallDeps {
+  responseCache: ResponseCache;
+}
+
+/**
+ * The lifetime that a call asks for; undefined: the cache has no part in it. Throws `invalid_value`.
+ * A call that contains the content of others never takes part: it is erased with them.
+ */
+export function askedTtl(caller: CallContext): number | undefined {
+  const seconds = cacheTtlOf(caller.header("x-cache-ttl"), caller.principal.key.cacheTtlSeconds);
+  return caller.sourceIds ? undefined : seconds;
+}
+
+/**
+ * Gives the stored answer of an equal call, or makes the call by `make` and stores its answer if it
+ * was completed with a status of 2xx and at most 16 MiB. The caller's bytes don't wait for the store.
+ */
+export async function throughCache<M extends CallMeter>(
+  deps: CachedCallDeps,
+  candidates: Candidates<Candidate<M>>,
+  { key, ttlSeconds }: CacheRequest,
+  make: (use: CacheUse) => Promise<Reply>,
+): Promise<Reply> {
+  if (key === undefined) return withMiss(await make({ result: "miss" }));
+  const { caller } = candidates[0].vendorCall;
+  const { trace, signal, principal: { account } } = caller;
+  trace.waits?.(1);
+  const finding = await deps.responseCache.find({ key, ttlSeconds, accountId: account.id, signal })
+    .finally(() => trace.waits?.(-1));
+  trace.working?.();
+  if (finding.state === "left") return { status: 499, headers: {}, body: null };
+  if (finding.state === "hit") return await giveAgain(deps, candidates, finding.answer);
+  const filling = new Filling(finding.fill);
+  try {
+    const reply = await make({
+      result: "miss",
+      settled: (call, text) => filling.settled(call, text),
+    });
+    return withMiss(filling.watched(reply, caller.signal));
+  } catch (thrown) {
+    finding.fill.abandon();
+    throw thrown;
+  }
+}
+
+/** An answer of a vendor; errors name no cache. */
+function withMiss(reply: Reply): Reply {
+  return { ...reply, headers: { ...reply.headers, "x-cache": "MISS" } };
+}
+
+const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
+
+/** A stored answer as an interaction of its own, which costs nothing. */
+async function giveAgain<M extends CallMeter>(
+  deps: CachedCallDeps,
+  candidates: Candidates<Candidate<M>>,
+  answer: StoredCachedAnswer,
+): Promise<Reply> {
+  const { status, body, streamed, ageSeconds, losses } = answer;
+  const { vendorCall, recorded } =
+    candidates.find(({ vendorCall: { target: { vendor, model } } }) =>
+      vendor.label === answer.vendor && model === answer.model
+    ) ?? candidates[0];
+  const meter: CallMeter = {
+    firstTokenMs: undefined,
+    finishReason: answer.finishReason ?? undefined,
+    bill: () => nothingBilled,
+    counted: () => undefined,
+  };
+  // A stored response for later turns stays that of the call that made the answer.
+  const { retain: _, ...request } = recorded;
+  const call = new Call(
+    deps,
+    { vendorCall, recorded: { ...request, plan: { losses } }, meter, boundNanos: null },
+    { authorization: nothingHeld, task: undefined, cache: { result: "hit" } },
+  );
+  const responseText = new TextDecoder().decode(answer.record ?? body);
+  await call.settle(
+    vendorCall.caller.signal.aborted
+      ? { status: "cancelled", httpStatus: null, responseText }
+      : { status: "completed", httpStatus: status, responseText },
+  );
+  return {
+    status,
+    headers: { ...answer.headers, "x-cache": "HIT", age: String(ageSeconds) },
+    body: streamed ? streamOf(body) : body,
+  };
+}
+
+/** The answer of a call that missed, as it comes to be stored. */
+class Filling {
+  readonly #fill: CacheFill;
+  #call: SettledCall | undefined;
+  #recordText: string | undefined;
+
+  constructor(fill: CacheFill) {
+    this.#fill = fill;
+  }
+
+  settled(call: SettledCall, answerText: string | undefined): void {
+    this.#call = call;
+    this.#recordText = answerText;
+  }
+
+  /** The same reply, whose bytes are stored once all of them have come. */
+  watched(reply: Reply, signal: AbortSignal): Reply {
+    const { body } = reply;
+    if (!(body instanceof ReadableStream)) {
+      this.#conclude(reply, false, bytesOf(body));
+      return reply;
+    }
+    const bytes = new AnswerBytes();
+    const tapped = tapStream(body, {
+      piece: (piece) => bytes.add(piece),
+      isComplete: () => this.#call?.status === "completed",
+      ended: () => Promise.resolve(this.#conclude(reply, true, bytes.whole())),
+      broken: () => this.#fill.abandon(),
+    }, signal);
+    return { ...reply, body: tapped };
+  }
+
+  /** `body` is undefined when it was too much to store. */
+  #conclude(
+    { status, headers }: Reply,
+    streamed: boolean,
+    body: Uint8Array | undefined,
+  ): void {
+    const call = this.#call;
+    const text = this.#recordText;
+    if (call?.status !== "completed" || text === undefined || status < 200 || status > 299) {
+      return this.#fill.abandon();
+    }
+    const record = body && recordOf(text, body);
+    if (!body || (record?.length ?? 0) > maxStoredBytes) return this.#fill.skip();
+    const answer: CachedAnswer = {
+      ...{ status, body, streamed, headers: ofTheAnswer(headers) },
+      ...(record ? { record } : {}),
+      ...{ vendor: call.vendor, model: call.model, finishReason: call.finishReason },
+      losses: call.translationLoss,
+    };
+    this.#fill.store(call, answer);
+  }
+}
+
+/** The text for records; undefined where the body is that text. */
+function recordOf(text: string, body: Uint8Array): Uint8Array | undefined {
+  const record = new TextEncoder().encode(text);
+  const isBody = record.length === body.length && record.every((byte, at) => byte === body[at]);
+  return isBody ? undefined : record;
+}
+
+/** What is true of the answer whoever gets it: nothing of the vendor's request or the first call. */
+function ofTheAnswer(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    answerHeaderNames.flatMap((name) => headers[name] === undefined ? [] : [[name, headers[name]]]),
+  );
+}
+
+const answerHeaderNames = [
+  "cache-control",
+  "content-language",
+  "content-type",
+  "openai-model",
+  "openai-version",
+  "x-accel-buffering",
+  "x-model",
+  "x-reasoning-included",
+  "x-translation-loss",
+] as const;

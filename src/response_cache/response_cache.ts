@@ -1,0 +1,255 @@
+import type { SetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import { orLeft } from "../base/or_left.ts";
+import { Fault } from "../shared/fault.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
+import type {
+  CachedAnswer,
+  CachedAnswerStore,
+  CacheQuery,
+  StoredCachedAnswer,
+} from "./cached_answer.ts";
+
+/** Answers of earlier calls, for equal calls of the same account (docs/calling.md). */
+export interface ResponseCache {
+  /**
+   * Finds the answer to a call. Of equal calls at once one misses and asks the vendor; the others
+   * wait for its answer, and where it comes to nothing one of them misses in its place. While the
+   * store can't be reached nothing is found.
+   */
+  find(query: CacheQuery): Promise<CacheFinding>;
+  /** Removes the answers that a call of the account made. */
+  forget(accountId: number, transactionId: string): Promise<void>;
+  /** Removes answers whose time is over, and what is too much of an account; a background job. */
+  sweep(): Promise<void>;
+  /** Resolves when nothing is being written any more; for the end. */
+  drain(): Promise<void>;
+}
+
+export type CacheFinding =
+  | { readonly state: "hit"; readonly answer: StoredCachedAnswer }
+  /** The call asks the vendor, and says by `fill` what came of it. */
+  | { readonly state: "miss"; readonly fill: CacheFill }
+  /** The caller left while it waited. */
+  | { readonly state: "left" };
+
+/** What a call that asks the vendor says at its end, once; further calls do nothing. */
+export interface CacheFill {
+  /** It was answered in full. The answer is stored in the background. */
+  store(call: SelectableCall, answer: CachedAnswer): void;
+  /** It was answered, but can't be stored: who waits need not wait for the next one. */
+  skip(): void;
+  /** It failed, or its caller left: one of those who wait asks the vendor. */
+  abandon(): void;
+}
+
+export interface ResponseCacheDeps {
+  store: CachedAnswerStore;
+  /** Whether a call was erased while it was under way. */
+  isErased: (call: SelectableCall) => boolean;
+  setTimer: SetTimer;
+  log: Pick<Log, "error" | "warn">;
+}
+
+/** How long a call waits for the store before it goes on without it. */
+const longestReadMs = 2000;
+/** An account is trimmed once this much was written for it, and by the job. */
+const trimBytes = 32 * 1024 * 1024;
+const trimAnswers = 1000;
+
+export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
+  return new SingleFlightCache(deps);
+}
+
+/** How a call that asked the vendor ended for those who wait for its answer. */
+type FlightEnd =
+  /** Its answer is in the store, unless that could not be reached. */
+  | { readonly state: "answered"; readonly call: SelectableCall; readonly answer: CachedAnswer }
+  | { readonly state: "skipped" }
+  | { readonly state: "abandoned" };
+
+/** A call that asks the vendor while equal ones wait. */
+class Flight {
+  readonly #ended = Promise.withResolvers<void>();
+  result: FlightEnd | undefined;
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  end(result: FlightEnd): void {
+    this.result = result;
+    this.#ended.resolve();
+  }
+}
+
+/** What a read of the store came to. */
+interface Read {
+  answer?: StoredCachedAnswer;
+  /** An answer was stored meanwhile. */
+  isStale?: boolean;
+  /** It could not be read in time. */
+  isAway?: boolean;
+}
+
+const late = Symbol("late");
+
+/** Reads of one key that are under way. */
+interface Reads {
+  count: number;
+  /** An answer was stored after they began. */
+  isStale: boolean;
+}
+
+class SingleFlightCache implements ResponseCache {
+  readonly #deps: ResponseCacheDeps;
+  readonly #flights = new Map<string, Flight>();
+  readonly #reads = new Map<string, Reads>();
+  /** Written for an account since it was last trimmed. */
+  readonly #written = new Map<number, { bytes: number; answers: number }>();
+  readonly #writing = new Set<Promise<void>>();
+
+  constructor(deps: ResponseCacheDeps) {
+    this.#deps = deps;
+  }
+
+  async find(query: CacheQuery): Promise<CacheFinding> {
+    while (!query.signal.aborted) {
+      const end = await this.#awaitFlight(query);
+      if (end?.state === "skipped") return { state: "miss", fill: unsharedFill };
+      // Each caller reads for itself: an answer that was read before an erasure must not be given
+      // to someone who came after it.
+      const read = await this.#read(query);
+      if (read.answer) return { state: "hit", answer: read.answer };
+      if (read.isAway && end?.state === "answered" && !this.#deps.isErased(end.call)) {
+        return { state: "hit", answer: { ...end.answer, ageSeconds: 0 } };
+      }
+      if (read.isStale || this.#flights.has(query.key) || query.signal.aborted) continue;
+      return { state: "miss", fill: this.#begin(query) };
+    }
+    return { state: "left" };
+  }
+
+  async forget(accountId: number, transactionId: string): Promise<void> {
+    await this.#deps.store.remove(accountId, transactionId);
+  }
+
+  async sweep(): Promise<void> {
+    await this.#deps.store.sweep();
+    for (const accountId of [...this.#written.keys()]) await this.#trim(accountId);
+  }
+
+  async drain(): Promise<void> {
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
+  }
+
+  /** How the equal call that is under way ended; undefined without one. */
+  async #awaitFlight({ key, signal }: CacheQuery): Promise<FlightEnd | undefined> {
+    const flight = this.#flights.get(key);
+    if (flight) await orLeft(flight.ended, signal);
+    return flight?.result;
+  }
+
+  async #read(query: CacheQuery): Promise<Read> {
+    const { key } = query;
+    const reads = this.#reads.get(key) ?? { count: 0, isStale: false };
+    this.#reads.set(key, reads);
+    reads.count++;
+    try {
+      const answer = await this.#withinTime(this.#deps.store.find(query));
+      if (answer === late) return { isStale: reads.isStale, isAway: true };
+      return answer ? { answer } : { isStale: reads.isStale };
+    } catch (thrown) {
+      if (!isAway(thrown)) this.#warn("the response cache could not be read", thrown);
+      return { isAway: true };
+    } finally {
+      reads.count--;
+      if (reads.count === 0 && this.#reads.get(key) === reads) this.#reads.delete(key);
+    }
+  }
+
+  /** `late` when the store takes too long. */
+  #withinTime<T>(work: Promise<T>): Promise<T | typeof late> {
+    const { promise, resolve } = Promise.withResolvers<typeof late>();
+    const cancel = this.#deps.setTimer(longestReadMs, () => resolve(late));
+    return Promise.race([work, promise]).finally(cancel);
+  }
+
+  #begin(query: CacheQuery): CacheFill {
+    const flight = new Flight();
+    this.#flights.set(query.key, flight);
+    let isOver = false;
+    const finish = (act: () => void) => {
+      if (!isOver) act();
+      isOver = true;
+    };
+    const end = (result: FlightEnd) => {
+      this.#flights.delete(query.key);
+      flight.end(result);
+    };
+    return {
+      store: (call, answer) =>
+        finish(() => void this.#inBackground(this.#save(query, call, answer).then(end))),
+      skip: () => finish(() => end({ state: "skipped" })),
+      abandon: () => finish(() => end({ state: "abandoned" })),
+    };
+  }
+
+  /** Never rejects. */
+  async #save(
+    query: CacheQuery,
+    call: SelectableCall,
+    answer: CachedAnswer,
+  ): Promise<FlightEnd> {
+    if (this.#deps.isErased(call)) return { state: "abandoned" };
+    try {
+      if (!await this.#deps.store.put(query, call, answer)) return { state: "abandoned" };
+      const reads = this.#reads.get(query.key);
+      if (reads) reads.isStale = true;
+      this.#reads.delete(query.key);
+      this.#count(query.accountId, answer);
+      return { state: "answered", call, answer };
+    } catch (thrown) {
+      if (isAway(thrown)) return { state: "answered", call, answer };
+      this.#warn("an answer could not be stored in the response cache", thrown);
+      return { state: "abandoned" };
+    }
+  }
+
+  #count(accountId: number, { body, record }: CachedAnswer): void {
+    const written = this.#written.get(accountId) ?? { bytes: 0, answers: 0 };
+    written.bytes += body.length + (record?.length ?? 0);
+    written.answers++;
+    this.#written.set(accountId, written);
+    if (written.bytes < trimBytes && written.answers < trimAnswers) return;
+    void this.#inBackground(
+      this.#trim(accountId).catch((thrown) =>
+        this.#warn("the response cache could not be trimmed", thrown)
+      ),
+    );
+  }
+
+  async #trim(accountId: number): Promise<void> {
+    this.#written.delete(accountId);
+    await this.#deps.store.trim(accountId);
+  }
+
+  /** Names the error's kind alone: its message may quote an answer. */
+  #warn(message: string, thrown: unknown): void {
+    const reason = thrown instanceof Error ? thrown.name : typeof thrown;
+    this.#deps.log.warn(message, { reason });
+  }
+
+  #inBackground(work: Promise<void>): Promise<void> {
+    const tracked = work.finally(() => this.#writing.delete(tracked));
+    this.#writing.add(tracked);
+    return tracked;
+  }
+}
+
+/** Of a call for which nobody waits. */
+const unsharedFill: CacheFill = { store() {}, skip() {}, abandon() {} };
+
+function isAway(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "store_unavailable";
+}

@@ -1,0 +1,20 @@
+import { systemSetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
+import { createResponseCache, type ResponseCache } from "./response_cache.ts";
+import { createCachedAnswers } from "./store/cached_answers.ts";
+
+export function createResponseCacheService(
+  { database, isErased, log }: {
+    database: Database;
+    /** Whether a call was erased while it was under way. */
+    isErased: (call: SelectableCall) => boolean;
+    log: Log;
+  },
+): ResponseCache {
+  return createResponseCache({
+    store: createCachedAnswers(database),
+    ...{ isErased, log, setTimer: systemSetTimer },
+  });
+}

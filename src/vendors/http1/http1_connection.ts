@@ -1,0 +1,213 @@
+import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+import { AnswerParser } from "./answer_parser.ts";
+import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
+import { type RequestHead, writeRequestHead } from "./request_head.ts";
+
+/** What happens to one request. Of `end` and `error` one is called, once, unless `destroy` was. */
+export interface RequestHandler {
+  /** The connection stands, and the request is about to be written. False: it is not wanted. */
+  sending(): boolean;
+  /** The whole request was handed to the system, which may not have taken all of it yet. */
+  sent(): void;
+  /** See `AnswerSink`. */
+  head(status: number, headers: Record<string, string>): void;
+  data(piece: Uint8Array): void;
+  end(): void;
+  /** `NotHttp`, `MalformedRequest`, `ConnectionClosed` or an error of the system. */
+  error(error: unknown): void;
+}
+
+export interface Http1ConnectionOptions {
+  readonly target: ConnectTarget;
+  readonly connector: Connector;
+  /**
+   * It stands no longer, or never stood. `error` is why, where this side did not close it: `NotHttp`
+   * if the other side sent what belongs to no answer.
+   */
+  readonly gone: (error: unknown) => void;
+}
+
+/** A smaller request is written at once, head and body. */
+const joinedBytes = 64 * 1024;
+
+/** One connection of HTTP/1.1: opened by its first request, one request at a time. */
+export class Http1Connection {
+  readonly #options: Http1ConnectionOptions;
+  readonly #parser: AnswerParser;
+  #socket: Socket | undefined;
+  #handler: RequestHandler | undefined;
+  /** The request's body, and how many of its pieces the system was handed. */
+  #body: readonly Uint8Array[] = [];
+  #written = 0;
+  /** The present request's answer has no body. */
+  #isBodiless = false;
+  #isPausing = false;
+  #isStanding = false;
+  #isOver = false;
+
+  constructor(options: Http1ConnectionOptions) {
+    this.#options = options;
+    this.#parser = new AnswerParser({
+      head: (status, headers) => this.#handler?.head(status, headers),
+      data: (piece) => this.#handler?.data(piece),
+      end: () => this.#answered(),
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.#isOver && this.#socket?.destroyed === false;
+  }
+
+  /** The last answer allows another request. */
+  get keepsOpen(): boolean {
+    return this.#parser.keepsOpen;
+  }
+
+  /** How long the other side keeps an idle connection, where it says so. */
+  get idleSeconds(): number | undefined {
+    return this.#parser.idleSeconds;
+  }
+
+  /** Bytes of a request that the system has not taken yet. */
+  get unsentBytes(): number {
+    let bytes = this.#socket?.writableLength ?? 0;
+    for (let at = this.#written; at < this.#body.length; at++) bytes += this.#body[at]!.length;
+    return bytes;
+  }
+
+  /** Runs `run` once when the system has taken everything. */
+  onSent(run: () => void): void {
+    this.#socket?.once("drain", run);
+  }
+
+  /** Sends a request, on a connection that stands after a look at what came meanwhile. */
+  send(
+    request: Omit<RequestHead, "host">,
+    body: readonly Uint8Array[] | undefined,
+    handler: RequestHandler,
+  ): void {
+    if (this.#isOver) return;
+    this.#handler = handler;
+    let head: string;
+    try {
+      head = writeRequestHead({ ...request, host: this.#options.target.host });
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+    this.#isBodiless = request.method === "HEAD";
+    const write = () => this.#write(head, body);
+    // What came meanwhile is read first: it is no answer to this request.
+    if (this.#isStanding) return void setImmediate(write);
+    const { connector, target } = this.#options;
+    this.#socket = connector(target, (error, socket) => {
+      if (this.#isOver) return void socket?.destroy();
+      if (error !== null) return this.#fail(error);
+      this.#stands(socket);
+      write();
+    });
+  }
+
+  /** Nothing more is read; what came in one piece is told to its end. */
+  pause(): void {
+    this.#isPausing = true;
+  }
+
+  resume(): void {
+    this.#isPausing = false;
+    if (!this.#isOver && this.#socket?.isPaused()) this.#socket.resume();
+  }
+
+  /** Closes it at once; its request's handler hears nothing more. */
+  destroy(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handler = undefined;
+    this.#body = [];
+    this.#socket?.destroy();
+  }
+
+  /** Closes it at once; its request fails. */
+  close(): void {
+    this.#fail(new ConnectionClosed());
+  }
+
+  #stands(socket: Socket): void {
+    this.#isStanding = true;
+    let failure: unknown;
+    socket.on("data", (bytes: Uint8Array) => this.#read(bytes));
+    socket.on("error", (error: Error) => failure = error);
+    socket.on("end", () => {
+      // What came before is answered first; half of an answer is none.
+      if (!this.#isOver && this.#parser.finish()) return;
+      socket.destroy();
+    });
+    socket.on("close", () => this.#fail(failure ?? new ConnectionClosed()));
+  }
+
+  #write(head: string, body: readonly Uint8Array[] = []): void {
+    const handler = this.#handler;
+    const socket = this.#socket;
+    if (handler === undefined || socket === undefined || this.#isOver) return;
+    if (socket.destroyed) return this.#fail(new ConnectionClosed());
+    if (!handler.sending()) return this.close();
+    this.#parser.begin(this.#isBodiless);
+    const [first] = body;
+    this.#body = body;
+    this.#written = 1;
+    if (first === undefined || first.length <= joinedBytes) {
+      socket.write(together(head, first));
+    } else {
+      socket.cork();
+      socket.write(head, "latin1");
+      socket.write(first);
+      socket.uncork();
+    }
+    this.#writeOn(socket);
+  }
+
+  /** Not faster than the system takes it. */
+  #writeOn(socket: Socket): void {
+    while (this.#written < this.#body.length) {
+      if (this.#isOver || socket.destroyed) return;
+      if (socket.writableNeedDrain) return void socket.once("drain", () => this.#writeOn(socket));
+      socket.write(this.#body[this.#written++]!);
+    }
+    this.#body = [];
+    this.#handler?.sent();
+  }
+
+  #read(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    try {
+      // A plain view: what a Buffer has in its place is slower.
+      this.#parser.push(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length));
+      // An answer that came whole needs no pause.
+      if (this.#isPausing) this.#socket?.pause();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  #answered(): void {
+    const handler = this.#handler;
+    this.#handler = undefined;
+    this.resume();
+    handler?.end();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    const handler = this.#handler;
+    this.destroy();
+    handler?.error(error);
+    this.#options.gone(error);
+  }
+}
+
+function together(head: string, body: Uint8Array = new Uint8Array()): Uint8Array {
+  const bytes = Buffer.allocUnsafe(head.length + body.length);
+  bytes.write(head, "latin1");
+  bytes.set(body, head.length);
+  return bytes;
+}
