@@ -46,6 +46,39 @@ Deno.test("with retry: false a failure is final", () =>
     await rejectsWith(post({ retry: false }), "upstream_unreachable");
   }));
 
+Deno.test("no more tries are made than the call allows, and each is told", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const told: unknown[] = [];
+    const calling = post({ maxTries: 2, onTry: ({ status, error }) => told.push(status ?? error) });
+    await (await vendor.next()).answer(503, "busy");
+    await until(() => timers.nextMs === 250);
+    timers.advance(250);
+    await (await vendor.next()).answer(503, "busy");
+    assert.equal((await calling).status, 503);
+    await text(await calling);
+    assert.deepEqual(told, [503, 503]);
+    await vendor.close();
+    await rejectsWith(
+      post({ maxTries: 1, onTry: ({ status, error }) => told.push(status ?? error) }),
+      "upstream_unreachable",
+    );
+    assert.deepEqual(told, [503, 503, "ECONNREFUSED"]);
+  }));
+
+Deno.test("with retryLimited: false a 429 is final, and what else fails is tried again", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const limited = post({ retryLimited: false });
+    await (await vendor.next()).answer(429, "slow");
+    assert.equal((await limited).status, 429);
+    await text(await limited);
+    const busy = post({ retryLimited: false });
+    await (await vendor.next()).answer(503, "busy");
+    await until(() => timers.nextMs === 250);
+    timers.advance(250);
+    await (await vendor.next()).answer(200, "fine");
+    assert.equal(await text(await busy), "fine");
+  }));
+
 Deno.test("a fresh connection that closes before an answer is not tried again", () =>
   withVendor(async ({ vendor, post }) => {
     for (const how of ["cut", "reset"] as const) {
