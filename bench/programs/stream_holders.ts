@@ -76,7 +76,7 @@ function holdOne(index: number): Promise<"whole" | "broken" | "refused"> {
       isFirst = false;
       if (text.startsWith("HTTP/1.1 200")) begun++;
       else if (text.startsWith("HTTP/1.1 503")) ending = "refused";
-      else console.error(text.slice(0, 400));
+      else console.error(text.slice(9, 12), /"code":"?\w+/.exec(text)?.[0] ?? "");
     }
     for (const [, sent] of text.matchAll(/ sent (\d+);/g)) {
       sight.chunks++;
