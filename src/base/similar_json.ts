@@ -204,8 +204,8 @@ function fill({ holes, after }: Form, text: string, bytes: Uint8Array): boolean 
 /** Where a string's closing quote is. */
 function textEnd(text: string, start: number): number {
   let at = start;
-  for (let unit; at < text.length; at++) {
-    unit = text.charCodeAt(at);
+  for (; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
     if (unit === quote) return at;
     if (unit === backslash) at++;
   }
