@@ -181,7 +181,7 @@ class RunningGateway implements Gateway {
     await this.#service.stop();
     return await inStore(this.dataDir, this.databaseUrl, async (database) => {
       const wrong: string[] = [];
-      for (const calls of this.#measured) wrong.push(...await differences(database, calls));
+      for (const calls of this.#measured) wrong.push(...await chargeDifferences(database, calls));
       return wrong.map((one) => `${this.title}: ${one}`);
     });
   }
@@ -192,7 +192,8 @@ class RunningGateway implements Gateway {
   }
 }
 
-async function differences(
+/** What the store holds of calls otherwise than that each was answered, recorded and charged once. */
+export async function chargeDifferences(
   database: Queryable,
   { name, answered, since, until }: MeasuredCalls,
 ): Promise<string[]> {

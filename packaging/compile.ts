@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.ts";
-import { programModules, startFlags } from "./contents.ts";
+import { programModules, runFlags } from "./contents.ts";
 
 /** Those that Deno has a runtime for. */
 export const targets: readonly string[] = [
@@ -31,7 +31,7 @@ export async function compile(
     args: [
       "compile",
       "--no-check",
-      ...startFlags,
+      ...runFlags,
       ...(target === undefined ? [] : [`--target=${target}`]),
       ...modules,
       "--include=.",

@@ -10,21 +10,28 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** A log that passes each line to `write`, without a line end; `common` ends every line. */
+/**
+ * A log that passes each line to `write`, without a line end; `common` ends every line. `mayWait`:
+ * the line tells of no trouble.
+ */
 export function createLog(
-  write: (line: string) => void,
+  write: (line: string, mayWait: boolean) => void,
   now: () => Date,
   common: LogFields = {},
 ): Log {
   const end = formatFields(common);
   const at = (level: string) => (message: string, fields: LogFields = {}) =>
-    write(`${now().toISOString()} ${level} ${message}${formatFields(fields)}${end}`);
+    write(
+      `${now().toISOString()} ${level} ${message}${formatFields(fields)}${end}`,
+      level === "info",
+    );
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** The output of log lines. */
 export interface LogLines {
-  write(line: string): void;
+  /** `mayWait`: for a moment, so that it is written with others. */
+  write(line: string, mayWait?: boolean): void;
   /** Resolves when all lines are written, or nobody has read them for a while. */
   flush(): void | Promise<void>;
   /** Number of lines that were dropped because nobody read the output. */
@@ -42,6 +49,8 @@ export interface OutputOptions {
   batchUnits?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
+  /** How long a line that may wait does so; default 0. Each write wakes two threads. */
+  lingerMs?: number;
   setTimer?: SetTimer;
 }
 
@@ -68,7 +77,9 @@ export class OutputLines implements LogLines {
   readonly #maxWaiting: number;
   readonly #batchUnits: number;
   readonly #flushMs: number;
+  readonly #lingerMs: number;
   readonly #setTimer: SetTimer;
+  #cancelLinger: (() => void) | undefined;
   #waiting: string[] = [];
   #units = 0;
   #writing: Promise<void> | undefined;
@@ -81,6 +92,7 @@ export class OutputLines implements LogLines {
     this.#maxWaiting = options.maxWaiting ?? 256 * 1024;
     this.#batchUnits = options.batchUnits ?? defaultBatchUnits;
     this.#flushMs = options.flushMs ?? 1_000;
+    this.#lingerMs = options.lingerMs ?? 0;
     this.#setTimer = options.setTimer ?? systemSetTimer;
   }
 
@@ -92,21 +104,40 @@ export class OutputLines implements LogLines {
     this.#onDropped = report;
   }
 
-  write(line: string): void {
-    if (this.#units + line.length < this.#maxWaiting) return this.print(line);
+  write(line: string, mayWait = false): void {
+    if (this.#units + line.length < this.#maxWaiting) {
+      this.#add(line);
+      return mayWait && this.#lingerMs > 0 ? this.#writeSoon() : this.#writeNow();
+    }
     this.#dropped++;
     this.#unreported++;
   }
 
   /** Writes a line that is never dropped, such as a key that is shown only once. */
   print(line: string): void {
+    this.#add(line);
+    this.#writeNow();
+  }
+
+  #add(line: string): void {
     this.#waiting.push(line + "\n");
     this.#units += line.length + 1;
+  }
+
+  #writeNow(): void {
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
     // In a microtask, so that the lines of one turn of the event loop are written together.
     this.#writing ??= Promise.resolve().then(() => this.#write());
   }
 
+  #writeSoon(): void {
+    if (this.#writing !== undefined) return;
+    this.#cancelLinger ??= this.#setTimer(this.#lingerMs, () => this.#writeNow());
+  }
+
   async flush(): Promise<void> {
+    if (this.#waiting.length > 0) this.#writeNow();
     const late = Promise.withResolvers<void>();
     const cancel = this.#setTimer(this.#flushMs, late.resolve);
     await Promise.race([this.#writing, late.promise]);

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { stdoutLines } from "./log.ts";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { createLog, OutputLines, stdoutLines } from "./log.ts";
 
 function reader() {
   const out: string[] = [];
@@ -66,6 +67,38 @@ Deno.test("a flush waits for a reader no longer than its time", async () => {
   const flushed = lines.flush();
   expire();
   await flushed;
+});
+
+Deno.test("a line that may wait is written with others: soon, with trouble's, or by a flush", async () => {
+  const timers = new FakeTimers();
+  const written: string[] = [];
+  const lines = new OutputLines({
+    write: (bytes) => {
+      written.push(new TextDecoder().decode(bytes));
+      return Promise.resolve(bytes.length);
+    },
+    lingerMs: 20,
+    setTimer: timers.later,
+  });
+  const log = createLog((line, mayWait) => lines.write(line, mayWait), () => new Date(0));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const shown = () => written.splice(0).map((text) => text.replace(/^\S+ /gm, ""));
+  log.info("a");
+  log.info("b");
+  timers.advance(19);
+  await turn();
+  assert.deepEqual(shown(), []);
+  timers.advance(1);
+  await turn();
+  assert.deepEqual(shown(), ["info a\ninfo b\n"]);
+  log.info("c");
+  log.error("d");
+  await turn();
+  assert.deepEqual(shown(), ["info c\nerror d\n"]);
+  log.info("e");
+  await lines.flush();
+  assert.deepEqual(shown(), ["info e\n"]);
+  assert.equal(timers.pending, 0, "no timer is left behind");
 });
 
 Deno.test("an output that is gone stops nothing", async () => {

@@ -46,9 +46,8 @@ export class SimilarJson {
    * call. Undefined if it has to be parsed.
    */
   read(bytes: Uint8Array): unknown {
-    if (this.#form === undefined || !fill(this.#form, decoder.decode(bytes), bytes)) {
-      return undefined;
-    }
+    if (this.#form === undefined || bytes.length > mostBytes) return undefined;
+    if (!fill(this.#form, decoder.decode(bytes), bytes)) return undefined;
     if (this.#credit < firstCredit) this.#credit++;
     return this.#form.value;
   }
@@ -136,14 +135,14 @@ function formOf(text: string, json: string, spans: readonly Span[]): Form | unde
   } catch {
     return undefined;
   }
-  const places = spans.map(() => [] as { parent: Json; key: string | number }[]);
-  findMarks(value, spans, places);
+  const slots = spans.map(() => [] as { parent: Json; key: string | number }[]);
+  findMarks(value, spans, slots);
   const holes: Hole[] = [];
   let from = 0;
   for (const [index, { start, end, isText }] of spans.entries()) {
-    const [place, ...more] = places[index]!;
-    if (place === undefined || more.length > 0 || place.key === "__proto__") return undefined;
-    holes.push({ before: text.slice(from, start), isText, ...place });
+    const [slot, ...more] = slots[index]!;
+    if (slot === undefined || more.length > 0 || slot.key === "__proto__") return undefined;
+    holes.push({ before: text.slice(from, start), isText, ...slot });
     from = end;
   }
   return { value, holes, after: text.slice(from) };
@@ -173,7 +172,7 @@ const numberMark = (index: number) => 9007199254740 - index;
 function findMarks(
   value: unknown,
   spans: readonly Span[],
-  places: { parent: Json; key: string | number }[][],
+  slots: { parent: Json; key: string | number }[][],
 ): void {
   if (typeof value !== "object" || value === null) return;
   const parent = value as Json;
@@ -181,9 +180,9 @@ function findMarks(
     const key = Array.isArray(value) ? Number(name) : name;
     for (const [index, { isText }] of spans.entries()) {
       const mark = isText ? textMark(index) : numberMark(index);
-      if (parent[key] === mark) places[index]!.push({ parent, key });
+      if (parent[key] === mark) slots[index]!.push({ parent, key });
     }
-    findMarks(parent[key], spans, places);
+    findMarks(parent[key], spans, slots);
   }
 }
 
@@ -205,8 +204,8 @@ function fill({ holes, after }: Form, text: string, bytes: Uint8Array): boolean 
 /** Where a string's closing quote is. */
 function textEnd(text: string, start: number): number {
   let at = start;
-  for (let unit; at < text.length; at++) {
-    unit = text.charCodeAt(at);
+  for (; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
     if (unit === quote) return at;
     if (unit === backslash) at++;
   }

@@ -97,6 +97,13 @@ Deno.test("an event that is no JSON is never taken for one", () => {
   assert.equal(similar.read(encoder.encode(chunk("c", { at: 1 }) + "\n")), undefined);
 });
 
+Deno.test("a long event is parsed, and costs nothing more", () => {
+  const long = "x".repeat(5_000);
+  const { values, parsed } = readAll(["a", "b", "c", long, "d"].map((text) => chunk(text)));
+  assert.equal(parsed, 3);
+  assert.equal(JSON.stringify(values[3]).includes(long), true);
+});
+
 Deno.test("values that are kept are not read so", () => {
   const { parsed } = readAll(["a", "b", "c", "d"].map((text) => chunk(text)), () => false);
   assert.equal(parsed, 4);

@@ -37,6 +37,7 @@ const full: Partial<SettledCall> = {
     { vendor: "vendor-b", model: "m", http_status: 400, error_code: "invalid_value", ms: 3 },
     { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
   ],
+  cache: "hit",
   retained: { reasoning: [] },
 };
 /** A row as the database gives it; in `tests/store` the database itself does. */
@@ -67,10 +68,10 @@ const parse = (more: Partial<SettledCall> = {}) =>
 
 Deno.test("the columns are those of the interface, in its order, and no other", () => {
   for (const more of [{}, full]) assert.deepEqual(Object.keys(parse(more)), interactionColumns);
-  assert.equal(interactionColumns.length, 39);
+  assert.equal(interactionColumns.length, 40);
   assert.deepEqual(
-    [interactionColumns[0], interactionColumns[37], interactionColumns[38]],
-    ["transaction_id", "payload_truncated", "attempts"],
+    [interactionColumns[0], ...interactionColumns.slice(37)],
+    ["transaction_id", "payload_truncated", "attempts", "cache"],
   );
 });
 
@@ -122,6 +123,7 @@ Deno.test("every value stands in its own column", () => {
     response: { b: 1, a: 2 },
     payload_truncated: false,
     attempts: full.attempts,
+    cache: "hit",
   });
 });
 

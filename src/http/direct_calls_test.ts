@@ -71,7 +71,8 @@ Deno.test("a method of a model is taken where its path means what it spells", as
   await using server = await serve(({ params }) => Promise.resolve(text(params().model ?? "")));
   const answerOf = async (path: string) => {
     const answer = await server.post({}, path);
-    return answer.status === 200 ? await answer.text() : answer.status;
+    const text = await answer.text();
+    return answer.status === 200 ? text : answer.status;
   };
   assert.equal(await answerOf("/own/v1/models/a-1.5:make"), "models/a-1.5:make");
   assert.equal(await answerOf("/own/v1/a/b/c:make?alt=sse"), "a/b/c:make");

@@ -326,7 +326,11 @@ export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
 }
 
 function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog((line) => lines.write(line), clock.now, logFieldsOf(seat));
+  const log = createLog(
+    (line, mayWait) => lines.write(line, mayWait),
+    clock.now,
+    logFieldsOf(seat),
+  );
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );

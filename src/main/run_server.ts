@@ -39,7 +39,8 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     const isParent = config.workers > 1 && config.worker === undefined;
     // Only the parent of workers starts programs, and it serves no caller.
     if (!isParent) Deno.permissions.revokeSync({ name: "run" });
-    const lines = stdoutLines(config.workers > 1 ? { batchUnits: sharedBatchUnits } : {});
+    const shared = config.workers > 1 ? { batchUnits: sharedBatchUnits } : {};
+    const lines = stdoutLines({ lingerMs: 20, ...shared });
     flush = () => lines.flush();
     const worker = workerOf(config, { stop, reload: () => void running?.reload() });
     running = isParent

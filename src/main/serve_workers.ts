@@ -3,9 +3,9 @@ import { systemSetTimer } from "../base/deadline.ts";
 import { createLog, type LogLines } from "../base/log.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { readMeasures } from "../shared/metrics.ts";
-import { spawnWorker, workerCommand } from "../workers/spawn_worker.ts";
+import { mayStart, spawnWorker, workerCommand } from "../workers/spawn_worker.ts";
 import { WorkerGroup } from "../workers/worker_group.ts";
-import { type Config, workerEnvironment } from "./config.ts";
+import { type Config, ConfigError, workerEnvironment } from "./config.ts";
 import { findSharedPorts } from "./listeners.ts";
 import { supervisorOf } from "./serve.ts";
 import { residentMeasure } from "./service_metrics.ts";
@@ -28,8 +28,13 @@ export async function startWorkers(
   const directory = await claimDataDir(config.dataDir);
   starting.defer(() => directory.release());
   const log = createLog((line) => lines.write(line), systemClock.now);
-  const ports = await findSharedPorts(config);
   const command = workerCommand();
+  if (!mayStart(command)) {
+    throw new ConfigError(
+      `WORKERS=${config.workers} needs a program that may start itself, which an executable and one started with --deny-run may not: use the folder or 'deno task start', or leave WORKERS out.`,
+    );
+  }
+  const ports = await findSharedPorts(config);
   const supervisor = openSupervisor(supervisorOf(config, log));
   starting.defer(() => supervisor.close());
   const group = new WorkerGroup({

@@ -76,8 +76,8 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   cohortModels(
     accountId: number,
     cohortId: string,
-    bounds: { limit: number } & Partial<CallBounds>,
-  ): Promise<CohortModelSums[]>;
+    query: { limit: number; bounds?: CallBounds | undefined },
+  ): Promise<CohortByModel>;
   /** The model of the call that each outcome belongs to; undefined where the cohort has none. */
   modelsOfOutcomes(
     accountId: number,
@@ -199,6 +199,14 @@ export interface ModelName {
 export interface CohortModelSums extends CohortCallSums, ModelName {
   /** Calls that failed, were truncated or interrupted. */
   errors: bigint;
+}
+
+export interface CohortByModel {
+  /** Those with the most calls first. */
+  models: CohortModelSums[];
+  /** Calls to all models, and the first of them; null without calls. */
+  interactions: bigint;
+  firstAt: Date | null;
 }
 
 /** The call that an outcome names, or else its session, as of a time. */

@@ -14,7 +14,7 @@ import {
   type VendorCallContext,
   type VendorCallDeps,
 } from "./vendor_call.ts";
-import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type {
   DecodedEvent,
   Dialect,
@@ -247,14 +247,7 @@ class TextStreamListener implements StreamListener {
   }
 
   take(piece: Uint8Array, output: StreamOutput): void {
-    let events: readonly SseEvent[];
-    try {
-      events = this.#splitter.push(piece);
-    } catch (thrown) {
-      if (thrown instanceof SseEventTooLargeError) this.#takeEvents(thrown.before, output);
-      throw thrown;
-    }
-    this.#takeEvents(events, output);
+    this.#takeEvents(this.#splitter.push(piece), output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {

@@ -97,7 +97,6 @@ export class TargetHealth {
       gateway_target_cooling: {
         help: "Targets that are passed over since their last calls failed",
         labels: ["vendor", "model"],
-        overWorkers: "max",
         readAll: () =>
           this.#cooling().slice(0, maxLines).map(({ vendor, model }) => ({
             labels: { vendor, model: model.slice(0, 120) },

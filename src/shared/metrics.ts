@@ -111,19 +111,7 @@ export function createMetrics(measures: Measures): Metrics {
       labelNames: ["vendor", "mode"],
       registers,
     }),
-    unpricedCalls: new Counter({
-      name: "gateway_unpriced_calls_total",
-      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
-      labelNames: ["vendor"],
-      registers,
-    }),
-    vendorReportedCostUsd: vendorReportedCostUsd(registers),
-    disputedCharges: new Counter({
-      name: "gateway_disputed_charges_total",
-      help: "Calls whose vendor reported more than ten times the authorized amount",
-      labelNames: ["vendor"],
-      registers,
-    }),
+    ...billingMeasures(registers),
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
       help: "Duration of journal syncs, each of which many calls may share",
@@ -191,6 +179,26 @@ function cacheHits(registers: Registry[]): Metrics["cacheHits"] {
     labelNames: ["vendor"],
     registers,
   });
+}
+
+function billingMeasures(
+  registers: Registry[],
+): Pick<Metrics, "unpricedCalls" | "vendorReportedCostUsd" | "disputedCharges"> {
+  return {
+    unpricedCalls: new Counter({
+      name: "gateway_unpriced_calls_total",
+      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
+      labelNames: ["vendor"],
+      registers,
+    }),
+    vendorReportedCostUsd: vendorReportedCostUsd(registers),
+    disputedCharges: new Counter({
+      name: "gateway_disputed_charges_total",
+      help: "Calls whose vendor reported more than ten times the authorized amount",
+      labelNames: ["vendor"],
+      registers,
+    }),
+  };
 }
 
 function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCostUsd"] {

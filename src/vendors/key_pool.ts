@@ -148,7 +148,6 @@ export function createKeyPools(
       gateway_vendor_key_resting: {
         help: "Whether a vendor's key rests (1) or is used (0), of vendors with several keys",
         labels: ["vendor", "key"],
-        overWorkers: "max",
         readAll: () =>
           [...pools].flatMap(([vendor, pool]) =>
             pool.states.map(({ name, isResting }) => ({

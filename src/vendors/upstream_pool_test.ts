@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import net from "node:net";
 import { startFakeVendor } from "../../tests/support/fake_vendor.ts";
 import { keepConnection, text, until, withVendor } from "../../tests/support/upstream_setup.ts";
 import { systemClock } from "../base/clock.ts";
@@ -44,6 +45,68 @@ Deno.test("a kept connection that nobody uses is closed", async () => {
   await until(() => vendor.openConnections === 0);
   connections.close();
 });
+
+Deno.test("a vendor's own limit on idle connections is kept to", () =>
+  withVendor(async ({ vendor, timers, post }) => {
+    const ask = async (keepAlive: string) => {
+      const calling = post();
+      await (await vendor.next()).answer(200, "a", { "keep-alive": keepAlive });
+      await text(await calling);
+    };
+    // Two seconds are left for what crosses on the way.
+    await ask("timeout=5, max=100");
+    timers.advance(2_999);
+    await ask("timeout=5");
+    assert.equal(vendor.connections, 1);
+    timers.advance(3_000);
+    await ask("timeout=2");
+    assert.equal(vendor.connections, 2);
+    await ask("timeout=60");
+    assert.equal(vendor.connections, 3);
+    timers.advance(29_999);
+    await ask("timeout=60");
+    assert.equal(vendor.connections, 3);
+    timers.advance(30_000);
+    await ask("timeout=60");
+    assert.equal(vendor.connections, 4);
+  }));
+
+Deno.test("a body in pieces is written as it is taken; an answer before its end ends its connection", () =>
+  withVendor(async ({ vendor, post }) => {
+    const pieces = Array.from(
+      { length: 40 },
+      (_, at) => new Uint8Array(100_000).fill(65 + at % 26),
+    );
+    const calling = post({ body: pieces });
+    const exchange = await vendor.next();
+    assert.equal(exchange.request.body.length, 4_000_000);
+    assert.equal(exchange.request.body[3_999_999], String.fromCharCode(65 + 39 % 26));
+    await exchange.answer(200, "taken");
+    assert.equal(await text(await calling), "taken");
+    assert.equal(vendor.openConnections, 1);
+    const answered = Promise.withResolvers<net.Socket>();
+    let taken = 0;
+    let isClosed = false;
+    const early = net.createServer((socket) => {
+      socket.on("error", () => {}).on("close", () => isClosed = true);
+      socket.once("data", () => {
+        socket.pause();
+        socket.write("HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno");
+        answered.resolve(socket);
+      });
+      socket.on("data", (bytes: Uint8Array) => taken += bytes.length);
+    });
+    await new Promise<void>((resolve) => early.listen(0, "127.0.0.1", resolve));
+    const { port } = early.address() as net.AddressInfo;
+    const url = `http://127.0.0.1:${port}/v1`;
+    const refused = await post({ url, body: Array.from({ length: 5 }, () => pieces).flat() });
+    assert.equal(refused.status, 413);
+    assert.equal(await text(refused), "no");
+    (await answered.promise).resume();
+    await until(() => isClosed);
+    assert.ok(taken < 20_000_000, "the rest is nobody's");
+    await new Promise((resolve) => early.close(resolve));
+  }));
 
 Deno.test("a connection that a vendor ends is not used again, and none is left behind", () =>
   withVendor(async ({ vendor, post }) => {

@@ -11,18 +11,15 @@ export interface ProgramCommand {
 
 /**
  * How a worker is started: as this program was, except that it may start no programs itself. From
- * the source by the flags of `deno task start`, from the bundle by its command, and compiled by
- * itself.
+ * the source by the flags of `deno task start`, from the bundle by its command.
  */
 export function workerCommand(): ProgramCommand {
-  const path = Deno.execPath();
-  if (Deno.build.standalone) return { path, args: ["start"] };
   if (programForm === "bundle") return { path: pathOf("demeter"), args: ["start"] };
   const command = settings.tasks.start.split(" ");
   // Behind what the C library is told, between the program and the script.
   const flags = command.slice(command.indexOf("deno") + 2, -1);
   return {
-    path,
+    path: Deno.execPath(),
     args: [
       "run",
       ...flags.map((flag) => flag === "--allow-run" ? "--deny-run" : flag),
@@ -30,6 +27,12 @@ export function workerCommand(): ProgramCommand {
       pathOf("main.ts"),
     ],
   };
+}
+
+/** Whether this process may start it; a compiled program may start none. */
+export function mayStart({ path }: ProgramCommand): boolean {
+  if (Deno.build.standalone) return false;
+  return Deno.permissions.querySync({ name: "run", command: path }).state === "granted";
 }
 
 function pathOf(file: string): string {

@@ -109,7 +109,12 @@ async function say(
 ): Promise<Said> {
   const ids: string[] = [];
   const requestIds = [`id ${name} ${who.canary.length}`, `late ${name} ${who.canary.length}`];
-  const post = async (path: string, body: Record<string, unknown>, id?: string) => {
+  const post = async (
+    path: string,
+    body: Record<string, unknown>,
+    id?: string,
+    headers: Record<string, string> = {},
+  ) => {
     const answer = await service.post(path, {
       model: "vendor-f/m",
       user: who.user,
@@ -118,6 +123,7 @@ async function say(
       authorization: `Bearer ${service.key};sk-own`,
       "x-session-id": who.session,
       ...(id === undefined ? {} : { "x-request-id": id }),
+      ...headers,
     });
     if (answer.status !== 200) assert.fail(await answer.text());
     ids.push(answer.headers.get("x-transaction-id")!);
@@ -129,6 +135,12 @@ async function say(
   await (await post("/chat/v1/chat/completions", chat)).text();
   await (await post("/chat/v1/chat/completions", chat, requestIds[0])).text();
   await (await post("/chat/v1/chat/completions", { ...chat, stream: true })).text();
+  for (const found of ["MISS", "HIT"]) {
+    const ttl = { "x-cache-ttl": "86400" };
+    const kept = await post("/chat/v1/chat/completions", { ...chat, seed: 17 }, undefined, ttl);
+    assert.equal(kept.headers.get("x-cache"), found);
+    await kept.text();
+  }
   const long = `${who.canary} ${"and on ".repeat(5000)}`;
   const first = await (await post("/chat/v1/responses", { input: long })).json();
   const second = await (await post("/chat/v1/responses", {

@@ -98,6 +98,19 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
+    name: "an error in one piece with all that came before it",
+    script: begun([], async (exchange) => {
+      const error = 'data: {"error":{"message":"inner words","code":503}}\n\n';
+      await exchange.write(words.join("") + error + streamEvents[3]!);
+      await exchange.end();
+    }),
+    seen: words,
+    error: { type: "overloaded_error", code: "upstream_overloaded" },
+    status: "failed",
+    finish: null,
+    basis: "estimated",
+  },
+  {
     name: "an event that is no JSON",
     script: begun(words, async (exchange) => {
       await exchange.write("data: <html>inner words</html>\n\n");

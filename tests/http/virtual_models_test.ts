@@ -18,7 +18,12 @@ const shop = {
 /** All vendors, with virtual models of the service. */
 const service = shared(async () => {
   await Deno.writeTextFile(path, JSON.stringify({ shop, wide: { targets: ["grok-4.3"] } }));
-  const started = await startSimulatedService({ MODELS_FILE: path });
+  const price = { input: "1", output: "2" };
+  const prices = { "xai/double": price, "openai/double": price };
+  await Deno.writeTextFile(`${directory}/prices.json`, JSON.stringify(prices));
+  const started = await startSimulatedService({
+    ...{ MODELS_FILE: path, PRICES_FILE: `${directory}/prices.json` },
+  });
   const stop = async () => {
     await started.stop();
     await Deno.remove(directory, { recursive: true });
@@ -195,6 +200,24 @@ Deno.test("an own vendor key goes to its vendor alone, or is refused", async () 
   ]);
 });
 
+Deno.test("with a stored key only its vendor is asked, so that no credit is needed", async () => {
+  const both = { targets: [{ model: "claude-sonnet-4-6", weight: 99 }, "gpt-4.1"] };
+  await admin(["account", "create", "--name", "keeper"]);
+  await set("stored", both, "--account", "keeper");
+  const { key } = await service().createKey("--account", "keeper");
+  assert.equal((await ask("stored", key)).code, "insufficient_credits");
+  const { apiKey } = service().simulators.vendors["vendor-b"];
+  const stored = await admin(
+    ["vendor-key", "set", "--vendor", "openai", "--account", "keeper"],
+    apiKey,
+  );
+  assert.equal(stored.exitCode, 0, stored.lines.join());
+  const { row } = await ask("stored", key);
+  assert.deepEqual([...seen(row)!, row!.mode, row!.charged_usd], [
+    ...["stored", "vendor-b", "gpt-4.1", "stored_key", "0.000000000"],
+  ]);
+});
+
 Deno.test("token counts, embeddings and evaluations take virtual and plain names", async () => {
   await set("counted", { targets: ["claude-sonnet-4-6"] });
   await set("vectors", { targets: ["claude-sonnet-4-6", "text-embedding-3-small"] });
@@ -217,12 +240,13 @@ Deno.test("token counts, embeddings and evaluations take virtual and plain names
 });
 
 const unknown: [string, string, number, string, RegExp][] = [
-  ["a slip", "shpo", 404, "model_not_found", /Did you mean 'shop'\?/],
-  ["nothing like it", "qwertz", 404, "model_not_found", /names no model here/],
+  ["nearly another", "shpo", 404, "model_not_found", /Did you mean 'shop'\?/],
+  ["like no other", "qwertz", 404, "model_not_found", /names no model here/],
   ["a reseller's", "deepseek-v4-pro", 404, "model_not_found", /names no model here/],
+  ["two vendors' own", "double", 400, "invalid_value", /'vendor-g\/double' or 'vendor-b\/double'/],
 ];
 for (const [what, model, status, code, message] of unknown) {
-  Deno.test(`a name that is ${what} of none is ${status}`, async () => {
+  Deno.test(`a name that is ${what} is ${status} ${code}`, async () => {
     const refused = await ask(model);
     assert.deepEqual([refused.status, refused.code], [status, code]);
     assert.match(refused.message!, message);

@@ -2,7 +2,9 @@ import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
 /** Folders whose files start services in their own process and load the product for it. */
-const batchedFolders = /^tests\/(http|matrix|dashboard|store|media|search)\//;
+const batchedFolders = /^tests\/(http|matrix|dashboard)\//;
+/** One of its servers replaces the runtime's own `Response`, which others must have. */
+const besideNobody: readonly string[] = ["tests/http/overload_test.ts"];
 /** Fewer leave less to load; more leave one batch running alone at the end. */
 const filesOfBatch = 5;
 
@@ -11,7 +13,7 @@ const filesOfBatch = 5;
  * take long, and all others, stand alone.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
-  const alone = new Set(longest);
+  const alone = new Set([...longest, ...besideNobody]);
   const batches: string[][] = [];
   const open = new Map<string, string[]>();
   for (const file of files) {

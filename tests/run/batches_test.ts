@@ -10,7 +10,7 @@ Deno.test("files of a folder come together, those that take long and those elsew
     "tests/http/evals_test.ts",
     "tests/e2e/a_test.ts",
     ...http,
-    "tests/store/a_test.ts",
+    "tests/matrix/a_test.ts",
     "src/base/b_test.ts",
   ]);
   assert.deepEqual(batches, [
@@ -18,7 +18,7 @@ Deno.test("files of a folder come together, those that take long and those elsew
     ["tests/e2e/a_test.ts"],
     http.slice(0, 5),
     http.slice(5),
-    ["tests/store/a_test.ts"],
+    ["tests/matrix/a_test.ts"],
     ["src/base/b_test.ts"],
   ]);
 });

@@ -17,12 +17,14 @@ export async function readModels(
 ): Promise<CohortModels> {
   const { database, analytics } = stores;
   // One more than are listed tells whether there are others.
-  const rows = await analytics.cohortModels(accountId, cohortId, {
-    ...bounds,
+  const calls = await analytics.cohortModels(accountId, cohortId, {
+    bounds,
     limit: modelBounds.models + 1,
   });
-  const listed = rows.slice(0, modelBounds.models);
-  const since = bounds ? sinceOf(rows, bounds) : null;
+  const listed = calls.models.slice(0, modelBounds.models);
+  // Outcomes count since the oldest call that does, where some are left out.
+  const isCut = bounds !== undefined && Number(calls.interactions) >= bounds.most;
+  const since = isCut ? calls.firstAt : bounds?.since ?? null;
   const byModel = new Map(listed.map((row) => [nameOf(row), new OutcomeSums()]));
   const unattributed = new OutcomeSums();
   unattributed.add(
@@ -44,16 +46,9 @@ export async function readModels(
   return {
     models: listed.map((row) => modelSums(row, byModel.get(nameOf(row))!)),
     unattributed: unattributed.list(),
-    hasMoreModels: rows.length > listed.length,
+    hasMoreModels: calls.models.length > listed.length,
     hasMoreItems: items > most,
   };
-}
-
-/** Outcomes count since the oldest call that does, where some are left out. */
-function sinceOf(rows: readonly CohortModelSums[], { since, most }: CohortBounds): Date | null {
-  const calls = rows.reduce((sum, { interactions }) => sum + Number(interactions), 0);
-  if (calls < most) return since;
-  return rows.reduce((least, { firstAt }) => firstAt < least ? firstAt : least, rows[0]!.firstAt);
 }
 
 function nameOf({ vendor, model }: { vendor: string; model: string }): string {

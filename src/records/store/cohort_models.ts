@@ -1,46 +1,50 @@
-import type {
-  CallBounds,
-  CohortModelSums,
-  ModelName,
-  OutcomeReference,
-} from "../analytics_store.ts";
+import type { CallBounds, CohortByModel, ModelName, OutcomeReference } from "../analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { readCallSums, sumsOf } from "./cohort_calls.ts";
 
-/** Sums of a cohort's calls by model, those with the most calls first. */
+/** Sums of a cohort's calls by model, those with the most calls first, and over all models. */
 export async function cohortModels(
   database: Queryable,
   accountId: number,
   cohortId: string,
-  { limit, ...bounds }: { limit: number } & Partial<CallBounds>,
-): Promise<CohortModelSums[]> {
+  { limit, bounds }: { limit: number; bounds?: CallBounds | undefined },
+): Promise<CohortByModel> {
   const rows = await database.query(
-    modelSums,
-    [accountId, [cohortId], bounds.since ?? null, bounds.most ?? null, limit],
+    bounds ? modelSums(latestCalls, "$5") : modelSums(allCalls, "$3"),
+    [accountId, [cohortId], ...(bounds ? [bounds.since, bounds.most] : []), limit],
     { forceCustomPlan: true },
   );
-  return rows.map((row) => ({
-    ...readCallSums(row),
-    ...modelNameOf(row),
-    errors: row.errors as bigint,
-  }));
+  return {
+    models: rows.map((row) => ({
+      ...readCallSums(row),
+      ...modelNameOf(row),
+      errors: row.errors as bigint,
+    })),
+    // A sum of counts is a `numeric`, whose text is a whole number.
+    interactions: BigInt(String(rows[0]?.all_interactions ?? 0)),
+    firstAt: rows[0]?.all_first_at as Date | undefined ?? null,
+  };
 }
+
+const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
 
 const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
     select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
       latency_ms
     from interactions where account_id = $1 and cohort_id = wanted.id
       and created_at >= coalesce($3::timestamptz, '-infinity')
-    order by created_at desc limit $4::bigint
+    order by created_at desc limit $4
   ) as latest`;
 
-const modelSums = `${
-  sumsOf(latestCalls, {
-    columns: `vendor, model,
+const modelSums = (from: string, limit: string) =>
+  `${
+    sumsOf(from, {
+      columns: `vendor, model, sum(count(*)) over () as all_interactions,
+      min(min(created_at)) over () as all_first_at,
       count(*) filter (where status in ('failed', 'truncated', 'interrupted')) as errors`,
-    by: "cohort_id, vendor, model",
-  })
-} order by interactions desc, vendor, model limit $5`;
+      by: "cohort_id, vendor, model",
+    })
+  } order by interactions desc, vendor, model limit ${limit}`;
 
 /** Calls of a session that are looked at to find its last one of a cohort. */
 const sessionCalls = 100;

@@ -35,7 +35,7 @@ const probeAfterMs = 60_000;
 export function createConnector(options: ConnectOptions = {}): Connector {
   return ({ protocol, hostname, port }, done) => {
     const isTls = protocol === "https:";
-    const to = { host: hostname, port: Number(port) || (isTls ? 443 : 80), ...options };
+    const to = { host: hostname, port: Number(port || (isTls ? 443 : 80)), ...options };
     const socket = isTls ? tls.connect({ ...to, ...secure(hostname) }) : net.connect(to);
     let isDone = false;
     const fail = (error: Error) => {

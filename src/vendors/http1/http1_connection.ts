@@ -150,7 +150,7 @@ export class Http1Connection {
     const socket = this.#socket;
     if (handler === undefined || socket === undefined || this.#isOver) return;
     if (socket.destroyed) return this.#fail(new ConnectionClosed());
-    if (!handler.sending()) return this.destroy();
+    if (!handler.sending()) return this.close();
     this.#parser.begin(this.#isBodiless);
     const [first] = body;
     this.#body = body;
