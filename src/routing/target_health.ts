@@ -95,6 +95,7 @@ export class TargetHealth {
   get measures(): Measures {
     return {
       gateway_target_cooling: {
+        overWorkers: "max",
         help: "Targets that are passed over since their last calls failed",
         labels: ["vendor", "model"],
         readAll: () =>

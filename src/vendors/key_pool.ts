@@ -146,6 +146,7 @@ export function createKeyPools(
     of: ({ label }) => pools.get(label),
     gauges: {
       gateway_vendor_key_resting: {
+        overWorkers: "max",
         help: "Whether a vendor's key rests (1) or is used (0), of vendors with several keys",
         labels: ["vendor", "key"],
         readAll: () =>
