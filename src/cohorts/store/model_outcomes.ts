@@ -3,8 +3,8 @@ import { modelBounds } from "../model_comparison.ts";
 import type { AnalyticsReads, CohortModelSums } from "../../records/analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
-/** Items that are attributed in one step. */
-const stepItems = 1000;
+/** Items that are attributed in one step: on the embedded database calls wait for it, 0.5 ms an item. */
+const stepItems = 250;
 
 type CohortCalls = Pick<AnalyticsReads, "cohortModels" | "modelsOfOutcomes">;
 
