@@ -1,5 +1,6 @@
 import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
+import { createGcHint } from "../../base/gc_hint.ts";
 import type { ExportFileName, ExportFiles } from "../export_job.ts";
 import type { Database } from "../../database/database.ts";
 
@@ -14,8 +15,12 @@ const level = 1;
 const compress = promisify(deflateRaw);
 const decompress = promisify(inflateRaw);
 
+/** Suggest a minor GC after so many bytes that were read and handed on. */
+const gcHintEveryBytes = 8 * 1024 * 1024;
+
 /** Files of exports as rows of the database, where any replica finds them. */
 export function createExportChunks(database: Database): ExportFiles {
+  const gcHint = createGcHint(gcHintEveryBytes);
   return {
     async save(file, bytes) {
       const buffer = new Uint8Array(chunkBytes);
@@ -52,6 +57,7 @@ export function createExportChunks(database: Database): ExportFiles {
         if (bytes.length === 0) throw new Error("The export's file is shorter than it was.");
         at += bytes.length;
         yield bytes;
+        gcHint.left(whole.length);
       }
     },
     async remove({ requestId, claim }, which) {

@@ -17,7 +17,7 @@ const heldBytes = 4 * 1024 * 1024;
 /** Rows of a page: the first one's, and the bounds of the later ones'. */
 const firstRows = 500;
 const leastRows = 100;
-const mostRows = 2000;
+const mostRows = 1000;
 
 /**
  * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
