@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { FakeExchange } from "../support/fake_vendor.ts";
+import { sample } from "../support/sample.ts";
 import { type Row, shared } from "../support/service.ts";
 import {
   failuresOfTheCaller,
@@ -124,10 +125,15 @@ interface Case {
   failure: TargetFailure;
 }
 
+/** In the gate each pair meets a quarter of the failures, others for each; `MATRIX=all` all of them. */
+const all = Deno.env.get("MATRIX") === "all";
+
 Deno.test("whatever fails at whichever first target, the second one answers: one row, its charge", async () => {
   const cases: Case[] = pairs.flatMap((pair) =>
-    [...failuresThatMoveOn, ...(pair.stream ? streamFailuresThatMoveOn : [])]
-      .map((failure) => ({ pair, failure }))
+    sample(
+      [...failuresThatMoveOn, ...(pair.stream ? streamFailuresThatMoveOn : [])],
+      { oneOf: 4, salt: nameOf(pair), all },
+    ).map((failure) => ({ pair, failure }))
   );
   const byFirst = Map.groupBy(cases, ({ pair }) => pair.first);
   const done: (Case & Called)[] = [];
@@ -167,7 +173,7 @@ Deno.test("whatever fails at whichever first target, the second one answers: one
     );
     checkAttempts(row, { pair, failure }, what);
   }
-  assert.ok(done.length > 2_000, `${done.length} cases`);
+  assert.ok(done.length > (all ? 2_000 : 500), `${done.length} cases`);
 });
 
 function checkAttempts(row: Row, { pair, failure }: Case, what: string): void {
