@@ -11,8 +11,8 @@ export interface Log {
 }
 
 /**
- * A log that passes each line to `write`, without a line end; `common` ends every line. `mayWait`:
- * the line tells of no trouble.
+ * A log that passes each line to `write`, without a line end; `common` ends every line. `mayWait` is
+ * true for info lines, which may be written together with later ones.
  */
 export function createLog(
   write: (line: string, mayWait: boolean) => void,

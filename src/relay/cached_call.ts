@@ -4,10 +4,10 @@ import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_
 import { cacheTtlOf } from "../response_cache/cache_ttl.ts";
 import type { CacheFill, ResponseCache } from "../response_cache/response_cache.ts";
 import type { SettledCall } from "../shared/interaction.ts";
-import { type CacheUse, Call, type CallDeps, type Candidate } from "./call.ts";
+import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";
-import type { Authorization, Candidates } from "./pipeline.ts";
+import type { Candidates } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
 
 /** What a call asks of the response cache. */
@@ -66,8 +66,6 @@ export async function throughCache<M extends CallMeter>(
 function withMiss(reply: Reply): Reply {
   return { ...reply, headers: { ...reply.headers, "x-cache": "MISS" } };
 }
-
-const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
 
 /** A stored answer as an interaction of its own, which costs nothing. */
 async function giveAgain<M extends CallMeter>(

@@ -68,6 +68,9 @@ export interface CacheUse {
   settled?(call: SettledCall, answerText: string | undefined): void;
 }
 
+/** Nothing is held for calls that cost the account nothing: own vendor keys, stored answers. */
+export const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
+
 /**
  * One interaction from its beginning, however many vendor requests it takes. However it ends,
  * `settle` makes exactly one record and one charge; later calls of `settle` only wait for the

@@ -6,7 +6,14 @@ import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./a
 import { VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
 import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
-import { type CacheUse, Call, type CallDeps, type Candidate, type Ending } from "./call.ts";
+import {
+  type CacheUse,
+  Call,
+  type CallDeps,
+  type Candidate,
+  type Ending,
+  nothingHeld,
+} from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import { modelHeader, type Reply } from "./reply.ts";
@@ -179,9 +186,6 @@ export async function eachPossible<T, R>(
   if (first === undefined) throw refusal;
   return [first, ...others];
 }
-
-/** A call with a vendor key of the caller's own costs the account nothing. */
-const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
 
 /**
  * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
