@@ -70,11 +70,14 @@ export function kindsOfThisRun(): ("embedded" | "postgres")[] {
   return [...embedded ? ["embedded" as const] : [], ...postgres ? ["postgres" as const] : []];
 }
 
+/** These tests queue hundreds of statements, on machines that may stand still for seconds. */
+const patient = { connectMs: 60_000, waitMs: 60_000 };
+
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
   const created = await createMigrated();
   const opened: Database[] = [];
   const open = async () => {
-    const database = await openPostgres(created.url);
+    const database = await openPostgres(created.url, patient);
     opened.push(database);
     return database;
   };

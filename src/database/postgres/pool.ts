@@ -1,3 +1,4 @@
+import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { codeOf, tooManyConnections } from "./faults.ts";
 
@@ -13,8 +14,6 @@ export interface Connection {
 
 /** After a failed connection attempt, requests fail at once for this long. */
 const awayMs = 200;
-/** How long to wait for a connection that is in use. */
-const waitMs = 5000;
 const closeMs = 5000;
 
 /**
@@ -24,15 +23,18 @@ const closeMs = 5000;
 export class Pool<C extends Connection> {
   readonly #create: () => C;
   readonly #size: number;
+  readonly #waitMs: number;
   readonly #all = new Set<C>();
   readonly #free: C[] = [];
   readonly #waiting = new Set<PromiseWithResolvers<C>>();
   #away: { thrown: unknown; timer: ReturnType<typeof setTimeout> } | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
 
-  constructor(create: () => C, size: number) {
+  /** `waitMs`: how long a caller waits for one of `size` connections. */
+  constructor(create: () => C, { size, waitMs }: { size: number; waitMs: number }) {
     this.#create = create;
     this.#size = size;
+    this.#waitMs = waitMs;
   }
 
   /** Lends a connection. Throws `Fault("store_unavailable")` if none is free in time. */
@@ -108,15 +110,15 @@ export class Pool<C extends Connection> {
 
   async #wait(): Promise<C> {
     const waiter = Promise.withResolvers<C>();
-    const timer = setTimeout(() => {
+    const cancel = starvationTolerantTimeout(this.#waitMs, () => {
       this.#waiting.delete(waiter);
       waiter.reject(unavailable("every connection is in use"));
-    }, waitMs);
+    });
     this.#waiting.add(waiter);
     try {
       return await waiter.promise;
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 

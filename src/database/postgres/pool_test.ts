@@ -24,7 +24,7 @@ function setUp(size: number, isUp = true) {
     if (isUp) connection.opened.resolve();
     made.push(connection);
     return connection;
-  }, size);
+  }, { size, waitMs: 5000 });
   return { pool, made };
 }
 

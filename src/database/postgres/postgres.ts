@@ -11,6 +11,8 @@ import { type OpenTransaction, transact } from "../transaction.ts";
 export interface PostgresTimeouts {
   /** For opening a session. */
   connectMs: number;
+  /** For one of the connections, while all are in use. Default 5 seconds. */
+  waitMs?: number;
   /** For an answer; afterwards another connection checks whether the server is alive. */
   answerMs: number;
   /** For an interactive read; then the server cancels it. Default 30 seconds. */
@@ -39,12 +41,12 @@ export async function openPostgres(
   } = {},
 ): Promise<Database> {
   const { variable = "DATABASE_URL" } = options;
-  const { connectMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
+  const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
   const host = hostOf(url);
   if (host === undefined) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const database = createDatabase(url, { connectMs, answerMs, readMs });
+  const database = createDatabase(url, { connectMs, waitMs, answerMs, readMs });
   try {
     await database.ping();
     return database;
@@ -54,7 +56,7 @@ export async function openPostgres(
   }
 }
 
-function createDatabase(url: string, timeouts: PostgresTimeouts): Database {
+function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Database {
   let probing: Promise<void> | undefined;
   const probe = async () => {
     const connection = createConnection();
@@ -71,8 +73,9 @@ function createDatabase(url: string, timeouts: PostgresTimeouts): Database {
   };
   const createConnection = (statementMs?: number) =>
     new Session(url, timeouts, () => probing ??= probe(), statementMs);
-  const pool = new Pool(() => createConnection(), maxConnections);
-  const readers = new Pool(() => createConnection(timeouts.readMs), maxReadConnections);
+  const { waitMs, readMs } = timeouts;
+  const pool = new Pool(() => createConnection(), { size: maxConnections, waitMs });
+  const readers = new Pool(() => createConnection(readMs), { size: maxReadConnections, waitMs });
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),

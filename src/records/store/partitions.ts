@@ -18,21 +18,21 @@ export class Partitions {
   }
 
   /**
-   * Runs `write` for these rows; once more if retention dropped a partition in the meantime. `write`
-   * must be all or nothing.
+   * Runs `write` for these rows; again if retention dropped a partition in the meantime, which it does
+   * month by month, so that one pass may get in the way more than once. `write` must be all or nothing.
    */
   async writing<T>(
     rows: readonly { createdAt: Date }[],
     write: () => Promise<T>,
   ): Promise<T> {
-    await this.#open(rows);
-    try {
-      return await write();
-    } catch (thrown) {
-      if (codeOf(thrown) !== noPartition) throw thrown;
-      this.#existing.clear();
+    for (let attempt = 1;; attempt++) {
       await this.#open(rows);
-      return await write();
+      try {
+        return await write();
+      } catch (thrown) {
+        if (codeOf(thrown) !== noPartition || attempt === maxAttempts) throw thrown;
+        this.#existing.clear();
+      }
     }
   }
 
@@ -45,6 +45,9 @@ export class Partitions {
     }
   }
 }
+
+/** More than the months that one pass of retention drops while somebody writes to them. */
+const maxAttempts = 20;
 
 /** Check violation: a row without a partition (PostgreSQL's manual, "Error Codes"). */
 const noPartition = "23514";
