@@ -170,8 +170,10 @@ async function planFor(
   const { step = runAtOnce } = caller;
   await step(() => refuseSharedState(request, target, isManaged));
   const hasDialect = target.vendor.dialects.includes(dialect.name);
-  const sealedBy = isManaged && hasDialect ? target.vendor.label : undefined;
-  const continued = await continueConversation(request, deps.storedResponses, sealedBy);
+  const continued = await continueConversation(request, deps.storedResponses, {
+    sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
+    mayBeVendors: !isManaged && hasDialect,
+  });
   const facts = continued.body === request.body
     ? asked
     : await step(() => dialect.readRequest(continued.body));
