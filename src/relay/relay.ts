@@ -74,6 +74,7 @@ export function createRelay(deps: RelayDeps): Relay {
         async read() {
           const { dialect, caller, vendor } = request;
           const { step = runAtOnce } = caller;
+          dialect.conversation?.own?.check(request.body);
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
           const { model, endUser } = facts;

@@ -229,6 +229,8 @@ export interface Conversation {
    * caller's own its vendor stores those that it began there.
    */
   readonly own?: {
+    /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
+    check(body: unknown): void;
     /** Whether the request asks for that. */
     isAsked(body: unknown): boolean;
     /** A request that begins a conversation, its text without what asks the vendor to store it. */

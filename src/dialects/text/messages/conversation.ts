@@ -42,6 +42,12 @@ export const conversation: Conversation = {
     isRecord(answer) && answer.type === "message" ? asString(answer.id) : undefined,
 
   own: {
+    check(body) {
+      const { messages } = body as JsonRecord;
+      const isEmpty = Array.isArray(messages) && messages.length === 0;
+      if (!isEmpty || threadOf(body)?.type === "continue") return;
+      throw invalidValue("messages", "expected at least 1 item");
+    },
     isAsked: (body) => threadOf(body) !== undefined,
     start: ({ body, bodyText }) => ({
       body,

@@ -1,22 +1,13 @@
 import { splice } from "../../../base/json_text.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import { invalidValue } from "../../kernel/fields.ts";
-import { threadOf } from "./conversation.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 
-/**
- * What the gateway must know of a messages request; `body` has passed the contract. Throws
- * `invalid_value` where there is no message: only a thread goes on without a new one.
- */
+/** What the gateway must know of a messages request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
-  const hasMessages = Array.isArray(request.messages) && request.messages.length > 0;
-  if (!hasMessages && threadOf(body)?.type !== "continue") {
-    throw invalidValue("messages", "expected at least 1 item");
-  }
   const metadata = isRecord(request.metadata) ? request.metadata : {};
   return {
     model: String(request.model),
