@@ -22,6 +22,7 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
+import { agentOptions, agentUsage, linesFor, readAgentOptions } from "./agent_options.ts";
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
@@ -51,6 +52,8 @@ export interface AdminDeps
   /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
+  /** Whether a name of the unified family leads to a model for the account. */
+  isModel: (accountId: number, name: string) => Promise<boolean>;
   /** Told which keys changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
@@ -62,7 +65,8 @@ const account = { account: text };
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] " +
+      agentUsage,
     options: {
       ...account,
       name: text,
@@ -75,6 +79,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "translation-mode": text,
       "prompt-cache": text,
       "cache-ttl": text,
+      ...agentOptions,
     },
     run: createKey,
   },
@@ -191,13 +196,13 @@ function findCommand<Parts>(
   return undefined;
 }
 
-/** `--models A B` is `--models A --models B`. */
+/** `--models A B` is `--models A --models B`; `--map` likewise. */
 function moreModels(args: readonly string[]): string[] {
   const result: string[] = [];
-  let inModels = false;
+  let list: string | undefined;
   for (const word of args) {
-    if (word.startsWith("-")) inModels = word === "--models";
-    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
+    if (word.startsWith("-")) list = word === "--models" || word === "--map" ? word : undefined;
+    else if (list !== undefined && result.at(-1) !== list) result.push(list);
     result.push(word);
   }
   return result;
@@ -211,6 +216,15 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   if (unknownScope !== undefined) {
     throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
   }
+  const caps = {
+    capDayNanos: usd(values, "cap-day-usd"),
+    capMonthNanos: usd(values, "cap-month-usd"),
+  };
+  const defaults = await readAgentOptions(
+    values,
+    caps,
+    (model) => deps.isModel(owner.id, model),
+  );
   const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
     id: created.id,
@@ -228,14 +242,18 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
       | undefined ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     ...cacheTtl(values),
-    capDayNanos: usd(values, "cap-day-usd"),
-    capMonthNanos: usd(values, "cap-month-usd"),
+    ...caps,
+    defaults,
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const value = created.value.reveal();
   return done(
     { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
-    [`${value}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
+    [
+      value,
+      `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: value }),
+    ],
   );
 }
 
@@ -321,6 +339,11 @@ function keyJson(key: ApiKey) {
     translation_mode: key.translationMode,
     prompt_cache: key.promptCache,
     cache_ttl_seconds: key.cacheTtlSeconds ?? null,
+    for: key.defaults?.agent ?? null,
+    app: key.defaults?.app ?? null,
+    default_model: key.defaults?.defaultModel ?? null,
+    map: key.defaults?.models ?? {},
+    expected_output_tokens: key.defaults?.expectedOutputTokens ?? null,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

@@ -1,4 +1,5 @@
 import type { Account } from "./account.ts";
+import type { KeyDefaults } from "./key_defaults.ts";
 
 /** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
@@ -21,6 +22,8 @@ export interface ApiKey {
   promptCache: boolean;
   /** How long answers to its calls are given again; absent: only where a call asks for that. */
   cacheTtlSeconds?: number;
+  /** What it says for calls that don't say it themselves. */
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -47,6 +50,7 @@ export interface NewApiKey {
   /** True when absent. */
   promptCache?: boolean;
   cacheTtlSeconds?: number;
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

@@ -188,7 +188,8 @@ export async function eachPossible<T, R>(
 }
 
 /**
- * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
+ * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
+ * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
  */
 async function authorize<M extends CallMeter>(
@@ -197,10 +198,13 @@ async function authorize<M extends CallMeter>(
 ): Promise<Authorization> {
   const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
   if (bounds.length === 0) return nothingHeld;
-  const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
+  const upperBoundNanos = greatest(bounds);
+  const heldNanos = greatest(
+    plans.flatMap(({ expectedNanos, boundNanos }) => expectedNanos ?? boundNanos ?? []),
+  );
   const { caller: { principal: { key, account }, arrivedAt: at }, transactionId } =
     plans[0].vendorCall;
-  const hold = await spendCaps.reserve({ key, transactionId, upperBoundNanos: heldNanos, at });
+  const hold = await spendCaps.reserve({ key, transactionId, upperBoundNanos, at });
   try {
     const reservation = await reservations.reserve(account.id, heldNanos);
     return {
@@ -215,6 +219,10 @@ async function authorize<M extends CallMeter>(
     hold.settle(0n);
     throw thrown;
   }
+}
+
+function greatest(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((most, one) => one > most ? one : most);
 }
 
 /** Begins the call in the journal; releases what was held where that fails. */
