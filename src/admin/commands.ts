@@ -29,6 +29,7 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
+import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
@@ -44,7 +45,8 @@ export interface AdminDeps
     ScrubDeps,
     JournalDeps,
     InviteDeps,
-    ModelCommandDeps {
+    ModelCommandDeps,
+    BudgetCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -90,6 +92,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,
+  ...budgetCommands,
   ...priceCommands,
   scrub: { usage: "scrub", run: scrub },
   ...journalCommands,

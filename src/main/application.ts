@@ -6,6 +6,8 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { createCohorts } from "../cohorts/store/cohorts.ts";
 import { sweepKeyCharges } from "../credit/store/spend.ts";
+import { chargedInScope } from "../budgets/budget.ts";
+import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
@@ -84,6 +86,7 @@ export interface Services {
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
+  budgets: BudgetServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
   /** Answers for equal calls, where their callers ask for that. */
@@ -140,10 +143,11 @@ export function createServices(
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, responseCache, exports, erasure } = recording;
+  const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth },
+    ...{ keyPools, targetHealth, budgetHolds: budgets.budgetHolds },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -164,7 +168,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      routing,
+      ...{ routing, budgets },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -172,7 +176,8 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ ...access, ...recording },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
@@ -231,6 +236,20 @@ function createAccess(
     credit: createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }),
     rateLimiter: createRateLimiter({ store, clock, newId, pause, leaseMs: leaseSeconds * 1000 }),
   };
+}
+
+function createConfiguredBudgets(
+  { config: { leaseSeconds }, database, analyticsStore, processId, clock, log, newId }: Core,
+  { flushRecords }: Pick<RecordServices, "flushRecords">,
+): BudgetServices {
+  const stored = chargedInScope(analyticsStore);
+  return createBudgets({
+    ...{ database, processId, leaseSeconds, clock, log, newId },
+    chargedSince: async (...args) => {
+      await flushRecords({ timeoutMs: 10_000 });
+      return await stored(...args);
+    },
+  });
 }
 
 /** Records, idempotency, exports and erasure. */
@@ -340,25 +359,26 @@ function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log 
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, routing, archivePrices, metrics }: Pick<
+  { stores, records, erasure, evals, keys, routing, budgets, archivePrices, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices" | "metrics"
+    | ("stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "budgets")
+    | ("archivePrices" | "metrics")
   >,
   jobs: JobRunner,
 ): Promise<void> {
-  const { recorder } = records;
+  const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones(core.leftDirs);
-  await recover(core, { recorder, ledger: stores.ledger });
+  await recover(core, found);
   await takeOverWorkers(core.leftDirs, {
     processDir: core.processDir,
     log: core.log,
     observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
-    recover: (journal, processId) =>
-      recover({ ...core, journal, processId }, { recorder, ledger: stores.ledger }),
+    recover: (journal, processId) => recover({ ...core, journal, processId }, found),
   });
   // Before anything calls a model.
   await routing.virtualModelCache.refresh();
+  await budgets.budgetCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();
@@ -369,12 +389,17 @@ async function start(
 /** Posts charges before it returns leases: what a lease still holds then is unused. */
 async function recover(
   { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
-  { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
+  { recorder, ledger, budgets }: {
+    recorder: Recorder;
+    ledger: Ledger;
+    budgets: Pick<BudgetServices, "takeBackBudgets">;
+  },
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {
     for (const interaction of interactions) recorder.record(interaction);
     await recorder.drain();
   });
+  await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
   log.info("recovered the journal and leases of the last run", { ...found, leases });
@@ -388,6 +413,7 @@ function closeInOrder(
     records,
     rateLimiter,
     credit,
+    budgets,
     idempotency,
     responseCache,
     exports,
@@ -404,6 +430,7 @@ function closeInOrder(
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());
+  stack.defer(() => budgets.budgetHolds.close());
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
       log.warn(

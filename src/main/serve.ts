@@ -168,9 +168,10 @@ function operatorDepsOf(
   dashboard: { dashboardBase: string; hasSignIn: boolean },
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records } = services;
+  const { vendors, routing, records, budgets } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
+    budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,

@@ -69,7 +69,12 @@ export interface CacheUse {
 }
 
 /** Nothing is held for calls that cost the account nothing: own vendor keys, stored answers. */
-export const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
+export const nothingHeld: Authorization = {
+  leaseId: null,
+  budgetLeaseIds: [],
+  heldNanos: null,
+  settle() {},
+};
 
 /**
  * One interaction from its beginning, however many vendor requests it takes. However it ends,
@@ -388,7 +393,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Who called whom, how and when. */
   #identity(): Identity {
     const { dialect, facts } = this.#candidate.recorded;
-    const { leaseId } = this.#authorization;
+    const { leaseId, budgetLeaseIds } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -410,6 +415,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
+      ...(budgetLeaseIds.length === 0 ? {} : { budgetLeaseIds }),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };

@@ -106,6 +106,8 @@ export interface SettledCall extends Interaction {
   repeat?: { key: string; claimId: string };
   /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
+  /** The leases of budgets that it comes out of. */
+  budgetLeaseIds?: readonly string[];
 }
 
 /**
