@@ -24,8 +24,6 @@ export function createBudgetCache(store: Pick<BudgetStore, "changedSince">): Bud
   return new CachedBudgets(store);
 }
 
-const none: readonly Budget[] = [];
-
 class CachedBudgets implements BudgetCache {
   readonly #store: Pick<BudgetStore, "changedSince">;
   /** By account, kind and name. */
@@ -47,11 +45,11 @@ class CachedBudgets implements BudgetCache {
   covering({ accountId, app, userId }: BudgetedCaller): readonly Budget[] {
     // Whether the account has a budget isn't known.
     if (this.#since === null) throw new Fault("store_unavailable");
-    if (!this.#accounts.has(accountId)) return none;
+    if (!this.#accounts.has(accountId)) return [];
     return [
       ...this.#at(accountId, "account", ""),
-      ...app === null ? none : this.#at(accountId, "app", app),
-      ...userId === null ? none : this.#at(accountId, "user", userId),
+      ...app === null ? [] : this.#at(accountId, "app", app),
+      ...userId === null ? [] : this.#at(accountId, "user", userId),
     ];
   }
 
@@ -84,7 +82,7 @@ class CachedBudgets implements BudgetCache {
     if (!("scope" in change)) return;
     this.#byId.set(change.id, change);
     const key = keyOf(change);
-    this.#byScope.set(key, [...this.#byScope.get(key) ?? none, change]);
+    this.#byScope.set(key, [...this.#byScope.get(key) ?? [], change]);
     this.#accounts.set(change.accountId, (this.#accounts.get(change.accountId) ?? 0) + 1);
   }
 
@@ -100,7 +98,7 @@ class CachedBudgets implements BudgetCache {
   }
 
   #at(accountId: number, kind: string, name: string): readonly Budget[] {
-    return this.#byScope.get(`${accountId} ${kind} ${name}`) ?? none;
+    return this.#byScope.get(`${accountId} ${kind} ${name}`) ?? [];
   }
 }
 

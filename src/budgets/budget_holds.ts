@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Reservation } from "../credit/account_lease.ts";
-import { LeasedFunds } from "../credit/leased_funds.ts";
+import { LeasedBalances } from "../credit/leased_balances.ts";
 import type { LeaseStore } from "../credit/ledger.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
@@ -56,13 +56,13 @@ const nothingHeld: BudgetHold = { leaseIds: [], settle() {} };
 
 class Holds implements BudgetHolds {
   readonly #deps: BudgetHoldsDeps;
-  readonly #funds: LeasedFunds<string>;
+  readonly #balances: LeasedBalances<string>;
   /** Fund → the limit by which this process leased last. */
   readonly #limits = new Map<string, bigint>();
 
   constructor(deps: BudgetHoldsDeps) {
     this.#deps = deps;
-    this.#funds = new LeasedFunds<string>({
+    this.#balances = new LeasedBalances<string>({
       ...{ ...deps, store: this.#leases() },
       refusal: (id, neededNanos, leftNanos) => this.#refusal(id, neededNanos, leftNanos),
       onFailure: (id, thrown) =>
@@ -83,9 +83,9 @@ class Holds implements BudgetHolds {
     const settle = (chargedNanos: bigint) => held.forEach((one) => one.settle(chargedNanos));
     try {
       for (const budget of budgets) {
-        const id = fundOf(budget, at);
+        const id = balanceOf(budget, at);
         this.#recallLowered(id, budget);
-        held.push(await this.#funds.reserve(id, upperBoundNanos));
+        held.push(await this.#balances.reserve(id, upperBoundNanos));
       }
     } catch (thrown) {
       settle(0n);
@@ -99,13 +99,13 @@ class Holds implements BudgetHolds {
       const budget = this.#deps.cache.find(periodOf(id).budgetId);
       if (budget) this.#recallLowered(id, budget);
     }
-    await this.#funds.tick();
-    const used = new Set(this.#funds.ids());
+    await this.#balances.tick();
+    const used = new Set(this.#balances.ids());
     for (const id of this.#limits.keys()) if (!used.has(id)) this.#limits.delete(id);
   }
 
   close(): Promise<void> {
-    return this.#funds.close();
+    return this.#balances.close();
   }
 
   /** What was leased under a higher limit goes back before anything more is reserved of it. */
@@ -113,10 +113,10 @@ class Holds implements BudgetHolds {
     const limit = limitAt(budget, this.#deps.clock.now());
     const before = this.#limits.get(id);
     this.#limits.set(id, limit);
-    if (before !== undefined && limit < before) this.#funds.recall(id);
+    if (before !== undefined && limit < before) this.#balances.recall(id);
   }
 
-  /** Periods as funds of this process; limits are those of its clock, as far as it knows them. */
+  /** Periods as balances of this process; limits are those of its clock, as far as it knows them. */
   #leases(): LeaseStore<string> {
     const { store, cache, clock } = this.#deps;
     return {
@@ -161,11 +161,14 @@ class Holds implements BudgetHolds {
 
 const mostNanos = 1n << 62n;
 
-function fundOf({ id, per }: Budget, at: Date): string {
+function balanceOf({ id, per }: Budget, at: Date): string {
   return `${periodStart(per, at).getTime()} ${id}`;
 }
 
-function periodOf(fund: string): BudgetPeriod {
-  const space = fund.indexOf(" ");
-  return { budgetId: fund.slice(space + 1), startsAt: new Date(Number(fund.slice(0, space))) };
+function periodOf(balance: string): BudgetPeriod {
+  const space = balance.indexOf(" ");
+  return {
+    budgetId: balance.slice(space + 1),
+    startsAt: new Date(Number(balance.slice(0, space))),
+  };
 }

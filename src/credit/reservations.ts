@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Reservation } from "./account_lease.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
-import { LeasedFunds } from "./leased_funds.ts";
+import { LeasedBalances } from "./leased_balances.ts";
 import type { Credit, Ledger } from "./ledger.ts";
 
 export type { Reservation } from "./account_lease.ts";
@@ -40,7 +40,7 @@ export interface ReservationsDeps {
 
 export function createReservations(deps: ReservationsDeps): Reservations {
   const { ledger, log, processId } = deps;
-  const funds = new LeasedFunds<number>({
+  const balances = new LeasedBalances<number>({
     ...{ ...deps, store: ledger },
     refusal: (_accountId, neededNanos, leftNanos) => insufficient(neededNanos, leftNanos),
     onFailure: (account, thrown) =>
@@ -50,14 +50,14 @@ export function createReservations(deps: ReservationsDeps): Reservations {
       }),
   });
   return {
-    reserve: (accountId, boundNanos) => funds.reserve(accountId, boundNanos),
+    reserve: (accountId, boundNanos) => balances.reserve(accountId, boundNanos),
     async show(accountId) {
       const others = await ledger.show(accountId, processId);
-      const reservedNanos = others.reservedNanos + funds.inFlightNanos(accountId);
+      const reservedNanos = others.reservedNanos + balances.inFlightNanos(accountId);
       return { ...others, reservedNanos };
     },
-    tick: () => funds.tick(),
-    close: () => funds.close(),
+    tick: () => balances.tick(),
+    close: () => balances.close(),
   };
 }
 

@@ -69,12 +69,7 @@ export interface CacheUse {
 }
 
 /** Nothing is held for calls that cost the account nothing: own vendor keys, stored answers. */
-export const nothingHeld: Authorization = {
-  leaseId: null,
-  budgetLeaseIds: [],
-  heldNanos: null,
-  settle() {},
-};
+export const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
 
 /**
  * One interaction from its beginning, however many vendor requests it takes. However it ends,
@@ -415,7 +410,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
-      ...(budgetLeaseIds.length === 0 ? {} : { budgetLeaseIds }),
+      ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };

@@ -35,8 +35,8 @@ export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
-  /** The leases of budgets that it comes out of as well. */
-  readonly budgetLeaseIds: readonly string[];
+  /** The leases of budgets that it comes out of as well, where there are some. */
+  readonly budgetLeaseIds?: readonly string[];
   /** The amount that is held; null where the account is not charged. */
   readonly heldNanos: bigint | null;
   /** Ends the hold: the call was charged this many nano-dollars. Later calls do nothing. */
@@ -222,7 +222,7 @@ async function authorize<M extends CallMeter>(
     holds.push(reservation);
     return {
       leaseId: reservation.leaseId,
-      budgetLeaseIds: budgets.leaseIds,
+      ...(budgets.leaseIds.length === 0 ? {} : { budgetLeaseIds: budgets.leaseIds }),
       heldNanos,
       settle,
     };

@@ -4,13 +4,13 @@ import type { SettledCall } from "../../shared/interaction.ts";
 import { periodStart } from "../budget.ts";
 import { lockPeriods } from "./budget_leases.ts";
 
-/** A call as its charge is posted; `drawnNanos` is what its process took out of its leases for it. */
+/** A call as its charge is posted; `fromLeaseNanos` is what its process took out of its leases for it. */
 export type BudgetedCall =
   & Pick<
     SettledCall,
     "transactionId" | "accountId" | "app" | "userId" | "createdAt" | "chargedNanos"
   >
-  & { leaseIds: readonly string[]; drawnNanos: bigint };
+  & { leaseIds: readonly string[]; fromLeaseNanos: bigint };
 
 /**
  * Adds what calls were charged to the budgets that cover them, each call once, and takes it out of
@@ -20,8 +20,8 @@ export async function postBudgetCharges(
   tx: Queryable,
   calls: readonly BudgetedCall[],
 ): Promise<void> {
-  const rows = calls.filter(({ chargedNanos, drawnNanos }) =>
-    chargedNanos !== 0n || drawnNanos !== 0n
+  const rows = calls.filter(({ chargedNanos, fromLeaseNanos }) =>
+    chargedNanos !== 0n || fromLeaseNanos !== 0n
   ).map((call) => ({
     transaction_id: call.transactionId,
     account_id: call.accountId,
@@ -30,7 +30,7 @@ export async function postBudgetCharges(
     day: periodStart("day", call.createdAt).toISOString(),
     month: periodStart("month", call.createdAt).toISOString(),
     charged_nanos: String(call.chargedNanos),
-    drawn_nanos: String(call.drawnNanos),
+    drawn_nanos: String(call.fromLeaseNanos),
     leases: call.leaseIds.join(" "),
   }));
   if (rows.length === 0) return;

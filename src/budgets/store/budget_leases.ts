@@ -1,4 +1,4 @@
-import type { LeasesReturned } from "../../credit/ledger.ts";
+import type { LeaseRequest, LeaseReturn, LeasesReturned, LeaseTaken } from "../../credit/ledger.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { BudgetPeriod, BudgetStore } from "../budget.ts";
 
@@ -10,50 +10,8 @@ type LeaseOperations = Pick<
 /** Leases of budgets' periods. Whoever changes a period's sums locks its row first. */
 export function createBudgetLeases(database: Database): LeaseOperations {
   return {
-    take: (request, { atMost, now }) =>
-      database.transaction(async (tx) => {
-        const { budgetId, startsAt } = request.accountId;
-        // Of a budget that is gone there is no period: its calls go on as if there had been none.
-        await tx.query(
-          `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
-           where id = $1 on conflict do nothing`,
-          [budgetId, startsAt],
-        );
-        // A statement of its own: the next sees what a first run of the same operation has done.
-        await lockPeriods(tx, [request.accountId]);
-        const [row] = await tx.query(takeSql, [
-          ...[request.operationId, budgetId, startsAt, request.atLeastNanos, request.wantedNanos],
-          ...[request.aheadNanos, request.leaseId, request.processId, request.leaseSeconds],
-          ...[atMost, now],
-        ]);
-        if (row?.is_there !== true) {
-          return { grantedNanos: request.aheadNanos, availableNanos: unlimited, isNew: true };
-        }
-        return {
-          grantedNanos: row.granted as bigint,
-          availableNanos: row.available as bigint,
-          isNew: row.is_new as boolean,
-        };
-      }),
-    release: (back, now) =>
-      database.transaction(async (tx) => {
-        const { budgetId, startsAt } = back.accountId;
-        await lockPeriods(tx, [back.accountId]);
-        await tx.query(
-          `with lease as (
-             select id, least(amount_nanos, $2::bigint) as nanos from budget_leases
-             where id = $1 and operation_id <> $3 for update
-           ), given as (
-             update budget_leases l set amount_nanos = l.amount_nanos - lease.nanos,
-               operation_id = $3, granted_nanos = 0
-             from lease where l.id = lease.id
-           )
-           update budget_periods set leased_nanos = leased_nanos - lease.nanos
-           from lease where budget_id = $4 and starts_at = $5`,
-          [back.leaseId, back.amountNanos, back.operationId, budgetId, startsAt],
-        );
-        return (await readAvailable(tx, [back.accountId], now))[0]!;
-      }),
+    take: (request, limit) => database.transaction((tx) => takeBudgetLease(tx, request, limit)),
+    release: (back, now) => database.transaction((tx) => releaseBudgetLease(tx, back, now)),
     async renew(held, seconds) {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
@@ -79,6 +37,58 @@ export function createBudgetLeases(database: Database): LeaseOperations {
     sweepExpired: () => returnLeases(database, "expires_at < clock_timestamp()", []),
     takeBack: (processId) => returnLeases(database, "process_id = $1", [processId]),
   };
+}
+
+async function takeBudgetLease(
+  tx: Queryable,
+  request: LeaseRequest<BudgetPeriod>,
+  { atMost, now }: { atMost: bigint; now: Date },
+): Promise<LeaseTaken> {
+  const { budgetId, startsAt } = request.accountId;
+  // Of a budget that is gone there is no period: its calls go on as if there had been none.
+  await tx.query(
+    `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
+   where id = $1 on conflict do nothing`,
+    [budgetId, startsAt],
+  );
+  // A statement of its own: the next sees what a first run of the same operation has done.
+  await lockPeriods(tx, [request.accountId]);
+  const [row] = await tx.query(takeSql, [
+    ...[request.operationId, budgetId, startsAt, request.atLeastNanos, request.wantedNanos],
+    ...[request.aheadNanos, request.leaseId, request.processId, request.leaseSeconds],
+    ...[atMost, now],
+  ]);
+  if (row?.is_there !== true) {
+    return { grantedNanos: request.aheadNanos, availableNanos: unlimited, isNew: true };
+  }
+  return {
+    grantedNanos: row.granted as bigint,
+    availableNanos: row.available as bigint,
+    isNew: row.is_new as boolean,
+  };
+}
+
+async function releaseBudgetLease(
+  tx: Queryable,
+  back: LeaseReturn<BudgetPeriod>,
+  now: Date,
+): Promise<bigint> {
+  const { budgetId, startsAt } = back.accountId;
+  await lockPeriods(tx, [back.accountId]);
+  await tx.query(
+    `with lease as (
+     select id, least(amount_nanos, $2::bigint) as nanos from budget_leases
+     where id = $1 and operation_id <> $3 for update
+   ), given as (
+     update budget_leases l set amount_nanos = l.amount_nanos - lease.nanos,
+       operation_id = $3, granted_nanos = 0
+     from lease where l.id = lease.id
+   )
+   update budget_periods set leased_nanos = leased_nanos - lease.nanos
+   from lease where budget_id = $4 and starts_at = $5`,
+    [back.leaseId, back.amountNanos, back.operationId, budgetId, startsAt],
+  );
+  return (await readAvailable(tx, [back.accountId], now))[0]!;
 }
 
 /** More than any call costs, and far from the end of a bigint. */

@@ -56,7 +56,7 @@ async function postCharges(
     rows.map((row, at) => ({
       ...row,
       leaseIds: row.budgetLeaseIds ?? [],
-      drawnNanos: calls[at]!.chargedNanos,
+      fromLeaseNanos: calls[at]!.chargedNanos,
     })),
   );
   return rows;

@@ -4,14 +4,14 @@ import { Fault } from "../shared/fault.ts";
 import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
 import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
 
-export interface LeasedFundsDeps<Id> {
+export interface LeasedBalancesDeps<Id> {
   store: LeaseStore<Id>;
   clock: Pick<Clock, "monotonicMs">;
   newId: () => string;
   /** Names this process's leases over restarts (`DATA_DIR`). */
   processId: string;
   leaseSeconds: number;
-  /** Whether other processes lease from the same funds. */
+  /** Whether other processes lease from the same balances. */
   shared: boolean;
   /** Why a call is refused that needs more than is left. */
   refusal: (id: Id, neededNanos: bigint, leftNanos: bigint) => Fault;
@@ -25,54 +25,54 @@ const aheadNanos = 100_000_000n;
 const prefetchPauseMs = 1_000;
 
 /**
- * What calls are paid from, each fund by its id: the balances of accounts, or what is left of
+ * What calls are paid from, each balance by its id: the balances of accounts, or what is left of
  * budgets. As long as this process's lease has room, calls reserve in memory; leases are taken
  * ahead, so that few calls wait for the store.
  */
-export class LeasedFunds<Id extends number | string> {
-  readonly #deps: LeasedFundsDeps<Id>;
-  readonly #funds = new LeaseQueues<Id, FundQueue<Id>>();
+export class LeasedBalances<Id extends number | string> {
+  readonly #deps: LeasedBalancesDeps<Id>;
+  readonly #balances = new LeaseQueues<Id, BalanceQueue<Id>>();
 
-  constructor(deps: LeasedFundsDeps<Id>) {
+  constructor(deps: LeasedBalancesDeps<Id>) {
     this.#deps = deps;
   }
 
   /** Throws `refusal`, or `store_unavailable` when the lease has no room and the store is away. */
   async reserve(id: Id, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return freeOfCharge;
-    return await this.#funds.of(id, () => new FundQueue(id, this.#deps)).reserve(boundNanos);
+    return await this.#balances.of(id, () => new BalanceQueue(id, this.#deps)).reserve(boundNanos);
   }
 
   /** Reserved by this process's calls under way. */
   inFlightNanos(id: Id): bigint {
-    return this.#funds.get(id)?.lease.inFlightNanos ?? 0n;
+    return this.#balances.get(id)?.lease.inFlightNanos ?? 0n;
   }
 
-  /** The funds that this process holds something of, or did lately. */
+  /** The balances that this process holds something of, or did lately. */
   ids(): readonly Id[] {
-    return [...this.#funds.keys()];
+    return [...this.#balances.keys()];
   }
 
-  /** Gives back at once what no call has reserved: the fund has shrunk. */
+  /** Gives back at once what no call has reserved: the balance has shrunk. */
   recall(id: Id): void {
-    this.#funds.get(id)?.recall();
+    this.#balances.get(id)?.recall();
   }
 
   /** Renews leases and gives back what is idle; to be called about every second. */
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
-    for (const { lease } of this.#funds.values()) lease.fade(nowMs);
+    for (const { lease } of this.#balances.values()) lease.fade(nowMs);
     await this.#renew();
     await this.#look();
-    await Promise.all([...this.#funds.values()].map((fund) => fund.work()));
-    this.#funds.forgetUnused();
+    await Promise.all([...this.#balances.values()].map((balance) => balance.work()));
+    this.#balances.forgetUnused();
   }
 
   /** Gives back all that is free. Calls under way may still settle. */
   async close(): Promise<void> {
     // So that nothing is shown as under way any more; the next step tells whether the store is away.
     await this.#renew().catch(() => {});
-    await this.#funds.close();
+    await this.#balances.close();
   }
 
   #nowMs(): number {
@@ -82,26 +82,26 @@ export class LeasedFunds<Id extends number | string> {
   async #renew(): Promise<void> {
     const sentMs = this.#nowMs();
     const { store, shared, leaseSeconds } = this.#deps;
-    const due = [...this.#funds.values()].flatMap((fund) => {
-      const held = fund.lease.held(sentMs);
-      const hasChanged = shared && held && held.inFlightNanos !== fund.reportedInFlight;
+    const due = [...this.#balances.values()].flatMap((balance) => {
+      const held = balance.lease.held(sentMs);
+      const hasChanged = shared && held && held.inFlightNanos !== balance.reportedInFlight;
       return held && (held.isDue || hasChanged)
-        ? [{ fund, ...held, accountId: fund.accountId }]
+        ? [{ balance, ...held, accountId: balance.accountId }]
         : [];
     });
     if (due.length === 0) return;
     const there = await store.renew(due, leaseSeconds);
-    for (const { fund, leaseId, inFlightNanos } of due) {
-      fund.reportedInFlight = inFlightNanos;
-      if (there.has(leaseId)) fund.lease.renewed(leaseId, sentMs);
-      else fund.lease.lost(leaseId);
+    for (const { balance, leaseId, inFlightNanos } of due) {
+      balance.reportedInFlight = inFlightNanos;
+      if (there.has(leaseId)) balance.lease.renewed(leaseId, sentMs);
+      else balance.lease.lost(leaseId);
     }
   }
 
   /** Where others were refused meanwhile, what lies here unused goes back. */
   async #look(): Promise<void> {
     if (!this.#deps.shared) return;
-    const holding = [...this.#funds.values()].filter(({ lease }) =>
+    const holding = [...this.#balances.values()].filter(({ lease }) =>
       lease.freeNanos(this.#nowMs()) > 0n
     );
     if (holding.length === 0) return;
@@ -120,12 +120,12 @@ interface SentRequest<Id> {
   recalls: number;
 }
 
-/** Calls that spend one fund, and the lease that they spend. */
-class FundQueue<Id> extends LeaseQueue<bigint, Reservation> {
+/** Calls that spend one balance, and the lease that they spend. */
+class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   readonly lease: AccountLease;
   /** Calls under way, as last reported to the store. */
   reportedInFlight = 0n;
-  readonly #deps: LeasedFundsDeps<Id>;
+  readonly #deps: LeasedBalancesDeps<Id>;
   /** A request with an unknown outcome (timeout, lost connection); retried under the same id before any other. */
   #unsure: SentRequest<Id> | undefined;
   /** Returns that the store hasn't acknowledged yet. */
@@ -136,7 +136,7 @@ class FundQueue<Id> extends LeaseQueue<bigint, Reservation> {
   #giveUp = false;
   #recalls = 0;
 
-  constructor(readonly accountId: Id, deps: LeasedFundsDeps<Id>) {
+  constructor(readonly accountId: Id, deps: LeasedBalancesDeps<Id>) {
     super(deps.clock);
     this.#deps = deps;
     const leaseMs = deps.leaseSeconds * 1000;
