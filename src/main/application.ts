@@ -48,6 +48,7 @@ import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics } from "../shared/call_metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -140,7 +141,9 @@ export function createServices(
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, responseCache, exports, erasure } = recording;
+  const callMetrics = new CallMetrics();
   const calls = createCalls(config, {
+    observe: (call, timing) => callMetrics.settled(call, timing),
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth },
@@ -157,6 +160,7 @@ export function createServices(
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
     ],
+    families: callMetrics.families(),
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
