@@ -48,7 +48,8 @@ import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import { CallMetrics } from "../shared/call_metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -141,12 +142,10 @@ export function createServices(
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, responseCache, exports, erasure } = recording;
-  const callMetrics = new CallMetrics();
   const calls = createCalls(config, {
-    observe: (call, timing) => callMetrics.settled(call, timing),
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth },
+    ...{ keyPools, targetHealth, observe: core.observe },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -155,12 +154,11 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
     ],
-    families: callMetrics.families(),
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
@@ -200,6 +198,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -215,7 +216,10 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
     siblings,
