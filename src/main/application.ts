@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -221,7 +222,12 @@ function createCore(
     observe: (call, timing) => callMetrics.settled(call, timing),
     callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    ...{
+      config,
+      clock,
+      log: createServiceLog(lines, clock, seat, config),
+      newId: createUuidv7(clock),
+    },
     siblings,
   };
 }
@@ -328,17 +334,14 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-/** What ends each line of a worker's log. */
-export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
-  return count > 1 ? { worker: index } : {};
-}
-
-function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog(
-    (line, mayWait) => lines.write(line, mayWait),
-    clock.now,
-    logFieldsOf(seat),
-  );
+function createServiceLog(
+  lines: LogLines,
+  clock: Clock,
+  seat: WorkerSeat,
+  { logFormat }: Config,
+): Log {
+  const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
+  const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
