@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -50,6 +51,8 @@ import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -147,7 +150,7 @@ export function createServices(
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, budgetHolds: budgets.budgetHolds },
+    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -156,7 +159,7 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
@@ -201,6 +204,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -216,9 +222,17 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    ...{
+      config,
+      clock,
+      log: createServiceLog(lines, clock, seat, config),
+      newId: createUuidv7(clock),
+    },
     siblings,
   };
 }
@@ -339,17 +353,14 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-/** What ends each line of a worker's log. */
-export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
-  return count > 1 ? { worker: index } : {};
-}
-
-function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog(
-    (line, mayWait) => lines.write(line, mayWait),
-    clock.now,
-    logFieldsOf(seat),
-  );
+function createServiceLog(
+  lines: LogLines,
+  clock: Clock,
+  seat: WorkerSeat,
+  { logFormat }: Config,
+): Log {
+  const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
+  const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
