@@ -52,6 +52,23 @@ export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
   example: "2026-11-21T09:00:00Z",
 });
 
+/** A day of UTC as a whole, or a moment; `timeSpan` reads it. */
+export const dayOrTimeSchema = z.union(
+  [z.iso.date().openapi({ format: "date" }), timestampSchema],
+  {
+    error: (issue) =>
+      issue.input === undefined
+        ? undefined
+        : "expected a day such as 2026-11-21, or an RFC 3339 timestamp such as 2026-11-21T09:00:00Z",
+  },
+).openapi({ example: "2026-11-21" });
+
+/** An amount in US dollars with nine decimals. */
+export const usdSchema = z.string().regex(
+  /^-?\d{1,9}\.\d{9}$/,
+  "expected an amount such as 0.000054399",
+).openapi({ example: "0.000054399" });
+
 /** Means "not set" wherever it is null. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();

@@ -136,6 +136,8 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
+  /** `readCells` alone: payloads aren't read, and their cells are null. */
+  withoutPayloads?: boolean;
 }
 
 /** One stored call without its payloads. */

@@ -2439,51 +2439,66 @@ export type ExportedEvalResult = {
     detail: string | null;
 };
 
+/**
+ * A row of an export with `columns` or `payloads`: the columns that were asked for.
+ */
+export type ChosenColumns = {
+    [key: string]: unknown;
+};
+
 export type ExportedTables = {
     /**
      * Rows of `interactions`, where it was asked for.
      */
-    interactions?: Array<Interaction>;
+    interactions?: Array<Interaction> | Array<ChosenColumns>;
     /**
      * Rows of `eval_runs`, where it was asked for.
      */
-    eval_runs?: Array<ExportedEvalRun>;
+    eval_runs?: Array<ExportedEvalRun> | Array<ChosenColumns>;
     /**
      * Rows of `eval_results`, where it was asked for.
      */
-    eval_results?: Array<ExportedEvalResult>;
+    eval_results?: Array<ExportedEvalResult> | Array<ChosenColumns>;
 };
 
 export type ExportRequest = {
     /**
-     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.
+     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. `jsonl`: a row a line, one table. Default `json`.
      */
-    format?: 'json' | 'csv';
+    format?: 'json' | 'csv' | 'jsonl';
     /**
-     * Job form: whole days. Either this, or `start_date` and `end_date`.
+     * Job form. Either this, or `start_date` and `end_date`.
      */
     range?: {
         /**
-         * First day, UTC, included.
+         * First day, UTC, or first moment; included.
          */
-        start: string;
+        start: string | string;
         /**
-         * Last day, UTC, included.
+         * Last day, UTC, included; or last moment, not included.
          */
-        end: string;
+        end: string | string;
     };
     /**
-     * Direct form: first moment, included. One of the two may be missing.
+     * Direct form: first day, UTC, or first moment; included. One of the two may be missing.
      */
-    start_date?: string;
+    start_date?: string | string;
     /**
-     * Direct form: last moment, not included.
+     * Direct form: last day, UTC, included; or last moment, not included.
      */
-    end_date?: string;
+    end_date?: string | string;
     /**
-     * Default `["interactions"]`; `csv` takes exactly one.
+     * Default `["interactions"]`; `csv` and `jsonl` take exactly one.
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
+    /**
+     * Only these columns, in this order; of several tables each gives those that it has. Default: all.
+     */
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    /**
+     * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
+     */
+    payloads?: boolean;
     filters?: ExportFilters;
     /**
      * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
@@ -2669,7 +2684,7 @@ export type ExportFilters = {
     detail?: string | Array<string>;
 };
 
-export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
 
 export type ExportList = {
     /**
@@ -2687,7 +2702,7 @@ export type ExportList = {
         /**
          * Format of the file.
          */
-        format: 'json' | 'csv';
+        format: 'json' | 'csv' | 'jsonl';
         /**
          * Bytes of the file; 0 until it is written.
          */
@@ -6331,7 +6346,7 @@ export type CreateExportResponses = {
     /**
      * Export interactions and evaluations
      */
-    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
      * Export interactions and evaluations
      */
