@@ -69,6 +69,17 @@ export const usdSchema = z.string().regex(
   "expected an amount such as 0.000054399",
 ).openapi({ example: "0.000054399" });
 
+/** A whole number as an address writes it. */
+export function wholeNumber(about: { minimum?: number; maximum?: number; default?: number } = {}) {
+  const { minimum = -(10 ** 15), maximum = 10 ** 15 } = about;
+  const expected = about.maximum === undefined
+    ? "expected a whole number"
+    : `expected a whole number from ${minimum} to ${maximum}`;
+  return z.string().regex(/^-?\d{1,16}$/, expected).transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, expected)
+    .openapi({ type: "integer", ...about }) as unknown as z.ZodType<number, number>;
+}
+
 /** Means "not set" wherever it is null. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
