@@ -182,6 +182,8 @@ async function readInput<
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
+  trace.times?.uploadBegins();
+  room.arrived = () => trace.times?.uploadEnds();
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();

@@ -48,6 +48,8 @@ import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -143,7 +145,7 @@ export function createServices(
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth },
+    ...{ keyPools, targetHealth, observe: core.observe },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -152,7 +154,7 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
@@ -196,6 +198,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -211,7 +216,10 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
     siblings,

@@ -109,6 +109,18 @@ export interface SettledCall extends Interaction {
   leaseId?: string;
 }
 
+/** Where the time of a call went, in milliseconds by the monotonic clock. */
+export interface CallTiming {
+  /** From the request's arrival until its record was safe and the answer's last byte may leave. */
+  totalMs: number;
+  /** During which a request to a vendor was under way, with retries, their waits and the answer. */
+  vendorMs: number;
+  /** What remains without the vendor's time and the upload of the request. */
+  overheadMs: number;
+  /** From the request's arrival to the first token. */
+  firstTokenMs?: number;
+}
+
 /**
  * The minimal record, if the full one can't be written: who, when, how it ended and what it cost,
  * without payloads and vendor texts.
