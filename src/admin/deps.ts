@@ -47,4 +47,6 @@ const serviceScopes = [
   "cohort",
   "evals",
   "status",
+  "interactions",
+  "credits",
 ];

@@ -1,5 +1,6 @@
 import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
+import type { UsageGroup } from "../../contracts/data/usage.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 
 /** Whose vendor key a call used: the service's, one stored by the account, or the caller's. */
@@ -150,6 +151,8 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
+  /** `readCells` alone: payloads aren't read, and their cells are null. */
+  withoutPayloads?: boolean;
 }
 
 /** One stored call without its payloads. */
@@ -176,6 +179,32 @@ export interface InteractionPage {
   rows: InteractionSummary[];
   /** Where the next page begins; absent after the last row. */
   next?: ListPosition;
+}
+
+/** Selects stored calls to be summed by their labels; times are half-open. */
+export interface LabelSumsQuery {
+  accountId: number;
+  labels: readonly UsageGroup[];
+  from: Date;
+  to: Date;
+  /** Max groups. */
+  most: number;
+}
+
+/** Sums of calls; amounts in nano-dollars. */
+export interface CallSums {
+  calls: bigint;
+  /** Of `calls`: those that failed, were truncated or interrupted. */
+  failed: bigint;
+  inputTokens: bigint;
+  outputTokens: bigint;
+  costNanos: bigint;
+  chargedNanos: bigint;
+}
+
+export interface LabelSums extends CallSums {
+  /** In the order of the query's labels. */
+  values: (string | null)[];
 }
 
 /** The part of `AnalyticsStore` that calls need. */
