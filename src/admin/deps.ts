@@ -47,4 +47,5 @@ const serviceScopes = [
   "cohort",
   "evals",
   "status",
+  "admin",
 ];

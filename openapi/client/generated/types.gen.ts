@@ -3628,6 +3628,155 @@ export type EvalResult = {
     detail: string | null;
 };
 
+export type VirtualModelList = {
+    /**
+     * The virtual models.
+     */
+    data: Array<VirtualModel>;
+};
+
+export type VirtualModel = {
+    /**
+     * Id of the account; null for models of the service, which stand in `MODELS_FILE`.
+     */
+    account_id: number | null;
+    /**
+     * What calls name.
+     */
+    name: string;
+    /**
+     * Where calls go.
+     */
+    targets: Array<{
+        /**
+         * A model of a vendor.
+         */
+        model: string;
+        /**
+         * Share of the calls.
+         */
+        weight: number;
+    }>;
+    /**
+     * What is asked after all targets failed, in order.
+     */
+    fallbacks: Array<string>;
+    /**
+     * What keeps its target; absent: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * When it was made; null for the service's.
+     */
+    created_at: string | null;
+    /**
+     * When it was set last; null for the service's.
+     */
+    updated_at: string | null;
+};
+
+export type NewVirtualModel = {
+    /**
+     * What calls name: 1 to 100 letters, digits and `.` `_` `:` `-`.
+     */
+    name: string;
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type VirtualModelTarget = {
+    /**
+     * A model of a vendor, such as `vendor-b/gpt-5-mini` or `gpt-5-mini`.
+     */
+    model: string;
+    /**
+     * Share of the calls, relative to the other targets: 1 to 1,000,000. Default 1.
+     */
+    weight?: number;
+};
+
+export type VirtualModelChange = {
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets?: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`; null: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user' | null;
+};
+
+export type RemovedVirtualModel = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Name of the virtual model.
+     */
+    name: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type AuditEntryList = {
+    /**
+     * A page of entries.
+     */
+    data: Array<AuditEntry>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type AuditEntry = {
+    /**
+     * When it was done.
+     */
+    at: string;
+    /**
+     * Who did it: a person, `command line`, or an API key by its name.
+     */
+    actor: string;
+    /**
+     * What was done, such as `api_key.created`.
+     */
+    action: string;
+    /**
+     * What it was done to: a key's name, an address, an amount.
+     */
+    subject: string;
+    /**
+     * More about it; may be empty. Never a secret.
+     */
+    detail: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+};
+
 export type Alive = {
     /**
      * Always `ok`.
@@ -7224,6 +7373,466 @@ export type GetEvalResponses = {
 };
 
 export type GetEvalResponse = GetEvalResponses[keyof GetEvalResponses];
+
+export type ListVirtualModelsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models';
+};
+
+export type ListVirtualModelsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListVirtualModelsError = ListVirtualModelsErrors[keyof ListVirtualModelsErrors];
+
+export type ListVirtualModelsResponses = {
+    /**
+     * List virtual models
+     */
+    200: VirtualModelList;
+};
+
+export type ListVirtualModelsResponse = ListVirtualModelsResponses[keyof ListVirtualModelsResponses];
+
+export type CreateVirtualModelData = {
+    body: NewVirtualModel;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/models';
+};
+
+export type CreateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `already_exists`: There is one of this name already.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateVirtualModelError = CreateVirtualModelErrors[keyof CreateVirtualModelErrors];
+
+export type CreateVirtualModelResponses = {
+    /**
+     * Create a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type CreateVirtualModelResponse = CreateVirtualModelResponses[keyof CreateVirtualModelResponses];
+
+export type DeleteVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type DeleteVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtualModelErrors];
+
+export type DeleteVirtualModelResponses = {
+    /**
+     * Remove a virtual model
+     */
+    200: RemovedVirtualModel;
+};
+
+export type DeleteVirtualModelResponse = DeleteVirtualModelResponses[keyof DeleteVirtualModelResponses];
+
+export type GetVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type GetVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelErrors];
+
+export type GetVirtualModelResponses = {
+    /**
+     * Retrieve a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type GetVirtualModelResponse = GetVirtualModelResponses[keyof GetVirtualModelResponses];
+
+export type UpdateVirtualModelData = {
+    body: VirtualModelChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type UpdateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateVirtualModelError = UpdateVirtualModelErrors[keyof UpdateVirtualModelErrors];
+
+export type UpdateVirtualModelResponses = {
+    /**
+     * Change a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type UpdateVirtualModelResponse = UpdateVirtualModelResponses[keyof UpdateVirtualModelResponses];
+
+export type ListAuditEntriesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/audit';
+};
+
+export type ListAuditEntriesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntriesErrors];
+
+export type ListAuditEntriesResponses = {
+    /**
+     * List what was changed, newest first
+     */
+    200: AuditEntryList;
+};
+
+export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
 
 export type GetLivezData = {
     body?: never;
