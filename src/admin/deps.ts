@@ -49,4 +49,5 @@ const serviceScopes = [
   "status",
   "interactions",
   "credits",
+  "admin",
 ];

@@ -1,7 +1,7 @@
 import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
-import type { Contract } from "../../contracts/kernel/contract.ts";
+import { adminScope, type Contract } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -55,6 +55,8 @@ export interface BindDeps {
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
+  /** Whether the account is the first one, whose keys may administer the service. */
+  isFirstAccount: (accountId: number) => Promise<boolean>;
   /** Endpoints that need a key and that the listener may call itself. */
   direct?: DirectEndpoints;
 }
@@ -78,6 +80,7 @@ export function bind<
     const caller = callerOf(request, requestContext, contract.path);
     // Permission is checked before the body is validated.
     authorize(contract.scope, caller);
+    if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
     const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // Once the call has begun it must be settled, even if the caller leaves.
@@ -275,6 +278,20 @@ function authorize(scope: Contract["scope"], caller: CallContext): void {
   }
   throw new Fault("permission_denied", {
     message: `This API key does not have the scope '${scope}', which this endpoint needs.`,
+  });
+}
+
+/** `authorize` takes a key without scopes for one that may do everything: this is more. */
+async function authorizeAdministrator(
+  { principal: { key, account } }: CallContext,
+  { isFirstAccount }: BindDeps,
+): Promise<void> {
+  const isNamed = key.scopes.includes(adminScope);
+  if (isNamed && await isFirstAccount(account.id)) return;
+  throw new Fault("permission_denied", {
+    message: isNamed
+      ? "Only keys of the first account may administer the service; this API key is another account's."
+      : `The scopes of this API key don't name '${adminScope}', which this endpoint needs; a key without scopes doesn't have it.`,
   });
 }
 

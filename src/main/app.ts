@@ -15,6 +15,8 @@ import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
+import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
+import { adminModelRoutes } from "../http/routes/admin_models.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -57,7 +59,9 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
+  const { accounts } = services.stores;
+  const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
+  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request.requestId);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
@@ -87,6 +91,7 @@ export function createApp(
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
   readingRoutes(app, binding, services);
+  adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
   app.notFound((context) =>
@@ -152,6 +157,14 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
     labelSums: interactions.labelSums,
     credit: (accountId) => credit.reservations.show(accountId),
   });
+}
+
+/** Administration: what the operator's commands do. */
+function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, routing } = services;
+  const { accounts, audit } = services.stores;
+  adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
+  adminAuditRoutes(app, { ...binding, accounts, audit });
 }
 
 /** Calls to vendors. */

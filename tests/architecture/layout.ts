@@ -44,17 +44,8 @@ function store(name: string, ...may: string[]): Folder {
 
 /** What serves the subjects to people and programs. */
 const subjects = [
-  ...[
-    "audit",
-    "background",
-    "budgets",
-    "cohorts",
-    "credit",
-    "erasure",
-    "evals",
-    "exports",
-    "idempotency",
-  ],
+  ...["administration", "audit", "background", "budgets", "cohorts", "credit", "erasure", "evals"],
+  ...["exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
   ...["relay", "repricing", "response_cache", "routing", "usage", "vendors", "dialects/kernel"],
 ];
@@ -173,6 +164,10 @@ export const folders: readonly Folder[] = [
   ]),
   subject("exports", "audit", "records", "work_queue"),
   store("exports", "audit", "audit/store", "records", "work_queue/store"),
+  subject("administration", ...[
+    ...["audit", "credit", "keys", "people", "pricing", "records", "repricing", "routing"],
+    "vendors",
+  ]),
   subject("cohorts"),
   store("cohorts", "records"),
 
