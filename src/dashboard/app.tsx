@@ -13,6 +13,7 @@ import { exportRoutes } from "./pages/data/exports.tsx";
 import { interactionRoutes } from "./pages/interactions/detail_page.tsx";
 import { interactionExportRoutes } from "./pages/interactions/export.ts";
 import { interactionListRoutes } from "./pages/interactions/list_page.tsx";
+import { refusedRoutes } from "./pages/interactions/refused_page.tsx";
 import { keyRoutes } from "./pages/keys/keys.tsx";
 import { limitRoutes } from "./pages/keys/limits.tsx";
 import { newKeyRoutes } from "./pages/keys/new_key.tsx";
@@ -56,6 +57,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     app.get("/dashboard", (context) => context.redirect(home, 303));
     overviewRoutes(app, ctx);
     interactionListRoutes(app, ctx);
+    refusedRoutes(app, ctx);
     interactionExportRoutes(app, ctx);
     interactionRoutes(app, ctx);
     newKeyRoutes(app, ctx);

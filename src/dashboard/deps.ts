@@ -11,6 +11,7 @@ import type { VirtualModels } from "../routing/virtual_models.ts";
 import type { SignInSettings } from "./identity_provider.ts";
 import type { OverviewDeps } from "./pages/overview/load.ts";
 import type { PlaygroundDeps } from "./pages/playground/page.tsx";
+import type { RefusalDeps } from "./pages/interactions/refused_page.tsx";
 import type { FlushRecords } from "../records/flush_records.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -121,6 +122,7 @@ export interface DashboardDeps extends RecordDeps {
   /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
+  refusals: RefusalDeps;
   overview: OverviewDeps;
   playground: PlaygroundDeps;
   clock: Clock;

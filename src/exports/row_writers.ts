@@ -60,7 +60,8 @@ export function csvWriter(table: ExportTable, rawCells: boolean): (cells: Cells)
 const formula = /^[=+\-@\t\r]/;
 const special = /[",\r\n]/;
 
-function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
+/** One cell of a line of CSV; see `csvWriter`. */
+export function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const isTheirs = kind === "text" || kind === "json";

@@ -46,6 +46,7 @@ import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
@@ -63,7 +64,7 @@ import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
-export interface Services {
+export interface Services extends RefusalServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -161,10 +162,11 @@ export function createServices(
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
+  const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      routing,
+      ...{ routing, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -173,7 +175,7 @@ export function createServices(
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
-    ...{ ...work, admission, loopWatch, archivePrices },
+    ...{ ...work, ...refusals, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
@@ -395,6 +397,7 @@ function closeInOrder(
     evals,
     background,
     loopWatch,
+    refusalRecorder,
     log,
   }: Services,
   jobs: JobRunner,
@@ -421,6 +424,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

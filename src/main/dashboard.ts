@@ -14,9 +14,10 @@ import { createSessions } from "../people/store/sessions.ts";
 import { createSignIns } from "../people/store/sign_ins.ts";
 import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
-import { createFairAnalytics } from "../records/wire.ts";
+import { createFairAnalytics, createFairLabelRows } from "../records/wire.ts";
 import { costLines } from "../repricing/cost_lines.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
+import { createLabelUsage } from "../usage/label_usage.ts";
 import { createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
@@ -30,6 +31,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   const { config, database, clock, log, newId, stores, credit, records } = services;
   const { keyCache, storedKeys } = services.keys;
   const { registry, prices } = services.vendors;
+  const usage = createFairUsage(records.reads);
   const keys = createKeyService(database, services.analyticsStore);
   return {
     baseUrl: address,
@@ -55,8 +57,14 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     virtualModels: services.routing.virtualModels,
     isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
+    refusals: services,
     overview: {
-      usage: createFairUsage(records.reads),
+      refusals: services,
+      usage,
+      labels: createLabelUsage({
+        rows: createFairLabelRows(records.reads),
+        storedDays: usage.storedDays,
+      }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),

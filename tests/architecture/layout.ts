@@ -46,14 +46,23 @@ function store(name: string, ...may: string[]): Folder {
 const subjects = [
   ...["audit", "background", "cohorts", "credit", "erasure", "evals", "exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...["relay", "repricing", "response_cache", "routing", "usage", "vendors", "dialects/kernel"],
+  ...[
+    "refusals",
+    "relay",
+    "repricing",
+    "response_cache",
+    "routing",
+    "usage",
+    "vendors",
+    "dialects/kernel",
+  ],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
 const stores = [
   ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["response_cache/store", "routing/store", "work_queue/store", "database"],
+  ...["refusals/store", "response_cache/store", "routing/store", "work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -129,6 +138,8 @@ export const folders: readonly Folder[] = [
     ...["relay", "routing", "records", "keys", "pricing", "vendors"],
     ...["dialects/kernel", "dialects/text", "dialects/media"],
   ]),
+  subject("refusals"),
+  store("refusals"),
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
     ...[
@@ -148,7 +159,7 @@ export const folders: readonly Folder[] = [
   store("response_cache", "erasure/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
-    ...["credit", "credit/store", "usage/store"],
+    ...["credit", "credit/store", "usage", "usage/store"],
     ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
   subject("exports", "audit", "records", "work_queue"),

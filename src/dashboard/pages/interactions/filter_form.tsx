@@ -114,7 +114,15 @@ function Choice(
   );
 }
 
-const textFilters: readonly FilterName[] = ["model", "app", "flow", "cohort", "user", "session"];
+const textFilters: readonly FilterName[] = [
+  "model",
+  "app",
+  "flow",
+  "cohort",
+  "user",
+  "session",
+  "request",
+];
 
 /** Fields of a span or range, by their names. */
 const rangeFields: readonly (readonly [name: string, label: string])[] = [

@@ -4,6 +4,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { sha256Hex } from "../../../base/hash.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
+import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
 
@@ -24,6 +25,7 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
         section: "interactions",
         lead: "Every call to a vendor, newest first.",
         action: request.may("member") ? <ExportMenu view={view} /> : null,
+        tabs: listTabs("calls"),
         scripts: ["interactions.js"],
         body: (
           <>
