@@ -16,6 +16,7 @@ import { interactionListRoutes } from "./pages/interactions/list_page.tsx";
 import { refusedRoutes } from "./pages/interactions/refused_page.tsx";
 import { keyRoutes } from "./pages/keys/keys.tsx";
 import { limitRoutes } from "./pages/keys/limits.tsx";
+import { oneKeyRoutes } from "./pages/keys/key.tsx";
 import { newKeyRoutes } from "./pages/keys/new_key.tsx";
 import { overviewRoutes } from "./pages/overview/page.tsx";
 import { playgroundRoutes } from "./pages/playground/page.tsx";
@@ -62,6 +63,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     interactionRoutes(app, ctx);
     newKeyRoutes(app, ctx);
     keyRoutes(app, ctx);
+    oneKeyRoutes(app, ctx);
     playgroundRoutes(app, ctx);
     cohortRoutes(app, ctx);
     evalRoutes(app, ctx);

@@ -22,7 +22,7 @@ import { createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
-import { firstModel } from "./greeting.ts";
+import { firstModel, firstModelOf } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
@@ -44,7 +44,15 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     keys,
     keysChanged: (ids) => keyCache.evict(ids),
     scopes: scopesOf(registry),
-    exampleModel: () => firstModel({ registry, prices, clock }),
+    exampleModels: {
+      anyModel: () => firstModel({ registry, prices, clock }),
+      ofVendor(label) {
+        const vendor = registry.all.find((one) => one.label === label);
+        if (!vendor?.family.dialects.includes("chat")) return undefined;
+        const model = firstModelOf(vendor, { prices, clock });
+        return { names: vendor.family.aliases, model };
+      },
+    },
     vendorKeys: stores.vendorKeys,
     vendorKeysChanged: () => storedKeys.refresh(),
     keyVendors: vendorsWithStoredKeys(registry).map(({ label, aliases, family }) => ({

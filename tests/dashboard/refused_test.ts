@@ -16,7 +16,9 @@ interface RefusedCall {
 }
 
 /** Sends it and gives the log line of its id. */
-async function refused({ id, path = "/chat/v1/chat/completions", body, key }: RefusedCall) {
+async function refused(
+  { id, path = "/chat/v1/chat/completions", body, key }: RefusedCall,
+): Promise<string> {
   const answer = await world().post(path, body, {
     "x-request-id": id,
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
@@ -26,7 +28,7 @@ async function refused({ id, path = "/chat/v1/chat/completions", body, key }: Re
   const lines = world().log.filter((line) => line.includes(` id=${id} `));
   const line = lines.find((one) => one.includes(" info request "));
   assert.ok(line, lines.join("\n"));
-  return line;
+  return line!;
 }
 
 const secretWords = "the prompt of alice";

@@ -49,7 +49,8 @@ eachDatabase(
     assert.equal(all[0]!.model!.length, 120);
     assert.equal(all[1]!.model, undefined);
     const pages = [];
-    for (let after: { at: Date; id: string } | undefined;;) {
+    let after: { at: Date; id: string } | undefined;
+    for (;;) {
       const page = await store.list({ ...query, limit: 7, ...(after ? { after } : {}) });
       pages.push(...page.map(({ requestId }) => requestId));
       if (page.length < 7) break;

@@ -2,10 +2,10 @@ import { inviteeOf } from "../../../people/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../../people/person.ts";
 import type { PageRequest } from "../../bind.tsx";
 import {
+  actionsColumn,
   CopyButton,
   describedBy,
   Field,
-  hiddenColumn,
   PostForm,
   Table,
   TimeCell,
@@ -32,7 +32,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       </p>
       <Table
         label="People"
-        head={["Name", "Role", "Last sign-in", hiddenColumn("Actions")]}
+        head={["Name", "Role", "Last sign-in", actionsColumn()]}
       >
         {members.map((member) => (
           <MemberLine address={address} member={member} request={request} isOwner={isOwner} />
@@ -43,7 +43,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
           <h2>Invitations</h2>
           <Table
             label="Invitations"
-            head={["E-mail", "Role", "Ends", hiddenColumn("Actions")]}
+            head={["E-mail", "Role", "Ends", actionsColumn()]}
           >
             {invitations.map((one) => (
               <InvitationLine address={address} one={one} request={request} isOwner={isOwner} />
