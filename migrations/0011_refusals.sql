@@ -40,3 +40,6 @@ create index refusal_counts_created_at on refusal_counts (created_at);
 -- What a vendor answered to a call that failed, as JSON text of {status, message}: keys and addresses
 -- taken out, at most 4 KiB. It may quote the prompt, so it stands, and goes, with the payloads.
 alter table interaction_payloads add column vendor_error text;
+
+-- Whether a viewer sees what callers sent and received; members and owners do.
+alter table memberships add column payloads boolean not null default false;

@@ -29,7 +29,10 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
         scripts: ["interactions.js"],
         body: (
           <>
-            <FilterForm view={view} vendors={vendors} keyNames={names} />
+            <FilterForm
+              {...{ view, vendors, keyNames: names }}
+              seesPayloads={request.seesPayloads}
+            />
             <InteractionTable view={view} shown={shown} now={request.now} />
           </>
         ),
@@ -60,8 +63,11 @@ function toPlainAddress(request: PageRequest): Response {
 }
 
 export function viewOf(request: PageRequest, names: ReadonlyMap<string, string>): View {
+  const fields = new URLSearchParams(request.fields);
+  // Who may not see prompts finds out nothing about them by searching, either.
+  if (!request.seesPayloads) fields.delete("q");
   return readView(
-    request.fields,
+    fields,
     request.now,
     (filter, value) => filter === "key" ? names.get(value) ?? value : value,
   );

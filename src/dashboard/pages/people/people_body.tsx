@@ -11,6 +11,9 @@ import {
   TimeCell,
 } from "../../components.tsx";
 
+/** The choice of a viewer who has the right to see payloads. */
+export const viewerWithPayloads = "viewer+payloads";
+
 interface Props {
   address: string;
   members: readonly Membership[];
@@ -28,7 +31,8 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       <InvitationLink request={request} />
       <h2>People</h2>
       <p class="lead">
-        Owners manage everything, members create and revoke keys, viewers look.
+        Owners manage everything, members create and revoke keys, viewers look at figures and rows;
+        prompts and answers they see where an owner lets them.
       </p>
       <Table
         label="People"
@@ -86,7 +90,8 @@ function MemberLine(
     isOwner: boolean;
   },
 ) {
-  const { person, role } = member;
+  const { person, role, payloads } = member;
+  const current = role === "viewer" && payloads ? viewerWithPayloads : role;
   const isSelf = person.id === request.session.person.id;
   return (
     <tr>
@@ -101,11 +106,17 @@ function MemberLine(
           ? (
             <PostForm action={`${address}/${person.id}/role`} csrf={request.csrf} class="row">
               <select name="role" aria-label={`Role of ${person.name}`}>
-                {roles.map((one) => <option value={one} selected={one === role}>{one}</option>)}
+                {[...roles, viewerWithPayloads].map((one) => (
+                  <option value={one} selected={one === current}>
+                    {one === viewerWithPayloads ? "viewer who sees prompts" : one}
+                  </option>
+                ))}
               </select>
               <button type="submit" class="button button-small">Save</button>
             </PostForm>
           )
+          : current === viewerWithPayloads
+          ? "viewer who sees prompts"
           : role}
       </td>
       <TimeCell at={member.signedInAt} now={request.now} />
