@@ -12,7 +12,7 @@ import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyMemory, type HeavyBodies, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
-import type { Env, RequestContext } from "./request_context.ts";
+import type { Env, OnFault, RequestContext } from "./request_context.ts";
 import { jsonReply, toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
@@ -54,7 +54,7 @@ export interface BindDeps {
   /** Processes bodies with many values in turns. */
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
-  onFault: (fault: Fault, requestId: string) => void;
+  onFault: OnFault;
   /** Whether the account is the first one, whose keys may administer the service. */
   isFirstAccount: (accountId: number) => Promise<boolean>;
   /** Endpoints that need a key and that the listener may call itself. */
@@ -145,12 +145,13 @@ type Run<Answer> = (
 ) => Promise<Output<Answer>>;
 
 function endpointOf<Answer>(
-  contract: Pick<Contract, "path" | "dialect" | "status">,
+  contract: Pick<Contract, "path" | "dialect" | "status" | "interaction">,
   deps: BindDeps,
   run: Run<Answer>,
 ): Endpoint {
   return async (request, requestContext) => {
     requestContext.route = contract.path;
+    requestContext.isCall = contract.interaction === true;
     const room: BodyMemory = {};
     try {
       const output = await run(request, requestContext, room);
@@ -160,7 +161,7 @@ function endpointOf<Answer>(
       const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
       if (isAbort(thrown) || isLeft) return leftReply;
       const fault = asFault(thrown);
-      deps.onFault(fault, requestContext.requestId);
+      deps.onFault(fault, requestContext);
       return errorReply(fault, contract.dialect, requestContext.requestId);
     } finally {
       room.leaveHeavy?.();
@@ -178,11 +179,12 @@ async function readInput<
   Body extends z.ZodType | undefined,
 >(
   request: HttpRequest,
-  { principal, remoteHost, peerHost, trace }: RequestContext,
+  requestContext: RequestContext,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   deps: BindDeps,
   room: BodyMemory,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
+  const { principal, remoteHost, peerHost, trace } = requestContext;
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
   trace.times?.uploadBegins();
@@ -192,9 +194,13 @@ async function readInput<
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
   return {
-    params: check(contract.params, () => request.params()),
+    params: check(contract.params, () => {
+      const params = request.params();
+      noteModel(requestContext, params);
+      return params;
+    }),
     query: check(contract.query, () => queryValues(contract.query!, request)),
-    body: await checkBody(schema, sent) as Parsed<Body>,
+    body: await checkBody(schema, sent, requestContext) as Parsed<Body>,
     step: sent.step,
     bodyText: sent.text,
     form: sent.form,
@@ -231,12 +237,25 @@ function isList(field: z.core.$ZodType): boolean {
   return def.type === "array" || def.type === "optional" && isList(def.innerType);
 }
 
-async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {
+async function checkBody(
+  schema: z.ZodType | undefined,
+  sent: SentBody,
+  requestContext: RequestContext,
+): Promise<unknown> {
   if (schema === undefined) return undefined;
   const value = await sent.value(previewIssues(schema));
+  noteModel(requestContext, value);
   return sent.step.isHeavy
     ? await sent.step.inSteps(() => validateSteps(schema, value))
     : validate(schema, value);
+}
+
+/** A refusal says which model was asked for, also where the rest of the request is wrong. */
+function noteModel(requestContext: RequestContext, sent: unknown): void {
+  const { model } = (sent ?? {}) as { model?: unknown };
+  if (typeof model !== "string" || model === "") return;
+  // Some paths have the model with its collection and the method.
+  requestContext.model = model.replace(/^models\//, "").replace(/:[a-z]+[A-Z]\w*$/, "");
 }
 
 function callerOf(

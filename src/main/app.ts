@@ -63,14 +63,14 @@ export function createApp(
   const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
-    onFault(fault, request.requestId);
+    onFault(fault, request);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
   const { trustProxy, metricsToken } = config;
   const loadHooks = createLoadHooks(services);
   const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
-  const accessLog = createAccessLog({ clock, log, metrics });
+  const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
   app.use(logAccess(accessLog));
@@ -222,11 +222,12 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 
 /** Only our own failures are logged as errors; invalid requests are ordinary. */
 function createFaultLog(log: Log): BindDeps["onFault"] {
-  return (fault, requestId) => {
+  return (fault, request) => {
+    request.fault = fault;
     const { status } = errors[fault.code];
     if (status < 500) return;
     const fields = {
-      id: requestId,
+      id: request.requestId,
       code: fault.code,
       note: fault.note === undefined ? undefined : maskSecrets(fault.note),
       cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),
