@@ -32,6 +32,7 @@ import { priceCommands } from "./price_commands.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
+import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
@@ -48,6 +49,7 @@ export interface AdminDeps
     ScrubDeps,
     JournalDeps,
     InviteDeps,
+    SignInDeps,
     ModelCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
@@ -108,6 +110,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   },
   ...tierCommands,
   ...inviteCommands,
+  ...signInCommands,
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,

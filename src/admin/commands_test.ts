@@ -73,6 +73,8 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     newId: unused,
     dashboardBase: "http://127.0.0.1:8787",
     hasSignIn: true,
+    signIns: { offerLink: unused },
+    signInLinks: { refusal: "unused" },
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
   return { run, parts: deps, clock, accounts, keys, changed, audit };

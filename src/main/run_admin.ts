@@ -13,6 +13,8 @@ import { type Config, readConfig } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { runHealth } from "./run_health.ts";
 import { vacuumHere } from "../admin/vacuum_here.ts";
+import { signInLinksOf } from "./sign_in_links.ts";
+import { createSignIns } from "../people/store/sign_ins.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
@@ -205,6 +207,7 @@ function createAdminDeps(
 ): AdminDeps {
   const { dataDir, tls, host, port } = config;
   const clock = systemClock;
+  const dashboardBase = config.baseUrl ?? `${tls ? "https" : "http"}://${host}:${port}`;
   const registry = createConfiguredRegistry(config);
   const log = createLog((line) => console.error(line), clock.now);
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
@@ -223,7 +226,9 @@ function createAdminDeps(
     clock,
     journalStatus: () => journalStatus(config),
     newId: createUuidv7(clock),
-    dashboardBase: config.baseUrl ?? `${tls ? "https" : "http"}://${host}:${port}`,
+    dashboardBase,
+    signIns: createSignIns(database),
+    signInLinks: signInLinksOf(config, dashboardBase),
     hasSignIn: config.oauth !== undefined,
   });
 }
