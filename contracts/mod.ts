@@ -10,7 +10,7 @@ import { createExport, deleteExport, listExports, streamExport } from "./data/ex
 import { familyHealth, unifiedHealth } from "./data/health.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
-import { familyModels, unifiedModels } from "./calls/models.ts";
+import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
@@ -36,6 +36,7 @@ export function familyContracts(family: VendorFamily) {
     ...ofDialects,
     ...familyOperations(family),
     models: familyModels(family),
+    model: familyModel(family),
     health: familyHealth(family),
   };
 }
@@ -65,6 +66,7 @@ export const contracts = {
   unifiedEmbeddings: embeddingsContract(anyVendor),
   unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
+  unifiedModel,
   unifiedHealth,
   generateImage,
   generateSpeech,

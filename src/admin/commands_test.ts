@@ -73,8 +73,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     newId: unused,
     dashboardBase: "http://127.0.0.1:8787",
     hasSignIn: true,
-    signIns: { offerLink: unused },
-    signInLinks: { refusal: "unused" },
+    ...unusedSignIn,
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
   return { run, parts: deps, clock, accounts, keys, changed, audit };
@@ -91,6 +90,8 @@ const unusedVendorKeys = {
   changedSince: unused,
   rotate: unused,
 };
+
+const unusedSignIn = { signIns: { offerLink: unused }, signInLinks: { refusal: "unused" } };
 
 const unusedLedger = {
   grant: unused,

@@ -87,10 +87,9 @@ export async function startServer(
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);
   const hasSignIn = config.oauth !== undefined;
-  const operator = operatorDepsOf(services, {
-    ...{ dashboardBase: address, hasSignIn, signIns: dashboard.signIns },
-    signInLinks: signInLinksOf(config, address),
-  });
+  const signInLinks = signInLinksOf(config, address);
+  const shared = { dashboardBase: address, hasSignIn, signIns: dashboard.signIns, signInLinks };
+  const operator = operatorDepsOf(services, shared);
   if (seat.index === 1) {
     const control = await serveControl(config.dataDir, operator);
     answering.defer(() => control.close());
@@ -99,14 +98,14 @@ export async function startServer(
   openFor(services, listeners, dashboard);
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const claim = greets ? await claimLink(dashboard) : undefined;
-    // A terminal's owner opens it; elsewhere whoever reads the log would.
-    const signIn = firstKey && isLoopback(config.host) && config.baseUrl === undefined
-      ? await firstSignInLink(dashboard)
-      : undefined;
     const { registry, prices } = services.vendors;
     const shown = { config, version, registry, prices, clock: services.clock };
-    const links = { claim, signIn };
+    const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+    const links = {
+      claim: greets ? await claimLink(dashboard) : undefined,
+      // A terminal's owner opens it; elsewhere whoever reads the log would.
+      signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+    };
     for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
   }
   const supervisor = worker
