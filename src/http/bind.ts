@@ -234,6 +234,7 @@ function callerOf(
     arrivedAt: requestContext.arrivedAt,
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
+    ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
   };
 }
 

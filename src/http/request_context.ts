@@ -18,6 +18,8 @@ export interface RequestContext {
   /** The request as the listener knows it. */
   readonly incoming: object | undefined;
   readonly trace: CallTrace;
+  /** Interactions whose content the request holds although the caller sent none of it. */
+  sourceIds?: readonly string[];
 }
 
 /** Types of the web framework's context. */

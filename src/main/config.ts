@@ -61,6 +61,8 @@ export interface Config {
   callerBodyTimeoutMs: number;
   callerIdleTimeoutMs: number;
   connectionsMax: number;
+  /** Whether `GET …/responses` opens WebSockets (`RESPONSES_WEBSOCKET`). */
+  responsesWebSocket: boolean;
   connectionsPerPeerMax: number;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
@@ -158,6 +160,7 @@ export function parseConfig(environment: Environment): Config {
     callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
     callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
     callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
+    responsesWebSocket: read.flag("RESPONSES_WEBSOCKET") ?? true,
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
