@@ -166,14 +166,17 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
   const frontDoor = createFrontDoor({ admission, clock: services.clock, errorDialect });
-  const { app, directCalls } = createApp(services, dashboard, {
+  const { app, directCalls, sockets } = createApp(services, dashboard, {
     knows: (credential, accountId) => frontDoor.knows(credential, accountId),
+    enter: (incoming, call, begin) => frontDoor.enter(incoming, call, begin),
+    ended: (call) => frontDoor.ended(call),
   });
   listeners.open(
     (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
     {
       frontDoor,
       directCalls,
+      sockets,
       log,
       changed: (by) => metrics.connections.inc(by),
       count: (reason, connections) => metrics.connectionsEnded.inc({ reason }, connections),

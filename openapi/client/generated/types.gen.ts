@@ -1034,9 +1034,15 @@ export type MessagesRequest = {
      */
     max_tokens: number;
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first: at least one message, unless `thread` continues one.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     */
+    thread?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * System prompt: text, or an array of text blocks. Default none.
      */
