@@ -9,7 +9,7 @@ import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -213,7 +213,7 @@ function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
 function repeatableOf(caller: CallContext, bodyText: string) {
   const { requestId, path, principal } = caller;
   // An id of ours is new each time.
-  if (caller.header("x-request-id") !== requestId) return undefined;
+  if (sentRequestId(caller.header) !== requestId) return undefined;
   const accountId = principal.account.id;
   const { key, fingerprint } = replayIdOf({ accountId, method: "POST", path, requestId, bodyText });
   return { requestId: key, requestHash: fingerprint };
@@ -225,6 +225,6 @@ function headersOf(caller: CallContext): Record<string, string> {
 }
 
 function withoutPayload(begun: ReturnType<TakenCall["call"]["begun"]>) {
-  const { media: _, leaseId: __, ...row } = begun;
+  const { media: _, leaseId: __, budgetLeaseIds: ___, ...row } = begun;
   return { ...row, requestText: null };
 }

@@ -1,3 +1,4 @@
+import type { SocketFrames } from "./socket_frames.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Fault } from "../../shared/fault.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -114,6 +115,8 @@ export interface OptionalForms {
   readonly counting?: Counting;
   /** For a dialect whose callers may continue a stored answer. */
   readonly conversation?: Conversation;
+  /** For a dialect that is spoken over WebSocket too. */
+  readonly socket?: SocketFrames;
   /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
