@@ -302,6 +302,8 @@ export interface RequestFacts {
   /** Whether the caller asked for usage in its stream; true in dialects that always report it. */
   wantsStreamUsage: boolean;
   endUser: string | undefined;
+  /** The session that the body names, in dialects whose clients do so. */
+  session?: string;
   /** The caller's limit on the output of all choices together. */
   maxOutputTokens: number | undefined;
   /** Number of requested choices. */
