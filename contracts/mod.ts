@@ -1,3 +1,5 @@
+import { adminAuditContracts } from "./admin/audit.ts";
+import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
@@ -12,7 +14,7 @@ import { getInteraction, listInteractions } from "./data/interactions.ts";
 import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
-import { familyModels, unifiedModels } from "./calls/models.ts";
+import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
@@ -38,6 +40,7 @@ export function familyContracts(family: VendorFamily) {
     ...ofDialects,
     ...familyOperations(family),
     models: familyModels(family),
+    model: familyModel(family),
     health: familyHealth(family),
   };
 }
@@ -67,6 +70,7 @@ export const contracts = {
   unifiedEmbeddings: embeddingsContract(anyVendor),
   unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
+  unifiedModel,
   unifiedHealth,
   generateImage,
   generateSpeech,
@@ -89,6 +93,7 @@ export const contracts = {
   getInteraction,
   getUsage,
   getCredits,
+  admin: { ...adminModelContracts, ...adminAuditContracts },
   livez,
   readyz,
   metrics,

@@ -68,6 +68,12 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   oldestCall(accountId: number): Promise<Date | undefined>;
   /** API key → its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
+  /** What stored calls since a time were charged, all of them or those of an app or end user. */
+  chargedSince(
+    accountId: number,
+    by: { app?: string; userId?: string },
+    since: Date,
+  ): Promise<bigint>;
   /** Sums of cohorts that have calls: of all calls, or of the latest. */
   cohortSums(
     accountId: number,

@@ -338,6 +338,7 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
+      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
@@ -394,7 +395,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Who called whom, how and when. */
   #identity(): Identity {
     const { dialect, facts } = this.#candidate.recorded;
-    const { leaseId } = this.#authorization;
+    const { leaseId, budgetLeaseIds } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -416,6 +417,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
+      ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };

@@ -1034,9 +1034,15 @@ export type MessagesRequest = {
      */
     max_tokens: number;
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first: at least one message, unless `thread` continues one.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     */
+    thread?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * System prompt: text, or an array of text blocks. Default none.
      */
@@ -4119,6 +4125,155 @@ export type Credits = {
     charged_month_usd: string;
 };
 
+export type VirtualModelList = {
+    /**
+     * The virtual models.
+     */
+    data: Array<VirtualModel>;
+};
+
+export type VirtualModel = {
+    /**
+     * Id of the account; null for models of the service, which stand in `MODELS_FILE`.
+     */
+    account_id: number | null;
+    /**
+     * What calls name.
+     */
+    name: string;
+    /**
+     * Where calls go.
+     */
+    targets: Array<{
+        /**
+         * A model of a vendor.
+         */
+        model: string;
+        /**
+         * Share of the calls.
+         */
+        weight: number;
+    }>;
+    /**
+     * What is asked after all targets failed, in order.
+     */
+    fallbacks: Array<string>;
+    /**
+     * What keeps its target; absent: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * When it was made; null for the service's.
+     */
+    created_at: string | null;
+    /**
+     * When it was set last; null for the service's.
+     */
+    updated_at: string | null;
+};
+
+export type NewVirtualModel = {
+    /**
+     * What calls name: 1 to 100 letters, digits and `.` `_` `:` `-`.
+     */
+    name: string;
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type VirtualModelTarget = {
+    /**
+     * A model of a vendor, such as `vendor-b/gpt-5-mini` or `gpt-5-mini`.
+     */
+    model: string;
+    /**
+     * Share of the calls, relative to the other targets: 1 to 1,000,000. Default 1.
+     */
+    weight?: number;
+};
+
+export type VirtualModelChange = {
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets?: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`; null: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user' | null;
+};
+
+export type RemovedVirtualModel = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Name of the virtual model.
+     */
+    name: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type AuditEntryList = {
+    /**
+     * A page of entries.
+     */
+    data: Array<AuditEntry>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type AuditEntry = {
+    /**
+     * When it was done.
+     */
+    at: string;
+    /**
+     * Who did it: a person, `command line`, or an API key by its name.
+     */
+    actor: string;
+    /**
+     * What was done, such as `api_key.created`.
+     */
+    action: string;
+    /**
+     * What it was done to: a key's name, an address, an amount.
+     */
+    subject: string;
+    /**
+     * More about it; may be empty. Never a secret.
+     */
+    detail: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+};
+
 export type Alive = {
     /**
      * Always `ok`.
@@ -4409,7 +4564,7 @@ export type TranscriptionForm = {
 };
 
 /**
- * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+ * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
  */
 export type RequestId = string;
 
@@ -4447,7 +4602,7 @@ export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4592,7 +4747,7 @@ export type CreateResponseData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4741,7 +4896,7 @@ export type DeleteResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4809,7 +4964,7 @@ export type GetResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4886,7 +5041,7 @@ export type CancelResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4954,7 +5109,7 @@ export type CreateMessageData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5099,7 +5254,7 @@ export type CountMessageTokensData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5224,7 +5379,7 @@ export type GenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5374,7 +5529,7 @@ export type StreamGenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5533,7 +5688,7 @@ export type CountTokensData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5663,7 +5818,7 @@ export type CreateEmbeddingData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5808,7 +5963,7 @@ export type PredictData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5958,7 +6113,7 @@ export type EmbedContentData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6108,7 +6263,7 @@ export type BatchEmbedContentsData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6258,7 +6413,7 @@ export type ListModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6309,11 +6464,91 @@ export type ListModelsResponses = {
 
 export type ListModelsResponse = ListModelsResponses[keyof ListModelsResponses];
 
+export type GetModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}';
+};
+
+export type GetModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelError = GetModelErrors[keyof GetModelErrors];
+
+export type GetModelResponses = {
+    /**
+     * Get a model of any vendor
+     */
+    200: Model;
+};
+
+export type GetModelResponse = GetModelResponses[keyof GetModelResponses];
+
 export type GetHealthData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6368,7 +6603,7 @@ export type GenerateImageData = {
     body: GenerateImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6509,7 +6744,7 @@ export type GenerateSpeechData = {
     body: GenerateSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6650,7 +6885,7 @@ export type GetStatusData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6705,7 +6940,7 @@ export type ListExportsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6764,7 +6999,7 @@ export type CreateExportData = {
          */
         Prefer?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6843,7 +7078,7 @@ export type StreamExportData = {
          */
         'If-Range'?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6923,7 +7158,7 @@ export type DeleteExportData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6991,7 +7226,7 @@ export type GetMediaData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7070,7 +7305,7 @@ export type DeleteDataData = {
     body: DeletionRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7141,7 +7376,7 @@ export type RequestErasureData = {
     body: ErasureRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7212,7 +7447,7 @@ export type GetDeletionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7280,7 +7515,7 @@ export type PostCohortOutcomeData = {
     body: CohortOutcome;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7351,7 +7586,7 @@ export type GetCohortData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7426,7 +7661,7 @@ export type ListEvalsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7496,7 +7731,7 @@ export type CreateEvalData = {
     body: EvalRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7573,7 +7808,7 @@ export type CancelEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7641,7 +7876,7 @@ export type GetEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7720,7 +7955,7 @@ export type ListInteractionsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7938,7 +8173,7 @@ export type GetInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8010,7 +8245,7 @@ export type GetUsageData = {
          */
         Accept?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8088,7 +8323,7 @@ export type GetCreditsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8138,6 +8373,466 @@ export type GetCreditsResponses = {
 };
 
 export type GetCreditsResponse = GetCreditsResponses[keyof GetCreditsResponses];
+
+export type ListVirtualModelsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models';
+};
+
+export type ListVirtualModelsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListVirtualModelsError = ListVirtualModelsErrors[keyof ListVirtualModelsErrors];
+
+export type ListVirtualModelsResponses = {
+    /**
+     * List virtual models
+     */
+    200: VirtualModelList;
+};
+
+export type ListVirtualModelsResponse = ListVirtualModelsResponses[keyof ListVirtualModelsResponses];
+
+export type CreateVirtualModelData = {
+    body: NewVirtualModel;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/models';
+};
+
+export type CreateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `already_exists`: There is one of this name already.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateVirtualModelError = CreateVirtualModelErrors[keyof CreateVirtualModelErrors];
+
+export type CreateVirtualModelResponses = {
+    /**
+     * Create a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type CreateVirtualModelResponse = CreateVirtualModelResponses[keyof CreateVirtualModelResponses];
+
+export type DeleteVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type DeleteVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtualModelErrors];
+
+export type DeleteVirtualModelResponses = {
+    /**
+     * Remove a virtual model
+     */
+    200: RemovedVirtualModel;
+};
+
+export type DeleteVirtualModelResponse = DeleteVirtualModelResponses[keyof DeleteVirtualModelResponses];
+
+export type GetVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type GetVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelErrors];
+
+export type GetVirtualModelResponses = {
+    /**
+     * Retrieve a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type GetVirtualModelResponse = GetVirtualModelResponses[keyof GetVirtualModelResponses];
+
+export type UpdateVirtualModelData = {
+    body: VirtualModelChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type UpdateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateVirtualModelError = UpdateVirtualModelErrors[keyof UpdateVirtualModelErrors];
+
+export type UpdateVirtualModelResponses = {
+    /**
+     * Change a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type UpdateVirtualModelResponse = UpdateVirtualModelResponses[keyof UpdateVirtualModelResponses];
+
+export type ListAuditEntriesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/audit';
+};
+
+export type ListAuditEntriesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntriesErrors];
+
+export type ListAuditEntriesResponses = {
+    /**
+     * List what was changed, newest first
+     */
+    200: AuditEntryList;
+};
+
+export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
 
 export type GetLivezData = {
     body?: never;
@@ -8303,7 +8998,7 @@ export type CreateChatCompletionVendorAData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -8444,7 +9139,7 @@ export type CreateResponseVendorAData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -8589,7 +9284,7 @@ export type DeleteResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8657,7 +9352,7 @@ export type GetResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8734,7 +9429,7 @@ export type CancelResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8802,7 +9497,7 @@ export type CreateImageVendorAData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -8943,7 +9638,7 @@ export type CreateEmbeddingVendorAData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9084,7 +9779,7 @@ export type ListModelsVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9149,11 +9844,91 @@ export type ListModelsVendorAResponses = {
 
 export type ListModelsVendorAResponse = ListModelsVendorAResponses[keyof ListModelsVendorAResponses];
 
+export type GetModelVendorAData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-a/v1/models/{model}';
+};
+
+export type GetModelVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorAError = GetModelVendorAErrors[keyof GetModelVendorAErrors];
+
+export type GetModelVendorAResponses = {
+    /**
+     * Get a model (Hugging Face)
+     */
+    200: Model;
+};
+
+export type GetModelVendorAResponse = GetModelVendorAResponses[keyof GetModelVendorAResponses];
+
 export type GetHealthVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9208,7 +9983,7 @@ export type CreateChatCompletionVendorBData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9349,7 +10124,7 @@ export type CreateResponseVendorBData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9494,7 +10269,7 @@ export type DeleteResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9562,7 +10337,7 @@ export type GetResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9639,7 +10414,7 @@ export type CancelResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9707,7 +10482,7 @@ export type CreateImageVendorBData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9848,7 +10623,7 @@ export type CreateImageEditVendorBData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9989,7 +10764,7 @@ export type CreateSpeechVendorBData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10130,7 +10905,7 @@ export type CreateTranscriptionVendorBData = {
     body: TranscriptionForm;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10271,7 +11046,7 @@ export type CreateEmbeddingVendorBData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10412,7 +11187,7 @@ export type ListModelsVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10477,11 +11252,91 @@ export type ListModelsVendorBResponses = {
 
 export type ListModelsVendorBResponse = ListModelsVendorBResponses[keyof ListModelsVendorBResponses];
 
+export type GetModelVendorBData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-b/v1/models/{model}';
+};
+
+export type GetModelVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorBError = GetModelVendorBErrors[keyof GetModelVendorBErrors];
+
+export type GetModelVendorBResponses = {
+    /**
+     * Get a model (OpenAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorBResponse = GetModelVendorBResponses[keyof GetModelVendorBResponses];
+
 export type GetHealthVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10536,7 +11391,7 @@ export type CreateMessageVendorCData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10677,7 +11532,7 @@ export type CountMessageTokensVendorCData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10798,7 +11653,7 @@ export type ListModelsVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10863,11 +11718,91 @@ export type ListModelsVendorCResponses = {
 
 export type ListModelsVendorCResponse = ListModelsVendorCResponses[keyof ListModelsVendorCResponses];
 
+export type GetModelVendorCData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-c/v1/models/{model}';
+};
+
+export type GetModelVendorCErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: MessagesError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: MessagesError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: MessagesError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: MessagesError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: MessagesError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: MessagesError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: MessagesError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: MessagesError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: MessagesError;
+};
+
+export type GetModelVendorCError = GetModelVendorCErrors[keyof GetModelVendorCErrors];
+
+export type GetModelVendorCResponses = {
+    /**
+     * Get a model (Anthropic)
+     */
+    200: Model;
+};
+
+export type GetModelVendorCResponse = GetModelVendorCResponses[keyof GetModelVendorCResponses];
+
 export type GetHealthVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10922,7 +11857,7 @@ export type GenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11068,7 +12003,7 @@ export type StreamGenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11223,7 +12158,7 @@ export type CountTokensVendorDData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11349,7 +12284,7 @@ export type PredictVendorDData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11495,7 +12430,7 @@ export type EmbedContentVendorDData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11641,7 +12576,7 @@ export type BatchEmbedContentsVendorDData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11787,7 +12722,7 @@ export type ListModelsVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11852,11 +12787,91 @@ export type ListModelsVendorDResponses = {
 
 export type ListModelsVendorDResponse = ListModelsVendorDResponses[keyof ListModelsVendorDResponses];
 
+export type GetModelVendorDData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}';
+};
+
+export type GetModelVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type GetModelVendorDError = GetModelVendorDErrors[keyof GetModelVendorDErrors];
+
+export type GetModelVendorDResponses = {
+    /**
+     * Get a model (Google)
+     */
+    200: Model;
+};
+
+export type GetModelVendorDResponse = GetModelVendorDResponses[keyof GetModelVendorDResponses];
+
 export type GetHealthVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11911,7 +12926,7 @@ export type CreateChatCompletionVendorEData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12052,7 +13067,7 @@ export type CreateResponseVendorEData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12197,7 +13212,7 @@ export type DeleteResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12265,7 +13280,7 @@ export type GetResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12342,7 +13357,7 @@ export type CancelResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12410,7 +13425,7 @@ export type CreateEmbeddingVendorEData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12551,7 +13566,7 @@ export type ListModelsVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12616,11 +13631,91 @@ export type ListModelsVendorEResponses = {
 
 export type ListModelsVendorEResponse = ListModelsVendorEResponses[keyof ListModelsVendorEResponses];
 
+export type GetModelVendorEData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-e/v1/models/{model}';
+};
+
+export type GetModelVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEErrors];
+
+export type GetModelVendorEResponses = {
+    /**
+     * Get a model (Google (chat front))
+     */
+    200: Model;
+};
+
+export type GetModelVendorEResponse = GetModelVendorEResponses[keyof GetModelVendorEResponses];
+
 export type GetHealthVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12675,7 +13770,7 @@ export type CreateChatCompletionVendorFData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12816,7 +13911,7 @@ export type CreateImageVendorFData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12957,7 +14052,7 @@ export type CreateSpeechVendorFData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13098,7 +14193,7 @@ export type CreateEmbeddingVendorFData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13239,7 +14334,7 @@ export type ListModelsVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13304,11 +14399,91 @@ export type ListModelsVendorFResponses = {
 
 export type ListModelsVendorFResponse = ListModelsVendorFResponses[keyof ListModelsVendorFResponses];
 
+export type GetModelVendorFData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-f/v1/models/{model}';
+};
+
+export type GetModelVendorFErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorFError = GetModelVendorFErrors[keyof GetModelVendorFErrors];
+
+export type GetModelVendorFResponses = {
+    /**
+     * Get a model (OpenRouter)
+     */
+    200: Model;
+};
+
+export type GetModelVendorFResponse = GetModelVendorFResponses[keyof GetModelVendorFResponses];
+
 export type GetHealthVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13363,7 +14538,7 @@ export type CreateChatCompletionVendorGData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13504,7 +14679,7 @@ export type CreateImageVendorGData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13645,7 +14820,7 @@ export type CreateImageEditVendorGData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13786,7 +14961,7 @@ export type ListModelsVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13851,11 +15026,91 @@ export type ListModelsVendorGResponses = {
 
 export type ListModelsVendorGResponse = ListModelsVendorGResponses[keyof ListModelsVendorGResponses];
 
+export type GetModelVendorGData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-g/v1/models/{model}';
+};
+
+export type GetModelVendorGErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorGError = GetModelVendorGErrors[keyof GetModelVendorGErrors];
+
+export type GetModelVendorGResponses = {
+    /**
+     * Get a model (xAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorGResponse = GetModelVendorGResponses[keyof GetModelVendorGResponses];
+
 export type GetHealthVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };

@@ -5,6 +5,7 @@ import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 import {
+  chargedSince,
   findCall,
   hasCall,
   idsSince,
@@ -106,6 +107,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     idsSince: (...args) => idsSince(database, ...args),
     oldestCall: (accountId) => oldestCall(database, accountId),
     lastUses: (...args) => lastUses(database, ...args),
+    chargedSince: (...args) => chargedSince(database, ...args),
     cohortSums: (...args) => cohortSums(database, ...args),
     cohortModels: (...args) => cohortModels(database, ...args),
     modelsOfOutcomes: (...args) => modelsOfOutcomes(database, ...args),
