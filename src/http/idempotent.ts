@@ -1,4 +1,4 @@
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { recordModeOf } from "../relay/record_mode.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -21,7 +21,7 @@ export async function idempotent(
 ): Promise<Reply> {
   const { requestId, path, signal, trace } = caller;
   // Ids that we generate never repeat.
-  if (caller.header("x-request-id") !== requestId) return await run();
+  if (sentRequestId(caller.header) !== requestId) return await run();
   permit?.();
   // Of calls to models alone: what else is repeated holds no content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";

@@ -346,6 +346,7 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
+      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
@@ -402,7 +403,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Who called whom, how and when. */
   #identity(): Identity {
     const { dialect, facts } = this.#candidate.recorded;
-    const { leaseId } = this.#authorization;
+    const { leaseId, budgetLeaseIds } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -424,6 +425,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
+      ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       // A repeat of a call whose answer is not kept is a call of its own.
       ...(caller.trace.repeat && !this.#isMetadataOnly ? { repeat: caller.trace.repeat } : {}),
