@@ -346,7 +346,10 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
-      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
+      // It may quote the prompt.
+      ...(ending.fault?.vendorAnswer && !this.#isMetadataOnly
+        ? { vendorAnswer: ending.fault.vendorAnswer }
+        : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",

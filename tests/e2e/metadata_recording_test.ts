@@ -1,6 +1,7 @@
 /** Calls of which only metadata is recorded leave no content anywhere (interface.md §9). */
 import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
 import { dumpDatabase, postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
@@ -19,6 +20,10 @@ interface World extends AsyncDisposable {
 
 async function world(more: Environment = {}): Promise<World> {
   const vendor = await startEchoVendor();
+  // Refuses, and quotes what it refuses.
+  const refusing = await startFakeVendor(({ answer, request: { body } }) =>
+    answer(400, { error: { message: `Not this: ${body.slice(0, 500)}`, type: "invalid" } })
+  );
   const pricesFile = await Deno.makeTempFile({ suffix: ".json" });
   await Deno.writeTextFile(pricesFile, JSON.stringify(price));
   return {
@@ -26,11 +31,14 @@ async function world(more: Environment = {}): Promise<World> {
     env: {
       VENDOR_F_BASE_URL: `${vendor.url}/v1`,
       VENDOR_F_API_KEY: "sk-of-the-service",
+      VENDOR_B_BASE_URL: `${refusing.url}/v1`,
+      VENDOR_B_API_KEY: "sk-of-the-service-b",
       PRICES_FILE: pricesFile,
       ...more,
     },
     async [Symbol.asyncDispose]() {
       await vendor.close();
+      await refusing.close();
       await Deno.remove(pricesFile);
     },
   };
@@ -103,6 +111,14 @@ async function leavesNothing(
       assert.equal(await charged(service) - before, 20_000n, form.path);
     }
   }
+  const failed = await service.post("/vendor-b/v1/chat/completions", {
+    model: "gpt-4.1",
+    messages: [{ role: "user", content: word }],
+  }, metadata);
+  assert.equal(failed.status, 400);
+  assert.ok((await failed.text()).includes(word), "the caller sees what the vendor said");
+  const failedRow = await service.row(failed.headers.get("x-transaction-id"));
+  assert.deepEqual([failedRow.status, failedRow.http_status], ["failed", 400]);
   const plain = await service.post("/chat/v1/chat/completions", {
     model: "vendor-f/m",
     messages: [{ role: "user", content: control }],
