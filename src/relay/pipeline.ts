@@ -111,6 +111,7 @@ export async function runCall<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
 ): Promise<Reply> {
+  // Also refuses a wrong X-Record, before anything is done for the call.
   const ttlSeconds = askedTtl(request.caller);
   const { read, vendorCalls } = await admit(deps, request);
   if (ttlSeconds === undefined || !read.answerKey) {
