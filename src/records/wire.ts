@@ -97,6 +97,7 @@ export type FairAnalytics = Pick<
   AnalyticsReads,
   | "page"
   | "find"
+  | "texts"
   | "sample"
   | "cohortSums"
   | "cohortModels"
@@ -118,6 +119,7 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...args) => of(accountId).find(accountId, ...args),
+    texts: (accountId, ...args) => of(accountId).texts(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),
     cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
     cohortModels: (accountId, ...args) => of(accountId).cohortModels(accountId, ...args),

@@ -144,6 +144,7 @@ export const folders: readonly Folder[] = [
   subject("evals", ...[
     ...[
       "audit",
+      "pricing",
       "keys",
       "rate_limits",
       "records",

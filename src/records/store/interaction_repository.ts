@@ -1,4 +1,4 @@
-import type { VendorAnswer } from "../../shared/fault.ts";
+import type { VendorReply } from "../../shared/fault.ts";
 import type {
   InteractionListPage,
   InteractionPageQuery,
@@ -14,6 +14,18 @@ import { readSummary, selectedColumns } from "../columns.ts";
 export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),
+    async texts(accountId, transactionIds, maxChars) {
+      if (transactionIds.length === 0) return [];
+      const rows = await database.query(textsSql, [accountId, transactionIds, maxChars], {
+        forceCustomPlan: true,
+      });
+      return rows.map((row) => ({
+        transactionId: String(row.transaction_id),
+        dialect: String(row.dialect),
+        request: row.request as string | null,
+        response: row.response as string | null,
+      }));
+    },
     async find(accountId, transactionId, maxChars) {
       const [row] = await database.query(findSql, [accountId, transactionId, maxChars], {
         forceCustomPlan: true,
@@ -25,7 +37,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
         response: payload(row, "response"),
         vendorAnswer: row.vendor_error === null
           ? null
-          : JSON.parse(String(row.vendor_error)) as VendorAnswer,
+          : JSON.parse(String(row.vendor_error)) as VendorReply,
       };
     },
   };
@@ -52,6 +64,20 @@ const findSql = `select ${selectedColumns}, p.vendor_error,
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at
   ) as p on true
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;
+
+/** Each is found by its id alone, like the one call of a page. */
+const textsSql = `select i.transaction_id, i.dialect,
+    case when octet_length(p.request) <= $3::bigint then p.request end as request,
+    case when octet_length(p.response) <= $3::bigint then p.response end as response
+  from unnest($2::text[]) as named(id)
+  cross join lateral (
+    select transaction_id, created_at, dialect from interactions i
+    where i.transaction_id = named.id and i.account_id + 0 = $1::bigint
+  ) as i
+  left join lateral (
+    select request, response from interaction_payloads p
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at
+  ) as p on true`;
 
 function payload(row: SqlRow, name: "request" | "response"): StoredPayload | null {
   const text = row[name] as string | null;
