@@ -58,6 +58,10 @@ export interface InteractionRepository {
     transactionId: string,
     maxChars: number,
   ): Promise<InteractionDetail | undefined>;
+  /** Number and cost of the newest calls of a list, at most `limit`; `isAll`: there are no more. */
+  totals(
+    query: InteractionListQuery,
+  ): Promise<{ calls: number; costNanos: bigint; isAll: boolean }>;
   /** Payloads of several calls that are at most `maxChars` long; calls that are gone are absent. */
   texts(
     accountId: number,

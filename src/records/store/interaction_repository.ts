@@ -7,13 +7,14 @@ import type {
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { searchInteractions } from "./interaction_search.ts";
-import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
+import { listInteractions, listTotals, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard. */
 export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),
+    totals: (query) => listTotals(database, query),
     async texts(accountId, transactionIds, maxChars) {
       if (transactionIds.length === 0) return [];
       const rows = await database.query(textsSql, [accountId, transactionIds, maxChars], {
