@@ -63,7 +63,7 @@ function span(request: ExportRequest): TimeSpan {
   }
   if (range) {
     if (range.end < range.start) {
-      throw invalidFilter("range.end", "expected a day not before range.start");
+      throw invalidFilter("range.end", "the last day is before the first");
     }
     return assertStorableTime({
       start: new Date(range.start),
