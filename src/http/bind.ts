@@ -1,7 +1,7 @@
 import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
-import type { Contract } from "../../contracts/kernel/contract.ts";
+import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -55,6 +55,8 @@ export interface BindDeps {
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
   onFault: OnFault;
+  /** Whether the account is the first one, whose keys may administer the service. */
+  isFirstAccount: (accountId: number) => Promise<boolean>;
   /** Endpoints that need a key and that the listener may call itself. */
   direct?: DirectEndpoints;
 }
@@ -78,6 +80,7 @@ export function bind<
     const caller = callerOf(request, requestContext, contract.path);
     // Permission is checked before the body is validated.
     authorize(contract.scope, caller);
+    if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
     const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // Once the call has begun it must be settled, even if the caller leaves.
@@ -184,6 +187,8 @@ async function readInput<
   const { principal, remoteHost, peerHost, trace } = requestContext;
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
+  trace.times?.uploadBegins();
+  room.arrived = () => trace.times?.uploadEnds();
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
@@ -194,7 +199,7 @@ async function readInput<
       noteModel(requestContext, params);
       return params;
     }),
-    query: check(contract.query, () => request.query()),
+    query: check(contract.query, () => queryValues(contract.query!, request)),
     body: await checkBody(schema, sent, requestContext) as Parsed<Body>,
     step: sent.step,
     bodyText: sent.text,
@@ -209,6 +214,27 @@ function check<S extends z.ZodType | undefined>(
   value: () => unknown,
 ): Parsed<S> {
   return (schema === undefined ? undefined : validate(schema, value())) as Parsed<S>;
+}
+
+/**
+ * Parameters of the address: the first of each name. Where a contract has some that may be given
+ * several times, those are arrays, and another one that is given twice is refused.
+ */
+function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string, unknown> {
+  const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
+  if (lists.length === 0) return request.query();
+  const names = new Set(lists.map(([name]) => name));
+  return Object.fromEntries(
+    Object.entries(request.queries()).map(([name, values]) => [
+      name,
+      names.has(name) || values.length > 1 ? values : values[0],
+    ]),
+  );
+}
+
+function isList(field: z.core.$ZodType): boolean {
+  const { def } = field._zod as z.core.$ZodTypes["_zod"];
+  return def.type === "array" || def.type === "optional" && isList(def.innerType);
 }
 
 async function checkBody(
@@ -246,13 +272,14 @@ function callerOf(
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
-    path: request.path,
+    path: fullPath(request.path),
     header,
     headerNames: () => request.headerNames(),
     signal: request.signal,
     arrivedAt: requestContext.arrivedAt,
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
+    ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
   };
 }
 
@@ -271,6 +298,20 @@ function authorize(scope: Contract["scope"], caller: CallContext): void {
   }
   throw new Fault("permission_denied", {
     message: `This API key does not have the scope '${scope}', which this endpoint needs.`,
+  });
+}
+
+/** `authorize` takes a key without scopes for one that may do everything: this is more. */
+async function authorizeAdministrator(
+  { principal: { key, account } }: CallContext,
+  { isFirstAccount }: BindDeps,
+): Promise<void> {
+  const isNamed = key.scopes.includes(adminScope);
+  if (isNamed && await isFirstAccount(account.id)) return;
+  throw new Fault("permission_denied", {
+    message: isNamed
+      ? "Only keys of the first account may administer the service; this API key is another account's."
+      : `The scopes of this API key don't name '${adminScope}', which this endpoint needs; a key without scopes doesn't have it.`,
   });
 }
 

@@ -115,6 +115,7 @@ function requestOf(
     header: (name) => headers.get(name),
     headerNames: () => [...headers.keys()],
     query: () => queryOf(search),
+    queries: () => queriesOf(search),
     params: () => ({ ...params }),
     signal: leaving.signal,
     body: { whole: () => readWhole(incoming), pieces: () => undefined },
@@ -138,6 +139,14 @@ function queryOf(search: string): Record<string, string> {
     if (!Object.hasOwn(query, name)) query[name] = value;
   }
   return query;
+}
+
+function queriesOf(search: string): Record<string, string[]> {
+  const pairs = [...new URLSearchParams(search)];
+  const byName = Map.groupBy(pairs, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, all]) => [name, all.map(([, value]) => value)]),
+  );
 }
 
 function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {

@@ -1,11 +1,15 @@
+import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { createCohorts } from "../cohorts/store/cohorts.ts";
 import { sweepKeyCharges } from "../credit/store/spend.ts";
+import { chargedInScope } from "../budgets/budget.ts";
+import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
@@ -49,6 +53,8 @@ import type { RoutingServices } from "../routing/wire.ts";
 import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -85,8 +91,11 @@ export interface Services extends RefusalServices {
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
+  budgets: BudgetServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
+  /** What WebSockets remember of their last response. */
+  socketTurns: SocketTurns;
   /** Answers for equal calls, where their callers ask for that. */
   responseCache: ResponseCache;
   idempotency: Idempotency;
@@ -131,20 +140,18 @@ export function createServices(
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
-  const stores = createOperatorStores({
-    database,
-    clock,
-    masterKey: () => Promise.resolve(masterKey),
-  });
+  const openMasterKey = () => Promise.resolve(masterKey);
+  const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, responseCache, exports, erasure } = recording;
+  const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth },
+    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -153,7 +160,7 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
@@ -166,7 +173,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, refusals },
+      ...{ routing, budgets, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -174,8 +181,9 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
-    ...{ ...work, ...refusals, admission, loopWatch, archivePrices },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ ...access, ...recording, ...refusals },
+    ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
@@ -198,6 +206,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -213,9 +224,17 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    ...{
+      config,
+      clock,
+      log: createServiceLog(lines, clock, seat, config),
+      newId: createUuidv7(clock),
+    },
     siblings,
   };
 }
@@ -235,12 +254,26 @@ function createAccess(
   };
 }
 
+function createConfiguredBudgets(
+  { config: { leaseSeconds }, database, analyticsStore, processId, clock, log, newId }: Core,
+  { flushRecords }: Pick<RecordServices, "flushRecords">,
+): BudgetServices {
+  const stored = chargedInScope(analyticsStore);
+  return createBudgets({
+    ...{ database, processId, leaseSeconds, clock, log, newId },
+    chargedSince: async (...args) => {
+      await flushRecords({ timeoutMs: 10_000 });
+      return await stored(...args);
+    },
+  });
+}
+
 /** Records, idempotency, exports and erasure. */
 function createRecording(
   core: Core,
   dialects: Services["dialects"],
 ):
-  & Pick<Services, "records" | "storedResponses" | "responseCache">
+  & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
@@ -259,6 +292,11 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
+  const socketTurns = createSocketTurns(socketTurnsChars);
+  const forget = (transactionIds: readonly string[]) => {
+    storedResponses.forget(transactionIds);
+    socketTurns.forget(transactionIds);
+  };
   const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
@@ -270,12 +308,16 @@ function createRecording(
     ...{ database, analytics: core.analytics, analyticsStore },
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
-    ...{ storedResponses, idempotency, exports },
+    ...{ storedResponses: { forget }, idempotency, exports },
   });
   return {
+    socketTurns,
     ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
   };
 }
+
+/** UTF-16 units of conversations that WebSockets go on with. */
+const socketTurnsChars = 32 * 1024 * 1024;
 
 /** Evaluations and background calls. */
 function createWork(
@@ -322,17 +364,14 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-/** What ends each line of a worker's log. */
-export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
-  return count > 1 ? { worker: index } : {};
-}
-
-function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog(
-    (line, mayWait) => lines.write(line, mayWait),
-    clock.now,
-    logFieldsOf(seat),
-  );
+function createServiceLog(
+  lines: LogLines,
+  clock: Clock,
+  seat: WorkerSeat,
+  { logFormat }: Config,
+): Log {
+  const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
+  const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
@@ -342,25 +381,26 @@ function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log 
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, routing, archivePrices, metrics }: Pick<
+  { stores, records, erasure, evals, keys, routing, budgets, archivePrices, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices" | "metrics"
+    | ("stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "budgets")
+    | ("archivePrices" | "metrics")
   >,
   jobs: JobRunner,
 ): Promise<void> {
-  const { recorder } = records;
+  const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones(core.leftDirs);
-  await recover(core, { recorder, ledger: stores.ledger });
+  await recover(core, found);
   await takeOverWorkers(core.leftDirs, {
     processDir: core.processDir,
     log: core.log,
     observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
-    recover: (journal, processId) =>
-      recover({ ...core, journal, processId }, { recorder, ledger: stores.ledger }),
+    recover: (journal, processId) => recover({ ...core, journal, processId }, found),
   });
   // Before anything calls a model.
   await routing.virtualModelCache.refresh();
+  await budgets.budgetCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();
@@ -371,12 +411,17 @@ async function start(
 /** Posts charges before it returns leases: what a lease still holds then is unused. */
 async function recover(
   { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
-  { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
+  { recorder, ledger, budgets }: {
+    recorder: Recorder;
+    ledger: Ledger;
+    budgets: Pick<BudgetServices, "takeBackBudgets">;
+  },
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {
     for (const interaction of interactions) recorder.record(interaction);
     await recorder.drain();
   });
+  await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
   log.info("recovered the journal and leases of the last run", { ...found, leases });
@@ -390,6 +435,7 @@ function closeInOrder(
     records,
     rateLimiter,
     credit,
+    budgets,
     idempotency,
     responseCache,
     exports,
@@ -407,6 +453,7 @@ function closeInOrder(
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());
+  stack.defer(() => budgets.budgetHolds.close());
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
       log.warn(

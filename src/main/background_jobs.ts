@@ -1,4 +1,5 @@
 import type { BackgroundServices } from "../background/wire.ts";
+import type { BudgetServices } from "../budgets/wire.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { CreditServices } from "../credit/wire.ts";
 import { retentionEveryMs, retentionFirstMs } from "../erasure/retention_job.ts";
@@ -15,6 +16,10 @@ import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
+  budgets: Pick<
+    BudgetServices,
+    "budgetCache" | "budgetHolds" | "sweepBudgetLeases" | "sweepBudgets"
+  >;
   background: Pick<BackgroundServices, "backgroundRunner">;
   credit: CreditServices;
   erasure: Pick<ErasureServices, "deletions" | "erasures" | "vacuum" | "sweepErasureFeed">;
@@ -48,8 +53,7 @@ const keyPollMs = 250;
  * fails is logged, counted and run again at its next time.
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
-  const { credit, erasure, exports, keys, routing } = on;
-  const { vacuum } = erasure;
+  const { budgets, credit, erasure, exports, keys, routing } = on;
   return [
     // Calls
     { name: "rate_leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
@@ -59,7 +63,10 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
       everyMs: 10_000,
       run: async () => void await on.ledger.sweepExpired(),
     },
+    { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
+    { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
+    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
     { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
 
@@ -80,6 +87,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ...(on.isEmbedded ? [] : [
       { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
       { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
+      { name: "budget_cache", everyMs: 1_000, run: () => budgets.budgetCache.refresh() },
       {
         name: "virtual_model_cache",
         everyMs: 1_000,
@@ -88,12 +96,18 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ]),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
-    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
+    ...housekeeping(on),
+  ];
+}
 
-    // Housekeeping
+function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
+  const { budgets, erasure, exports, routing } = on;
+  const { vacuum } = erasure;
+  return [
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
     { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },

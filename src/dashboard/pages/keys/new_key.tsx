@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
-import { memberScopes } from "../../../keys/scopes.ts";
+import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
 import { action, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
 import { exampleCall, exampleQuestion, exampleSnippets } from "./key_examples.ts";
@@ -12,19 +12,26 @@ import { readNewKey } from "./read_new_key.ts";
 export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
-    page(ctx, "member", (request) => formPage(ctx, request, emptyForm, {})),
+    page(
+      ctx,
+      "member",
+      async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
+    ),
   );
   app.post(
     "/dashboard/keys/new",
     action(ctx, "member", async (form, request) => {
+      const scopes = await scopesFor(ctx, request);
       const { wanted, fieldErrors } = readNewKey(
         form,
-        ctx.scopes,
+        scopes,
         request.now,
         request.may("owner"),
         (name) => ctx.isModel(request.session.account.id, name),
       );
-      if (!wanted) return { ...formPage(ctx, request, form.values(), fieldErrors), status: 400 };
+      if (!wanted) {
+        return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
+      }
       const created = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
       await ctx.keys.create({
@@ -61,9 +68,15 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
+/** What the account's keys may have. */
+async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string[]> {
+  const { id } = request.session.account;
+  return accountScopes(ctx.scopes, id === await ctx.operatorAccountId());
+}
+
 function formPage(
-  ctx: PageContext,
   request: PageRequest,
+  scopes: readonly string[],
   values: Record<string, string[]>,
   fieldErrors: Readonly<Record<string, string>>,
 ) {
@@ -73,7 +86,7 @@ function formPage(
     body: (
       <NewKeyForm
         csrf={request.csrf}
-        scopes={request.may("owner") ? ctx.scopes : memberScopes(ctx.scopes)}
+        scopes={request.may("owner") ? scopes : memberScopes(scopes)}
         isOwner={request.may("owner")}
         values={values}
         fieldErrors={fieldErrors}
