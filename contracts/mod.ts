@@ -8,6 +8,8 @@ import { embeddingsContract } from "./calls/embeddings.ts";
 import { methodContracts } from "./calls/generate_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
 import { familyHealth, unifiedHealth } from "./data/health.ts";
+import { getInteraction, listInteractions } from "./data/interactions.ts";
+import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
 import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
@@ -85,6 +87,10 @@ export const contracts = {
   listEvals,
   getEval,
   cancelEval,
+  listInteractions,
+  getInteraction,
+  getUsage,
+  getCredits,
   livez,
   readyz,
   metrics,

@@ -34,6 +34,7 @@ export const errors = {
     model_not_found: "No such model. Query the models endpoint for current names.",
     vendor_not_configured:
       "This vendor has no key on this service. Store a vendor key or use the dual-key form.",
+    interaction_not_found: "No such call.",
     export_not_found: "No such export.",
     deletion_not_found: "No such deletion request.",
     eval_not_found: "No such evaluation run.",

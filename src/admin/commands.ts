@@ -34,6 +34,7 @@ import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
 import { tierCommands } from "./tier_command.ts";
+import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
@@ -50,7 +51,8 @@ export interface AdminDeps
     JournalDeps,
     InviteDeps,
     SignInDeps,
-    ModelCommandDeps {
+    ModelCommandDeps,
+    BudgetCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -114,6 +116,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,
+  ...budgetCommands,
   ...priceCommands,
   scrub: {
     summary: "Rewrites tables and files so that erased text is in none of them.",

@@ -47,6 +47,8 @@ const serviceScopes = [
   "cohort",
   "evals",
   "status",
+  "interactions",
+  "credits",
 ];
 
 /** The scope that a word names: a scope itself, or another name of the vendor whose scope it is. */

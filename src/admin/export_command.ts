@@ -31,6 +31,8 @@ const options = {
   to: text,
   format: text,
   table: many,
+  column: many,
+  "no-payloads": { type: "boolean" },
   filter: many,
   "raw-cells": { type: "boolean" },
   account: text,
@@ -40,7 +42,7 @@ const options = {
 /** How the command is written. */
 export const exportForm: CommandForm = {
   usage:
-    "export [--from T] [--to T] [--format json|csv] [--table interactions|eval_runs|eval_results]… [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",
+    "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",
   summary: "Writes recorded calls, or evaluations, as JSON or CSV.",
   options,
   example: "export --from 2026-11-01 --to 2026-11-30 --format csv --out november.csv",
@@ -76,6 +78,8 @@ function orderOf(values: Values, accountId: number): ExportSpec {
     start_date: timeOf("from", optional(values, "from") ?? "0001-01-02", false),
     end_date: timeOf("to", optional(values, "to"), true),
     tables,
+    columns: values.column,
+    payloads: values["no-payloads"] === true ? false : undefined,
     filters: filtersOf(values.filter as string[] | undefined ?? []),
     raw_cells: values["raw-cells"] === true,
     delivery: "stream",
@@ -144,6 +148,7 @@ function optionOf(path: readonly PropertyKey[]): string {
     start_date: "from",
     end_date: "to",
     tables: "table",
+    columns: "column",
     filters: column === undefined ? "filter" : `filter ${column}`,
   };
   return names[field ?? ""] ?? String(field);

@@ -182,13 +182,15 @@ async function readInput<
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
+  trace.times?.uploadBegins();
+  room.arrived = () => trace.times?.uploadEnds();
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
   return {
     params: check(contract.params, () => request.params()),
-    query: check(contract.query, () => request.query()),
+    query: check(contract.query, () => queryValues(contract.query!, request)),
     body: await checkBody(schema, sent) as Parsed<Body>,
     step: sent.step,
     bodyText: sent.text,
@@ -203,6 +205,27 @@ function check<S extends z.ZodType | undefined>(
   value: () => unknown,
 ): Parsed<S> {
   return (schema === undefined ? undefined : validate(schema, value())) as Parsed<S>;
+}
+
+/**
+ * Parameters of the address: the first of each name. Where a contract has some that may be given
+ * several times, those are arrays, and another one that is given twice is refused.
+ */
+function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string, unknown> {
+  const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
+  if (lists.length === 0) return request.query();
+  const names = new Set(lists.map(([name]) => name));
+  return Object.fromEntries(
+    Object.entries(request.queries()).map(([name, values]) => [
+      name,
+      names.has(name) || values.length > 1 ? values : values[0],
+    ]),
+  );
+}
+
+function isList(field: z.core.$ZodType): boolean {
+  const { def } = field._zod as z.core.$ZodTypes["_zod"];
+  return def.type === "array" || def.type === "optional" && isList(def.innerType);
 }
 
 async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {

@@ -116,6 +116,7 @@ function requestOf(
     header: (name) => headers.get(name),
     headerNames: () => [...headers.keys()],
     query: () => queryOf(search),
+    queries: () => queriesOf(search),
     params: () => ({ ...params }),
     signal: leaving.signal,
     body: { whole: () => readWhole(incoming), pieces: () => undefined },
@@ -141,6 +142,14 @@ function queryOf(search: string): Record<string, string> {
   return query;
 }
 
+function queriesOf(search: string): Record<string, string[]> {
+  const pairs = [...new URLSearchParams(search)];
+  const byName = Map.groupBy(pairs, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, all]) => [name, all.map(([, value]) => value)]),
+  );
+}
+
 function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const pieces: Uint8Array[] = [];
@@ -149,7 +158,8 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   incoming.on("data", (piece: Uint8Array) => void pieces.push(piece));
   incoming.once("end", () => resolve(joinBytes(pieces)));
   incoming.once("error", cut);
-  incoming.once("close", cut);
+  // Every request closes in the end: only one that is cut off is worth an error with its stack.
+  incoming.once("close", () => incoming.readableEnded || cut());
   return promise;
 }
 

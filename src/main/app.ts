@@ -21,6 +21,8 @@ import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
 import { exportRoutes } from "../http/routes/exports.ts";
 import { healthRoutes } from "../http/routes/health.ts";
+import { recordedCallRoutes } from "../http/routes/interactions.ts";
+import { usageRoutes } from "../http/routes/usage.ts";
 import { storedResponseRoutes } from "../http/routes/stored_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "../http/routes/media.ts";
 import { mediaCallRoutes } from "../http/routes/media_calls.ts";
@@ -30,6 +32,9 @@ import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { statusRoutes } from "../http/routes/status.ts";
+import { createFairAnalytics } from "../records/wire.ts";
+import { createCostLines } from "../repricing/cost_lines.ts";
+import { createFairUsage } from "../usage/wire.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import type { AddressDeps } from "../http/own_address.ts";
 import type { Env, RequestContext } from "../http/request_context.ts";
@@ -82,6 +87,7 @@ export function createApp(
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
+  readingRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
   const nearestEndpoint = createNearestEndpoint(
@@ -128,6 +134,25 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   evalRoutes(app, {
     ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
+  });
+}
+
+/** Recorded calls, their sums, and credit. */
+function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, archivePrices, credit } = services;
+  const { registry, prices } = services.vendors;
+  const { priceVersions } = services.stores;
+  const { flushRecords, reads } = services.records;
+  const interactions = createFairAnalytics(reads);
+  recordedCallRoutes(app, {
+    ...{ ...binding, interactions, flushRecords },
+    costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),
+  });
+  usageRoutes(app, {
+    ...{ ...binding, flushRecords, clock },
+    usage: createFairUsage(reads),
+    labelSums: interactions.labelSums,
+    credit: (accountId) => credit.reservations.show(accountId),
   });
 }
 

@@ -1,4 +1,5 @@
 import type { BackgroundServices } from "../background/wire.ts";
+import type { BudgetServices } from "../budgets/wire.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { CreditServices } from "../credit/wire.ts";
 import { retentionEveryMs, retentionFirstMs } from "../erasure/retention_job.ts";
@@ -14,6 +15,10 @@ import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
+  budgets: Pick<
+    BudgetServices,
+    "budgetCache" | "budgetHolds" | "sweepBudgetLeases" | "sweepBudgets"
+  >;
   background: Pick<BackgroundServices, "backgroundRunner">;
   credit: CreditServices;
   erasure: Pick<ErasureServices, "deletions" | "erasures" | "vacuum" | "sweepErasureFeed">;
@@ -46,7 +51,7 @@ const keyPollMs = 250;
  * fails is logged, counted and run again at its next time.
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
-  const { credit, erasure, exports, keys, routing } = on;
+  const { budgets, credit, erasure, exports, keys, routing } = on;
   const { vacuum } = erasure;
   return [
     // Calls
@@ -57,6 +62,8 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
       everyMs: 10_000,
       run: async () => void await on.ledger.sweepExpired(),
     },
+    { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
+    { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
     { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
@@ -78,6 +85,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ...(on.isEmbedded ? [] : [
       { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
       { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
+      { name: "budget_cache", everyMs: 1_000, run: () => budgets.budgetCache.refresh() },
       {
         name: "virtual_model_cache",
         everyMs: 1_000,
@@ -90,6 +98,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },

@@ -64,6 +64,8 @@ export interface Config {
   callerIdleTimeoutMs: number;
   connectionsMax: number;
   connectionsPerPeerMax: number;
+  /** The form of log lines on standard output. */
+  logFormat: LogFormat;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
   /** Processes that answer on one port (`WORKERS`). */
@@ -85,6 +87,8 @@ interface VendorConfig {
   /** The variable that the key comes from. */
   keyVariable?: string;
 }
+
+export type LogFormat = "text" | "json";
 
 /** What a worker is told by the process that starts it. */
 export interface WorkerConfig {
@@ -174,6 +178,7 @@ export function parseConfig(environment: Environment): Config {
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
+    logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
     workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
     worker: workerSettings(read),

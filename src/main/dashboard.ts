@@ -15,7 +15,7 @@ import { createSignIns } from "../people/store/sign_ins.ts";
 import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
 import { createFairAnalytics } from "../records/wire.ts";
-import { costLines } from "../repricing/cost_lines.ts";
+import { createCostLines } from "../repricing/cost_lines.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
@@ -75,7 +75,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
 /** Dependencies of the pages on interactions. */
 function createInteractionDeps(services: Services): InteractionDeps {
   const { dialects, records, stores, erasure, exports, archivePrices } = services;
-  const { registry } = services.vendors;
+  const { registry, prices } = services.vendors;
   const dialectsByName: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
     Object.entries(dialects),
   );
@@ -86,17 +86,9 @@ function createInteractionDeps(services: Services): InteractionDeps {
     keyNames: async (accountId) =>
       new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
     readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),
-    async costLines(detail) {
-      const { priceVersion } = detail.summary;
-      if (priceVersion === null) return undefined;
-      let version = await stores.priceVersions.find(priceVersion);
-      if (!version) {
-        // A new version may not be stored yet.
-        await archivePrices();
-        version = await stores.priceVersions.find(priceVersion);
-      }
-      return costLines(detail, version, registry);
-    },
+    costLines: createCostLines({
+      ...{ priceVersions: stores.priceVersions, archivePrices, registry, prices },
+    }),
     mediaSigner: records.mediaSigner,
     exports,
     deletions: erasure.deletions,

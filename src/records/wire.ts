@@ -101,6 +101,7 @@ export type FairAnalytics = Pick<
   | "modelsOfOutcomes"
   | "cohortNames"
   | "cohortCosts"
+  | "labelSums"
 >;
 
 /** Reads of interactions, scheduled by account. */
@@ -115,5 +116,6 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
     modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
     cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
     cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
+    labelSums: (query) => of(query.accountId).labelSums(query),
   };
 }

@@ -1,3 +1,4 @@
+import type { CallSums } from "../shared/interaction.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** The dimensions of usage. */
@@ -63,6 +64,23 @@ export interface UsageStore {
     part: UsagePart,
     limit: number,
   ): Promise<{ values: UsageValue[]; all: number }>;
+  /**
+   * Sums by value, of calls whose records are erased apart, and by day if `byDay`; in no order.
+   * Undefined if they are more than `most`.
+   */
+  groups(
+    query: UsageQuery,
+    by: { part: UsagePart | "all"; byDay: boolean },
+    most: number,
+  ): Promise<UsageGroupSums[] | undefined>;
+}
+
+export interface UsageGroupSums extends CallSums {
+  /** As in `UsageValue`; empty for all. */
+  value: string;
+  /** `2026-11-21`; null unless by day. */
+  day: string | null;
+  erased: boolean;
 }
 
 /** Sums over no calls. */

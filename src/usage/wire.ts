@@ -9,6 +9,7 @@ export function createFairUsage(reads: FairReads): UsageStore {
   return {
     steps: (query) => of(query.accountId).steps(query),
     erased: (query) => of(query.accountId).erased(query),
+    groups: (query, ...args) => of(query.accountId).groups(query, ...args),
     values: (query, ...args) => of(query.accountId).values(query, ...args),
   };
 }

@@ -21,6 +21,7 @@ export const errorTable = {
   endpoint_not_found: { status: 404, type: "not_found_error" },
   model_not_found: { status: 404, type: "not_found_error" },
   vendor_not_configured: { status: 404, type: "not_found_error" },
+  interaction_not_found: { status: 404, type: "not_found_error" },
   export_not_found: { status: 404, type: "not_found_error" },
   deletion_not_found: { status: 404, type: "not_found_error" },
   eval_not_found: { status: 404, type: "not_found_error" },

@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
@@ -84,9 +84,7 @@ function note(
   const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
   // All unknown paths count as one route, so that they can't fill the metrics.
   const route = requestContext.route ?? "unknown";
-  deps.metrics.requests.inc({ route, status: String(status) });
-  deps.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
-  if (settled) measure(deps.metrics, settled);
+  deps.metrics.requests.answered(route, status, elapsedMs / 1000);
   deps.log.info("request", {
     id: requestContext.requestId,
     method,
@@ -94,7 +92,20 @@ function note(
     status,
     ...(settled ? callFields(settled) : {}),
     ms: Math.round(elapsedMs),
+    ...(settled ? timeFields(requestContext.trace.timing) : {}),
   });
+}
+
+/** As in the metrics; microseconds show that they are the same. */
+function timeFields(timing: CallTiming | undefined) {
+  if (!timing) return {};
+  const micros = (ms: number) => Math.round(ms * 1000) / 1000;
+  const { overheadMs, vendorMs, firstTokenMs } = timing;
+  return {
+    overhead_ms: micros(overheadMs),
+    vendor_ms: micros(vendorMs),
+    first_token_ms: firstTokenMs === undefined ? null : micros(firstTokenMs),
+  };
 }
 
 function callFields(settled: SettledCall) {
@@ -109,24 +120,4 @@ function callFields(settled: SettledCall) {
     cost_usd: settled.costNanos === null ? null : nanosToUsd(settled.costNanos),
     ...(settled.cache ? { cache: settled.cache } : {}),
   };
-}
-
-function measure(metrics: Metrics, settled: SettledCall): void {
-  const { vendor, mode } = settled;
-  if (settled.cache === "hit") return metrics.cacheHits.inc({ vendor });
-  metrics.calls.inc({ vendor, status: settled.status });
-  if (settled.timeToFirstTokenMs !== null) {
-    metrics.firstTokenSeconds.observe({ vendor }, settled.timeToFirstTokenMs / 1000);
-  }
-  if (settled.billingBasis === "disputed") metrics.disputedCharges.inc({ vendor });
-  if (settled.totalTokens === null) return;
-  metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
-  metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);
-  if (settled.listCostUsd !== undefined) {
-    metrics.vendorReportedCostUsd.inc({ vendor, by: "vendor" }, Number(settled.costNanos) / 1e9);
-    metrics.vendorReportedCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
-  }
-  if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
-  // Tokens without a cost would lose money unnoticed.
-  else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });
 }

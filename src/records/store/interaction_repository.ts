@@ -5,6 +5,7 @@ import type {
   StoredPayload,
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { searchInteractions } from "./interaction_search.ts";
 import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
@@ -14,7 +15,8 @@ export function createInteractionRepository(database: Queryable): InteractionRep
   return {
     page: (query) => page(database, query),
     async find(accountId, transactionId, maxChars) {
-      const [row] = await database.query(findSql, [accountId, transactionId, maxChars], {
+      const id = sanitizeText(transactionId);
+      const [row] = await database.query(findSql, [accountId, id, maxChars], {
         forceCustomPlan: true,
       });
       return row && {

@@ -1,5 +1,5 @@
 import { LatencyHistogram } from "../latency_histogram.ts";
-import type { UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
+import type { UsageGroupSums, UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -29,6 +29,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
         chargedNanos: whole(row!.charged_nanos),
       };
     },
+    groups: (...args) => groupSums(analytics, ...args),
     async values(query, part, limit) {
       // Only those that are shown are summed whole, each found by its key: histograms are long.
       // Which these are, whole days tell with the fewest rows.
@@ -63,6 +64,36 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       };
     },
   };
+}
+
+async function groupSums(
+  analytics: Queryable,
+  query: UsageQuery,
+  { part, byDay }: { part: string; byDay: boolean },
+  most: number,
+): Promise<UsageGroupSums[] | undefined> {
+  const day = byDay ? "(at at time zone 'UTC')::date::text" : "null::text";
+  const rows = await analytics.query(
+    `select value, erased, ${day} as day, sum(calls) as calls,
+       sum(failed) + sum(truncated) + sum(interrupted) as failed,
+       sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+       sum(cost_nanos) as cost_nanos, sum(charged_nanos) as charged_nanos
+     from usage_sums where ${within} and part = $5
+     group by 1, 2, 3 having sum(calls) > 0 limit $6`,
+    [...boundaries(query), part, most + 1],
+  );
+  if (rows.length > most) return undefined;
+  return rows.map((row) => ({
+    value: String(row.value),
+    day: row.day as string | null,
+    erased: row.erased === true,
+    calls: whole(row.calls),
+    failed: whole(row.failed),
+    inputTokens: whole(row.input_tokens),
+    outputTokens: whole(row.output_tokens),
+    costNanos: whole(row.cost_nanos),
+    chargedNanos: whole(row.charged_nanos),
+  }));
 }
 
 /**

@@ -17,6 +17,9 @@ export class KnownIds {
   keep(path: string, text: string): void {
     const below = [...this.#byPath].filter(([one]) => one.startsWith(path));
     for (const [, ids] of below) ids.push(...idsIn(text).filter((id) => !ids.includes(id)));
+    for (const [, id] of text.matchAll(/"transaction_id":"([^"]{1,100})"/g)) {
+      if (path === "/api/v1/interactions") this.#byPath.get(`${path}/`)?.push(id!);
+    }
     for (const [, sha256] of text.matchAll(/\/api\/v1\/media\/([0-9a-f]{64})/g)) {
       this.#byPath.get("/api/v1/media/")?.push(sha256!);
     }
@@ -36,7 +39,8 @@ export class KnownIds {
 
 /** The answer's own ids, not those of what it holds. */
 function idsIn(text: string): string[] {
-  if (!text.startsWith("{")) return [];
+  // Lines of JSON are rows of an export.
+  if (!text.startsWith("{") || text.includes("}\n{")) return [];
   return Object.entries(JSON.parse(text)).filter(([name]) => /(^|_)id$/.test(name)).map(([, id]) =>
     String(id)
   );
