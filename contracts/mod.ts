@@ -1,3 +1,5 @@
+import { adminAuditContracts } from "./admin/audit.ts";
+import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
@@ -91,6 +93,7 @@ export const contracts = {
   getInteraction,
   getUsage,
   getCredits,
+  admin: { ...adminModelContracts, ...adminAuditContracts },
   livez,
   readyz,
   metrics,

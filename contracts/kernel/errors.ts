@@ -40,11 +40,13 @@ export const errors = {
     eval_not_found: "No such evaluation run.",
     media_not_found: "No such media.",
     response_not_found: "No such stored response.",
+    account_not_found: "No such account.",
   }),
   ...rows(408, "timeout_error", { request_timeout: "The request did not arrive in time." }),
   ...rows(409, "invalid_request_error", {
     idempotency_conflict: "This X-Request-ID was already used with another request body.",
     export_not_ready: "The export is not finished yet.",
+    already_exists: "There is one of this name already.",
   }),
   ...rows(413, "invalid_request_error", { request_too_large: "The request body is too large." }),
   ...rows(416, "invalid_request_error", {

@@ -7,6 +7,7 @@ import type {
   OnDisconnect,
   TranslationMode,
 } from "../keys/api_key.ts";
+import { adminScope } from "../../contracts/kernel/contract.ts";
 import { didYouMean } from "../base/nearest_names.ts";
 import { scopeNamed } from "./deps.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
@@ -226,6 +227,9 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
+  if (scopes.includes(adminScope) && owner.id !== (await deps.accounts.first())?.id) {
+    throw new UsageError(`--scope ${adminScope}: only keys of the first account may have it`);
+  }
   const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
     id: created.id,
@@ -436,8 +440,6 @@ const acts: Readonly<Record<string, Act>> = {
   "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
   "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
   "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
-  "model set": { action: "virtual_model.set", subject: "name" },
-  "model remove": { action: "virtual_model.removed", subject: "name" },
   "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
   "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
   "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },

@@ -49,6 +49,7 @@ const serviceScopes = [
   "status",
   "interactions",
   "credits",
+  "admin",
 ];
 
 /** The scope that a word names: a scope itself, or another name of the vendor whose scope it is. */

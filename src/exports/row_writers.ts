@@ -84,7 +84,7 @@ export function csvWriter(
 const formula = /^[=+\-@\t\r]/;
 const special = /[",\r\n]/;
 
-/** One cell of a line of CSV. */
+/** One cell of a line of CSV; see `csvWriter`. */
 export function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);

@@ -16,6 +16,8 @@ import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
+import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
+import { adminModelRoutes } from "../http/routes/admin_models.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -58,16 +60,18 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
+  const { accounts } = services.stores;
+  const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
+  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
-    onFault(fault, request.requestId);
+    onFault(fault, request);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
   const { trustProxy, metricsToken } = config;
   const loadHooks = createLoadHooks(services);
   const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
-  const accessLog = createAccessLog({ clock, log, metrics });
+  const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
   app.use(logAccess(accessLog));
@@ -88,6 +92,7 @@ export function createApp(
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
   readingRoutes(app, binding, services);
+  adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
   const nearestEndpoint = createNearestEndpoint(
@@ -156,6 +161,14 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
   });
 }
 
+/** Administration: what the operator's commands do. */
+function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, routing } = services;
+  const { accounts, audit } = services.stores;
+  adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
+  adminAuditRoutes(app, { ...binding, accounts, audit });
+}
+
 /** Calls to vendors. */
 function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { config, dialects, idempotency } = services;
@@ -211,11 +224,12 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 
 /** Only our own failures are logged as errors; invalid requests are ordinary. */
 function createFaultLog(log: Log): BindDeps["onFault"] {
-  return (fault, requestId) => {
+  return (fault, request) => {
+    request.fault = fault;
     const { status } = errors[fault.code];
     if (status < 500) return;
     const fields = {
-      id: requestId,
+      id: request.requestId,
       code: fault.code,
       note: fault.note === undefined ? undefined : maskSecrets(fault.note),
       cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),

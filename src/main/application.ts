@@ -49,6 +49,7 @@ import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
@@ -68,7 +69,7 @@ import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
-export interface Services {
+export interface Services extends RefusalServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -168,10 +169,11 @@ export function createServices(
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
+  const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets },
+      ...{ routing, budgets, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -180,7 +182,7 @@ export function createServices(
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
-    ...{ ...access, ...recording },
+    ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
@@ -432,6 +434,7 @@ function closeInOrder(
     evals,
     background,
     loopWatch,
+    refusalRecorder,
     log,
   }: Services,
   jobs: JobRunner,
@@ -459,6 +462,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

@@ -10,6 +10,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { RefusalServices } from "../refusals/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
@@ -29,6 +30,7 @@ export interface BackgroundJobDeps {
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
   responseCache: Pick<ResponseCache, "sweep">;
+  refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
@@ -94,12 +96,15 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ]),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
+    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
+
     // Housekeeping
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
+    { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

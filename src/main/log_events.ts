@@ -13,6 +13,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "request": "request",
   "a request failed": "request.failed",
   "log lines of requests without a valid key were left out": "request.lines_left_out",
+  "an environment variable means nothing here": "start.unknown_variable",
   "a page failed": "dashboard.page_failed",
   "a sign-in failed": "dashboard.sign_in_failed",
   "calls were refused: the service is overloaded": "overload.calls_refused",

@@ -16,7 +16,7 @@ import { type Config, isLoopback } from "./config.ts";
 import { signInLinksOf } from "./sign_in_links.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createDashboardDeps } from "./dashboard.ts";
-import { greeting } from "./greeting.ts";
+import { greeting, type GreetingLinks } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { createProgramLog } from "./log_events.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
@@ -100,14 +100,9 @@ export async function startServer(
   openFor(services, listeners, dashboard);
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
+    const links = await linksOf(config, dashboard, greets, firstKey !== undefined);
     const { registry, prices } = services.vendors;
     const shown = { config, version, registry, prices, clock: services.clock };
-    const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
-    const links = {
-      claim: greets ? await claimLink(dashboard) : undefined,
-      // A terminal's owner opens it; elsewhere whoever reads the log would.
-      signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
-    };
     for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
   }
   const supervisor = worker
@@ -126,6 +121,21 @@ export async function startServer(
       const { backgroundRunner } = services.background;
       await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
     },
+  };
+}
+
+/** One-time links into the dashboard. */
+async function linksOf(
+  { host, baseUrl }: Config,
+  dashboard: DashboardDeps,
+  greets: boolean,
+  isFirst: boolean,
+): Promise<GreetingLinks> {
+  // A terminal's owner opens it; elsewhere whoever reads the log would.
+  const isTerminals = isFirst && isLoopback(host) && baseUrl === undefined;
+  return {
+    claim: greets ? await claimLink(dashboard) : undefined,
+    signIn: isTerminals ? await firstSignInLink(dashboard) : undefined,
   };
 }
 

@@ -338,6 +338,7 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
+      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",

@@ -1,7 +1,8 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import type { Log } from "../../base/log.ts";
+import type { Log, LogFields } from "../../base/log.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
+import type { RefusalRecorder } from "../../refusals/refusal_recorder.ts";
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
@@ -14,7 +15,12 @@ import type { Env, RequestContext } from "../request_context.ts";
 export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
 
 export function createAccessLog(
-  deps: { clock: Clock; log: Log; metrics: Metrics },
+  deps: {
+    clock: Clock;
+    log: Log;
+    metrics: Metrics;
+    refusals: Pick<RefusalRecorder, "note">;
+  },
 ): AccessLog {
   const refusals = new RefusalLines(deps);
   return (requestContext, method, status) => {
@@ -75,7 +81,12 @@ class RefusalLines {
 }
 
 function note(
-  deps: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
+  deps: {
+    clock: Clock;
+    log: Pick<Log, "info">;
+    metrics: Metrics;
+    refusals: Pick<RefusalRecorder, "note">;
+  },
   requestContext: RequestContext,
   method: string,
   status: number,
@@ -85,12 +96,13 @@ function note(
   // All unknown paths count as one route, so that they can't fill the metrics.
   const route = requestContext.route ?? "unknown";
   deps.metrics.requests.answered(route, status, elapsedMs / 1000);
+  if (!settled) noteRefusal(deps.refusals, requestContext, method, status);
   deps.log.info("request", {
     id: requestContext.requestId,
     method,
     route,
     status,
-    ...(settled ? callFields(settled) : {}),
+    ...(settled ? callFields(settled) : refusalFields(requestContext)),
     ms: Math.round(elapsedMs),
     ...(settled ? timeFields(requestContext.trace.timing) : {}),
   });
@@ -106,6 +118,41 @@ function timeFields(timing: CallTiming | undefined) {
     vendor_ms: micros(vendorMs),
     first_token_ms: firstTokenMs === undefined ? null : micros(firstTokenMs),
   };
+}
+
+/** Why a request was refused, and whose it was: for who has its `X-Request-ID`. */
+function refusalFields({ fault, principal, model }: RequestContext): LogFields {
+  if (!fault) return {};
+  return {
+    code: fault.code,
+    param: fault.param?.slice(0, 200),
+    account: principal?.account.id,
+    key: principal && `${principal.key.prefix}…`,
+    model: model?.slice(0, 120),
+  };
+}
+
+/** Nobody owns a request without a valid key: the log alone has it. */
+function noteRefusal(
+  refusals: Pick<RefusalRecorder, "note">,
+  { fault, principal, requestId, arrivedAt, route, isCall, model }: RequestContext,
+  method: string,
+  status: number,
+): void {
+  if (!fault || !principal) return;
+  refusals.note({
+    accountId: principal.account.id,
+    at: arrivedAt,
+    requestId,
+    httpStatus: status,
+    code: fault.code,
+    param: fault.param,
+    model,
+    apiKeyId: principal.key.id,
+    endpoint: route ?? "unknown",
+    // What is refused before its route is known may have been a call.
+    isCall: isCall ?? method === "POST",
+  });
 }
 
 function callFields(settled: SettledCall) {

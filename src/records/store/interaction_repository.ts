@@ -1,3 +1,4 @@
+import type { VendorAnswer } from "../../shared/fault.ts";
 import type {
   InteractionListPage,
   InteractionPageQuery,
@@ -24,6 +25,9 @@ export function createInteractionRepository(database: Queryable): InteractionRep
         pricedUsageText: row.priced_usage as string | null,
         request: payload(row, "request"),
         response: payload(row, "response"),
+        vendorAnswer: row.vendor_error === null
+          ? null
+          : JSON.parse(String(row.vendor_error)) as VendorAnswer,
       };
     },
   };
@@ -38,7 +42,7 @@ async function page(
 }
 
 /** By the unique id alone; with the account the planner might scan the account's index. */
-const findSql = `select ${selectedColumns},
+const findSql = `select ${selectedColumns}, p.vendor_error,
     ${
   ["request", "response"].map((name) =>
     `left(p.${name}, $3) as ${name},
@@ -46,7 +50,7 @@ const findSql = `select ${selectedColumns},
   ).join(", ")
 }
   from interactions i left join lateral (
-    select request, response from interaction_payloads p
+    select request, response, vendor_error from interaction_payloads p
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at
   ) as p on true
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;

@@ -16,6 +16,14 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       );
       return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
     },
+    async storedDays(query) {
+      const rows = await analytics.query(
+        `select at, concat_ws(' ', ${sumColumns.join(", ")}) as state from usage_sums
+         where ${within} and part = 'all' and not erased order by at`,
+        boundaries({ ...query, span: "day" }),
+      );
+      return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
+    },
     async erased(query) {
       const [row] = await analytics.query(
         `select coalesce(sum(calls), 0) as calls, coalesce(sum(cost_nanos), 0) as cost_nanos,
@@ -39,6 +47,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
            select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
            from usage_sums
            where account_id = $1 and span = $7 and at >= $3 and at < $4 and part = $5
+             and not ($8 and erased)
            group by value having sum(calls) > 0
            order by cost desc, made desc, value limit $6
          ), steps as (
@@ -49,10 +58,10 @@ export function createUsageSums(analytics: Queryable): UsageStore {
          from dearest d cross join steps
          cross join lateral (
            select * from usage_sums where ${within} and part = $5 and at = steps.at
-             and value = d.value offset 0
+             and value = d.value and not ($8 and erased) offset 0
          ) as s
          group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,
-        [...boundaries(query), part, limit, rankedBy],
+        [...boundaries(query), part, limit, rankedBy, query.storedOnly === true],
       );
       return {
         values: rows.map((row) => ({

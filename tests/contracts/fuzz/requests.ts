@@ -32,7 +32,7 @@ export interface Sources {
  */
 export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   const { operation, key, random } = sources;
-  const { type, value } = examplesOf(operation)[turn] ?? rightBody(sources);
+  const { type, value } = examplesOf(operation)[turn] ?? withNewName(rightBody(sources), sources);
   const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
     method: operation.method,
@@ -90,6 +90,19 @@ export function rightBody(
     ? structuredClone(random.pick(examples))
     : withFields(structuredClone(random.pick(examples)), schema, { resolve, random });
   return { type, value: withoutStrangers(value) };
+}
+
+/** What is made under a name that was taken before is refused. */
+function withNewName<Body extends { value: unknown }>(
+  body: Body,
+  { operation, random }: Sources,
+): Body {
+  const { value } = body;
+  const isUnique = operation.answers["409"]?.codes.includes("already_exists");
+  if (isUnique && typeof value === "object" && value !== null && "name" in value) {
+    value.name = `made-${random.below(1_000_000_000)}`;
+  }
+  return body;
 }
 
 /** An example with one or two of its schema's other fields. */
