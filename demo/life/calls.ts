@@ -110,8 +110,8 @@ function demoCall(
   const latencyMs = Math.round(ms * (0.5 + random() * 1.2) * (random() < 0.02 ? 6 : 1));
   const size = cohortId === "prompt-short" ? 0.4 : 1;
   const tokens = failure ? undefined : {
-    input: Math.round((200 + 1800 * random() ** 2) * size),
-    output: Math.round(60 + 500 * random() ** 2),
+    input: Math.round((800 + 6000 * random() ** 2) * size),
+    output: Math.round(80 + 700 * random() ** 2),
   };
   return {
     ...{ transactionId: id, createdAt, requestId: `demo-${id.slice(-12)}` },
