@@ -76,7 +76,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Makes an API key and prints its value, this once.",
     example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] " +
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata] " +
       agentUsage,
     options: {
       ...account,
@@ -90,6 +90,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "translation-mode": text,
       "prompt-cache": text,
       "cache-ttl": text,
+      record: text,
       ...agentOptions,
     },
     run: createKey,
@@ -261,6 +262,9 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
       | undefined ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     ...cacheTtl(values),
+    ...(choice(values, "record", ["full", "metadata"]) === "metadata"
+      ? { recording: "metadata" as const }
+      : {}),
     ...caps,
     defaults,
     expiresAt: futureTime(values, "expires", deps.clock.now()),
@@ -380,6 +384,7 @@ function keyJson(key: ApiKey) {
     translation_mode: key.translationMode,
     prompt_cache: key.promptCache,
     cache_ttl_seconds: key.cacheTtlSeconds ?? null,
+    record: key.recording ?? "full",
     for: key.defaults?.agent ?? null,
     app: key.defaults?.app ?? null,
     default_model: key.defaults?.defaultModel ?? null,
