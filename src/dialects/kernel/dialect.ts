@@ -232,6 +232,10 @@ export interface Conversation {
    * caller's own its vendor stores those that it began there.
    */
   readonly own?: {
+    /** The field that asks for that. */
+    readonly field: string;
+    /** The dialect's `error.details` where nothing can be stored, by which its clients recover. */
+    readonly unsupportedDetails: Readonly<Record<string, unknown>>;
     /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
     check(body: unknown): void;
     /** Whether the request asks for that. */
