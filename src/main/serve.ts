@@ -37,6 +37,17 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** The first start of a store, which already answers calls. */
+export interface FirstStart {
+  services: Services;
+  key: Secret;
+  /** The listener's own address. */
+  address: string;
+}
+
+/** Is waited for before the start's lines are printed. */
+export type OnFirstStart = (start: FirstStart) => Promise<void>;
+
 /** A worker among others, which a parent has started. */
 export interface Worker {
   seat: WorkerSeat;
@@ -61,6 +72,7 @@ export async function startServer(
   print: (line: string) => void,
   lines: LogLines = stdoutLines(),
   worker?: Worker,
+  onFirstStart?: OnFirstStart,
 ): Promise<Server> {
   const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
   const config = shareOf(wholeConfig, seat);
@@ -98,17 +110,11 @@ export async function startServer(
   }
   const firstKey = await firstStart(services);
   openFor(services, listeners, dashboard);
+  if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const { registry, prices } = services.vendors;
-    const shown = { config, version, registry, prices, clock: services.clock };
-    const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
-    const links = {
-      claim: greets ? await claimLink(dashboard) : undefined,
-      // A terminal's owner opens it; elsewhere whoever reads the log would.
-      signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
-    };
-    for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
+    const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
+    for (const line of lines) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
@@ -130,6 +136,24 @@ export async function startServer(
 }
 
 const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** What a new user needs; `greets` false: only what belongs to the first key. */
+async function greetingOf(
+  { config, vendors: { registry, prices }, clock }: Services,
+  address: string,
+  { dashboard, firstKey, greets }: {
+    dashboard: DashboardDeps;
+    firstKey: Awaited<ReturnType<typeof firstStart>>;
+    greets: boolean;
+  },
+): Promise<string[]> {
+  const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+  return greeting({ config, version, registry, prices, clock }, address, firstKey, {
+    claim: greets ? await claimLink(dashboard) : undefined,
+    // A terminal's owner opens it; elsewhere whoever reads the log would.
+    signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+  });
+}
 
 /** After the vendors are read, whose rows may name variables of their own. */
 function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
@@ -195,6 +219,8 @@ function operatorDepsOf(
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
     archivePrices: services.archivePrices,

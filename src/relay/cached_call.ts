@@ -9,7 +9,7 @@ import type { CallContext } from "./call_context.ts";
 import { recordModeOf } from "./record_mode.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";
 import type { Candidates } from "./pipeline.ts";
-import type { Reply } from "./reply.ts";
+import { type Reply, settledHeaders } from "./reply.ts";
 
 /** What a call asks of the response cache. */
 export interface CacheRequest {
@@ -100,9 +100,10 @@ async function giveAgain<M extends CallMeter>(
       ? { status: "cancelled", httpStatus: null, responseText }
       : { status: "completed", httpStatus: status, responseText },
   );
+  const cost = streamed ? {} : settledHeaders(vendorCall.caller.trace);
   return {
     status,
-    headers: { ...answer.headers, "x-cache": "HIT", age: String(ageSeconds) },
+    headers: { ...answer.headers, "x-cache": "HIT", age: String(ageSeconds), ...cost },
     body: streamed ? streamOf(body) : body,
   };
 }

@@ -115,11 +115,12 @@ const expiryOptions: readonly Option[] = [
 
 function Expiry({ values, fieldErrors }: Shown) {
   return (
-    <div class="field">
+    <div class="field expiry">
       <SelectField
         {...{ values, fieldErrors: {} }}
         id="expires"
         label="Expires"
+        hint="Calls with it are refused from then on; rotate it before."
         options={expiryOptions}
       />
       <label class="visually-hidden" for="expires_on">Last day on which the key works</label>
