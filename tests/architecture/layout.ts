@@ -88,6 +88,7 @@ export const folders: readonly Folder[] = [
   store("audit"),
   subject("audit"),
   subject("overload"),
+  subject("telemetry"),
   subject("pricing"),
   { name: "dialects/kernel", holds: /^src\/dialects\/kernel\//, may: [...kernel, "pricing"] },
   {
