@@ -31,6 +31,7 @@ import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
+import { type WebhookCommandDeps, webhookCommands } from "./webhook_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
@@ -46,7 +47,8 @@ export interface AdminDeps
     JournalDeps,
     InviteDeps,
     ModelCommandDeps,
-    BudgetCommandDeps {
+    BudgetCommandDeps,
+    WebhookCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -93,6 +95,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...vendorKeyCommands,
   ...modelCommands,
   ...budgetCommands,
+  ...webhookCommands,
   ...priceCommands,
   scrub: { usage: "scrub", run: scrub },
   ...journalCommands,

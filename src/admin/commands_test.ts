@@ -60,6 +60,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     openPrices: unused,
     openVirtualModels: unused,
     budgets: {} as never,
+    webhooks: {} as never,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
     archivePrices: unused,

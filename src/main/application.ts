@@ -62,6 +62,9 @@ import { createOperatorStores, type OperatorStores } from "./operator_stores.ts"
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
+import { createPublicFetch } from "../vendors/public_fetch.ts";
+import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
@@ -87,6 +90,7 @@ export interface Services {
   credit: CreditServices;
   rateLimiter: RateLimiter;
   budgets: BudgetServices;
+  webhooks: WebhookServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
   /** Answers for equal calls, where their callers ask for that. */
@@ -149,6 +153,7 @@ export function createServices(
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth, budgetHolds: budgets.budgetHolds },
   });
+  const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
     rateLimiter: access.rateLimiter,
@@ -159,7 +164,7 @@ export function createServices(
     ...{ admission, records, exports, journal, clock, lines },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
-      ...[keyPools.gauges, targetHealth.measures],
+      ...[keyPools.gauges, targetHealth.measures, webhooks.webhookSender.measures],
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
@@ -168,7 +173,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets },
+      ...{ routing, budgets, webhooks },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -176,7 +181,7 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
@@ -249,6 +254,20 @@ function createConfiguredBudgets(
       await flushRecords({ timeoutMs: 10_000 });
       return await stored(...args);
     },
+  });
+}
+
+function createConfiguredWebhooks(
+  { config: { fetchAllowHosts: allowHosts }, database, masterKey, processId, clock, log, newId }:
+    Core,
+  targetHealth: TargetHealth,
+): WebhookServices {
+  return createWebhooks({
+    ...{ database, allowHosts, clock, log, newId },
+    masterKey: () => Promise.resolve(masterKey),
+    workerId: workerIdOf({ processId, run: newId() }),
+    post: createPublicFetch({ clock, allowHosts }).post,
+    downVendors: () => targetHealth.downVendors,
   });
 }
 
@@ -420,6 +439,7 @@ function closeInOrder(
     erasure,
     evals,
     background,
+    webhooks,
     loopWatch,
     log,
   }: Services,
@@ -448,6 +468,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => webhooks.webhookSender.close());
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

@@ -12,6 +12,7 @@ import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import type { WebhookServices } from "../webhooks/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
@@ -30,6 +31,7 @@ export interface BackgroundJobDeps {
   rateLimiter: Pick<RateLimiter, "tick">;
   responseCache: Pick<ResponseCache, "sweep">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
+  webhooks: Pick<WebhookServices, "webhookSender" | "noteEvents" | "sweepWebhooks">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
@@ -79,6 +81,9 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "exports", everyMs: 2_000, run: () => exports.tick() },
     { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.tick() },
 
+    { name: "webhook_events", everyMs: 2_000, run: on.webhooks.noteEvents },
+    { name: "webhooks", everyMs: 1_000, run: () => on.webhooks.webhookSender.tick() },
+
     // Changes by other processes. The embedded database has no others, and its one process evicts
     // the keys that it changes.
     { name: "erasure_feed", everyMs: 1_000, run: () => erasure.erasures.refresh() },
@@ -100,6 +105,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
+    { name: "expired_webhook_events", everyMs: 60_000, run: on.webhooks.sweepWebhooks },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

@@ -168,10 +168,11 @@ function operatorDepsOf(
   dashboard: { dashboardBase: string; hasSignIn: boolean },
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records, budgets } = services;
+  const { vendors, routing, records, budgets, webhooks } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
+    webhooks: webhooks.webhooks,
     openVirtualModels: () => routing.virtualModels,
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
