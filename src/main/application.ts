@@ -1,6 +1,8 @@
+import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -48,8 +50,11 @@ import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -68,7 +73,7 @@ import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
-export interface Services {
+export interface Services extends RefusalServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -93,6 +98,8 @@ export interface Services {
   webhooks: WebhookServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
+  /** What WebSockets remember of their last response. */
+  socketTurns: SocketTurns;
   /** Answers for equal calls, where their callers ask for that. */
   responseCache: ResponseCache;
   idempotency: Idempotency;
@@ -137,11 +144,8 @@ export function createServices(
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
-  const stores = createOperatorStores({
-    database,
-    clock,
-    masterKey: () => Promise.resolve(masterKey),
-  });
+  const openMasterKey = () => Promise.resolve(masterKey);
+  const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
@@ -151,7 +155,7 @@ export function createServices(
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, budgetHolds: budgets.budgetHolds },
+    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
@@ -161,7 +165,7 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures, webhooks.webhookSender.measures],
@@ -170,10 +174,11 @@ export function createServices(
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
+  const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets, webhooks },
+      ...{ routing, budgets, webhooks, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -182,7 +187,7 @@ export function createServices(
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
-    ...{ ...access, ...recording },
+    ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
@@ -206,6 +211,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -221,9 +229,17 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    ...{
+      config,
+      clock,
+      log: createServiceLog(lines, clock, seat, config),
+      newId: createUuidv7(clock),
+    },
     siblings,
   };
 }
@@ -276,7 +292,7 @@ function createRecording(
   core: Core,
   dialects: Services["dialects"],
 ):
-  & Pick<Services, "records" | "storedResponses" | "responseCache">
+  & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
@@ -295,6 +311,11 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
+  const socketTurns = createSocketTurns(socketTurnsChars);
+  const forget = (transactionIds: readonly string[]) => {
+    storedResponses.forget(transactionIds);
+    socketTurns.forget(transactionIds);
+  };
   const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
@@ -306,12 +327,16 @@ function createRecording(
     ...{ database, analytics: core.analytics, analyticsStore },
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
-    ...{ storedResponses, idempotency, exports },
+    ...{ storedResponses: { forget }, idempotency, exports },
   });
   return {
+    socketTurns,
     ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
   };
 }
+
+/** UTF-16 units of conversations that WebSockets go on with. */
+const socketTurnsChars = 32 * 1024 * 1024;
 
 /** Evaluations and background calls. */
 function createWork(
@@ -358,17 +383,14 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-/** What ends each line of a worker's log. */
-export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
-  return count > 1 ? { worker: index } : {};
-}
-
-function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog(
-    (line, mayWait) => lines.write(line, mayWait),
-    clock.now,
-    logFieldsOf(seat),
-  );
+function createServiceLog(
+  lines: LogLines,
+  clock: Clock,
+  seat: WorkerSeat,
+  { logFormat }: Config,
+): Log {
+  const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
+  const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
@@ -441,6 +463,7 @@ function closeInOrder(
     background,
     webhooks,
     loopWatch,
+    refusalRecorder,
     log,
   }: Services,
   jobs: JobRunner,
@@ -469,6 +492,7 @@ function closeInOrder(
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
   stack.defer(() => webhooks.webhookSender.close());
+  stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

@@ -10,6 +10,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { RefusalServices } from "../refusals/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import type { WebhookServices } from "../webhooks/wire.ts";
@@ -30,6 +31,7 @@ export interface BackgroundJobDeps {
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
   responseCache: Pick<ResponseCache, "sweep">;
+  refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   webhooks: Pick<WebhookServices, "webhookSender" | "noteEvents" | "sweepWebhooks">;
   archivePrices: () => Promise<void>;
@@ -54,7 +56,6 @@ const keyPollMs = 250;
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
   const { budgets, credit, erasure, exports, keys, routing } = on;
-  const { vacuum } = erasure;
   return [
     // Calls
     { name: "rate_leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
@@ -67,6 +68,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
     { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
+    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
     { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
 
@@ -99,13 +101,21 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ]),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
-    // Housekeeping
+    ...housekeeping(on),
+  ];
+}
+
+function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
+  const { budgets, erasure, exports, routing } = on;
+  const { vacuum } = erasure;
+  return [
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
     { name: "expired_webhook_events", everyMs: 60_000, run: on.webhooks.sweepWebhooks },
+    { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

@@ -5,6 +5,8 @@ import type {
   BillingBasis,
   InteractionQuery,
   InteractionStore,
+  LabelSums,
+  LabelSumsQuery,
   Mode,
   SettledCall,
 } from "../shared/interaction.ts";
@@ -98,6 +100,11 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
     cohortIds: readonly string[],
     bounds: CallBounds,
   ): Promise<CohortCosts[]>;
+  /**
+   * Sums of stored calls by the values of these labels, in no order; undefined if there are more
+   * than `most` groups. Times are half-open.
+   */
+  labelSums(query: LabelSumsQuery): Promise<LabelSums[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   /** How many calls are in the scope of an erasure or have one of these ids. */

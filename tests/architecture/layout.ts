@@ -44,20 +44,11 @@ function store(name: string, ...may: string[]): Folder {
 
 /** What serves the subjects to people and programs. */
 const subjects = [
-  ...[
-    "audit",
-    "background",
-    "budgets",
-    "cohorts",
-    "credit",
-    "erasure",
-    "evals",
-    "exports",
-    "idempotency",
-  ],
+  ...["administration", "audit", "background", "budgets", "cohorts", "credit", "erasure", "evals"],
+  ...["exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...["relay", "repricing", "response_cache", "routing", "usage", "vendors", "dialects/kernel"],
-  "webhooks",
+  ...["refusals", "relay", "repricing", "response_cache", "routing", "usage", "vendors"],
+  ...["webhooks", "dialects/kernel"],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
@@ -71,8 +62,8 @@ const stores = [
     "evals/store",
   ],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["response_cache/store", "routing/store", "work_queue/store", "database"],
-  "webhooks/store",
+  ...["refusals/store", "response_cache/store", "routing/store", "webhooks/store"],
+  ...["work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -153,6 +144,8 @@ export const folders: readonly Folder[] = [
     ...["relay", "routing", "records", "keys", "pricing", "vendors"],
     ...["dialects/kernel", "dialects/text", "dialects/media"],
   ]),
+  subject("refusals"),
+  store("refusals"),
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
     ...[
@@ -180,11 +173,16 @@ export const folders: readonly Folder[] = [
   store("response_cache", "erasure/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
-    ...["budgets/store", "credit", "credit/store", "usage/store", "webhooks", "webhooks/store"],
+    ...["budgets/store", "credit", "credit/store", "usage", "usage/store"],
+    ...["webhooks", "webhooks/store"],
     ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
   subject("exports", "audit", "records", "work_queue"),
   store("exports", "audit", "audit/store", "records", "webhooks/store", "work_queue/store"),
+  subject("administration", ...[
+    ...["audit", "credit", "keys", "people", "pricing", "records", "repricing", "routing"],
+    "vendors",
+  ]),
   subject("cohorts"),
   store("cohorts", "records"),
 
