@@ -24,6 +24,8 @@ const text = { type: "string" } as const;
 /** `webhook …`: where an account's events are sent to. */
 export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps>>> = {
   "webhook add": {
+    summary: "Has events sent to an address, and prints the secret that signs them, this once.",
+    example: "webhook add --url https://hooks.example.com/gateway --event budget.reached",
     usage: "webhook add --url U [--event E]… [--credit-low-usd X] [--account A]",
     options: {
       ...{ account: text, url: text, "credit-low-usd": text },
@@ -32,12 +34,26 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     run: addWebhook,
   },
   "webhook list": {
+    summary: "Lists webhooks, and how many events wait for each.",
+    example: "webhook list",
     usage: "webhook list [--account A]",
     options: { account: text },
     run: listWebhooks,
   },
-  "webhook remove": { usage: "webhook remove ID", positionals: ["ID"], run: removeWebhook },
-  "webhook test": { usage: "webhook test ID", positionals: ["ID"], run: testWebhook },
+  "webhook remove": {
+    summary: "Removes a webhook, and the events that wait for it.",
+    example: "webhook remove 01998c5e-7d1e-7000-8000-000000000000",
+    usage: "webhook remove ID",
+    positionals: ["ID"],
+    run: removeWebhook,
+  },
+  "webhook test": {
+    summary: "Sends webhook.test to a webhook, whichever events it takes.",
+    example: "webhook test 01998c5e-7d1e-7000-8000-000000000000",
+    usage: "webhook test ID",
+    positionals: ["ID"],
+    run: testWebhook,
+  },
 };
 
 async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {

@@ -27,6 +27,8 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a migration waits for locks; retrying": "migration.waits_for_locks",
   "another process migrates the database; waiting for it": "migration.waits_for_other",
   "credit could not be leased or given back": "credit.lease_failed",
+  "a budget could not be leased or given back": "budget.lease_failed",
+  "an event could not be sent to its webhook for a day and is lost": "webhook.event_lost",
   "a deletion failed": "deletion.failed",
   "a deletion is done": "deletion.done",
   "a deletion that the store has lost is applied again": "deletion.applied_again",

@@ -45,7 +45,7 @@ export interface WebhookEvent {
 }
 
 /** An event on its way to one webhook. */
-export interface Delivery {
+export interface WebhookDelivery {
   /** `webhook-id`, the same at each attempt. */
   id: string;
   webhookId: string;
@@ -61,7 +61,7 @@ export interface Delivery {
 }
 
 /** How an attempt ended; `nextAt` null: it was the last. */
-export type Attempted =
+export type DeliveryOutcome =
   | { kind: "sent"; at: Date }
   | { kind: "failed"; at: Date; reason: string; nextAt: Date | null };
 
@@ -82,12 +82,12 @@ export interface WebhookStore {
   /** Keeps an event for the hooks that want it, or for this one; each key once for each hook. */
   enqueue(event: WebhookEvent, webhookId?: string): Promise<void>;
   /** Claims what is due at `now`: one event of a hook at a time. */
-  claim(now: Date, except: readonly string[]): Promise<Delivery | undefined>;
-  renew(deliveries: readonly Delivery[]): Promise<ReadonlySet<string>>;
+  claim(now: Date, except: readonly string[]): Promise<WebhookDelivery | undefined>;
+  renew(deliveries: readonly WebhookDelivery[]): Promise<ReadonlySet<string>>;
   /** Ends an attempt of this process; nothing where another has taken the event over. */
-  finish(delivery: Delivery, attempted: Attempted): Promise<void>;
+  finish(delivery: WebhookDelivery, attempted: DeliveryOutcome): Promise<void>;
   /** Gives claims back without an attempt. */
-  release(delivery: Delivery): Promise<void>;
+  release(delivery: WebhookDelivery): Promise<void>;
   /**
    * Notes what budgets, balances and vendors have come to since the last look, each event once over
    * all processes. `down`: labels of the vendors that this process sees down.
@@ -135,7 +135,7 @@ export const giveUpMs = 24 * hour;
 
 /** When a delivery is tried again that failed at `now`; null: never. */
 export function nextAttempt(
-  { attempts, endsAt }: Pick<Delivery, "attempts" | "endsAt">,
+  { attempts, endsAt }: Pick<WebhookDelivery, "attempts" | "endsAt">,
   now: Date,
 ): Date | null {
   const next = new Date(now.getTime() + retryMs[Math.min(attempts, retryMs.length - 1)]!);

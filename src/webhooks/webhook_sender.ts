@@ -4,7 +4,7 @@ import { Fault, messageOf } from "../shared/fault.ts";
 import type { Measures } from "../shared/metrics.ts";
 import type { PublicPost } from "../vendors/public_fetch.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
-import { type Delivery, nextAttempt, signWebhook, type WebhookStore } from "./webhook.ts";
+import { nextAttempt, signWebhook, type WebhookDelivery, type WebhookStore } from "./webhook.ts";
 
 /** Sends the events that wait, each once over all processes. */
 export interface WebhookSender {
@@ -31,7 +31,7 @@ const closeMs = 5_000;
 export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   const { store, clock } = deps;
   const counts = { sent: 0, failed: 0, lost: 0 };
-  const queue = new WorkQueue<Delivery>({
+  const queue = new WorkQueue<WebhookDelivery>({
     idOf: ({ id }) => id,
     room: (working) => atOnce - working.length,
     async claim(_most, working) {
@@ -64,7 +64,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
 /** Undefined where the process ends, and another one goes on. */
 async function deliver(
   { store, post, clock, log }: WebhookSenderDeps,
-  delivery: Delivery,
+  delivery: WebhookDelivery,
   signal: AbortSignal,
 ): Promise<"sent" | "failed" | "lost" | undefined> {
   const reason = await failureOf(post, clock, delivery, signal);
@@ -89,7 +89,7 @@ async function deliver(
 async function failureOf(
   post: PublicPost["post"],
   clock: Clock,
-  { id, url, secret, type, data, at }: Delivery,
+  { id, url, secret, type, data, at }: WebhookDelivery,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data });

@@ -111,8 +111,8 @@ function checkUrl(url: string, permit: Permit): string {
 }
 
 function read(events: readonly string[]): WebhookEventType[] {
-  const known = new Set<string>(webhookEvents);
-  const unknown = events.find((event) => !known.has(event));
+  const types = new Set<string>(webhookEvents);
+  const unknown = events.find((event) => !types.has(event));
   if (unknown === undefined) return [...new Set(events)] as WebhookEventType[];
   throw new WebhookError(
     "event",

@@ -4,7 +4,12 @@ import { readBudgetName } from "../../budgets/store/budgets.ts";
 import { type SealedFor, UnsealError } from "../../keys/sealing.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
-import type { Delivery, WebhookEventType, WebhookStore } from "../webhook.ts";
+import type {
+  DeliveryOutcome,
+  WebhookDelivery,
+  WebhookEventType,
+  WebhookStore,
+} from "../webhook.ts";
 
 /** Seals and opens under the master key as it is at that moment. */
 export interface Sealer {
@@ -73,27 +78,7 @@ export function createDeliveries(
     async renew(deliveries) {
       return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());
     },
-    async finish({ id, webhookId }, attempted) {
-      const failed = attempted.kind === "failed" ? attempted : undefined;
-      const isLost = failed?.nextAt === null;
-      const state = failed ? isLost ? "lost" : "waiting" : "sent";
-      await database.query(
-        `with ended as (
-           update webhook_deliveries set state = $3, attempts = attempts + 1,
-             next_at = coalesce($4::timestamptz, next_at), ${withoutClaim(work)}
-           where id = $1 and owner = $2 returning id
-         )
-         update webhooks set lost = lost + $8::int,
-           last_sent_at = case when $7::text is null then $6 else last_sent_at end,
-           last_failed_at = case when $7::text is null then last_failed_at else $6 end,
-           last_error = coalesce($7::text, last_error)
-         where id = $5 and exists (select from ended)`,
-        [
-          ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
-          ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0],
-        ],
-      );
-    },
+    finish: (delivery, attempted) => finish(database, workerId, delivery, attempted),
     async release({ id }) {
       await database.query(
         `update webhook_deliveries set ${withoutClaim(work)} where id = $1 and owner = $2`,
@@ -109,6 +94,33 @@ export function createDeliveries(
   };
 }
 
+async function finish(
+  database: Queryable,
+  workerId: string,
+  { id, webhookId }: WebhookDelivery,
+  attempted: DeliveryOutcome,
+): Promise<void> {
+  const failed = attempted.kind === "failed" ? attempted : undefined;
+  const isLost = failed?.nextAt === null;
+  const state = failed ? isLost ? "lost" : "waiting" : "sent";
+  await database.query(
+    `with ended as (
+           update webhook_deliveries set state = $3, attempts = attempts + 1,
+             next_at = coalesce($4::timestamptz, next_at), ${withoutClaim(work)}
+           where id = $1 and owner = $2 returning id
+         )
+         update webhooks set lost = lost + $8::int,
+           last_sent_at = case when $7::text is null then $6 else last_sent_at end,
+           last_failed_at = case when $7::text is null then last_failed_at else $6 end,
+           last_error = coalesce($7::text, last_error)
+         where id = $5 and exists (select from ended)`,
+    [
+      ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
+      ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0],
+    ],
+  );
+}
+
 /** A day more than the day in which an event is sent. */
 const keepMs = 24 * 60 * 60_000;
 
@@ -120,7 +132,7 @@ async function complete(
   database: Database,
   sealer: Sealer,
   row: SqlRow,
-): Promise<Delivery | "gone" | "unreadable"> {
+): Promise<WebhookDelivery | "gone" | "unreadable"> {
   const [hook] = await database.query(
     "select account_id, url, sealed, key_version from webhooks where id = $1",
     [String(row.webhook_id)],
