@@ -29,6 +29,8 @@ export const logEvents: Readonly<Record<string, string>> = {
   "credit could not be leased or given back": "credit.lease_failed",
   "a budget could not be leased or given back": "budget.lease_failed",
   "an event could not be sent to its webhook for a day and is lost": "webhook.event_lost",
+  "an environment variable means nothing here": "start.variable_unknown",
+  "refused calls were not counted: the store was away": "refusals.not_counted",
   "a deletion failed": "deletion.failed",
   "a deletion is done": "deletion.done",
   "a deletion that the store has lost is applied again": "deletion.applied_again",

@@ -150,6 +150,7 @@ export const folders: readonly Folder[] = [
   subject("evals", ...[
     ...[
       "audit",
+      "pricing",
       "keys",
       "rate_limits",
       "records",
