@@ -1,4 +1,8 @@
 import { adminAuditContracts } from "./admin/audit.ts";
+import { adminAccountContracts } from "./admin/accounts.ts";
+import { adminCreditContracts } from "./admin/credit.ts";
+import { adminKeyContracts } from "./admin/keys.ts";
+import { adminVendorKeyContracts } from "./admin/vendor_keys.ts";
 import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
@@ -85,7 +89,14 @@ export const contracts = {
   listEvals,
   getEval,
   cancelEval,
-  admin: { ...adminModelContracts, ...adminAuditContracts },
+  admin: {
+    ...adminAccountContracts,
+    ...adminKeyContracts,
+    ...adminCreditContracts,
+    ...adminVendorKeyContracts,
+    ...adminModelContracts,
+    ...adminAuditContracts,
+  },
   livez,
   readyz,
   metrics,
