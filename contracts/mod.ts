@@ -14,9 +14,11 @@ import { embeddingsContract } from "./calls/embeddings.ts";
 import { methodContracts } from "./calls/generate_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
 import { familyHealth, unifiedHealth } from "./data/health.ts";
+import { getInteraction, listInteractions } from "./data/interactions.ts";
+import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
-import { familyModels, unifiedModels } from "./calls/models.ts";
+import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
@@ -42,6 +44,7 @@ export function familyContracts(family: VendorFamily) {
     ...ofDialects,
     ...familyOperations(family),
     models: familyModels(family),
+    model: familyModel(family),
     health: familyHealth(family),
   };
 }
@@ -71,6 +74,7 @@ export const contracts = {
   unifiedEmbeddings: embeddingsContract(anyVendor),
   unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
+  unifiedModel,
   unifiedHealth,
   generateImage,
   generateSpeech,
@@ -89,6 +93,10 @@ export const contracts = {
   listEvals,
   getEval,
   cancelEval,
+  listInteractions,
+  getInteraction,
+  getUsage,
+  getCredits,
   admin: {
     ...adminAccountContracts,
     ...adminKeyContracts,

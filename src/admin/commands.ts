@@ -1,8 +1,7 @@
-import { parseArgs } from "node:util";
-import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import { createAccount as makeAccount } from "../administration/account_administration.ts";
 import { OptionError } from "../administration/administration.ts";
 import { apiKeyJson, createApiKey, revokeApiKey } from "../administration/key_administration.ts";
+import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import type {
   ApiKey,
   ApiKeyStore,
@@ -10,6 +9,9 @@ import type {
   OnDisconnect,
   TranslationMode,
 } from "../keys/api_key.ts";
+import { didYouMean } from "../base/nearest_names.ts";
+import { scopeNamed } from "./deps.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
@@ -25,13 +27,17 @@ import {
   usageOf,
   type Values,
 } from "./command.ts";
+import { type CommandTable, findCommand, parseCommand, unknownCommand } from "./command_line.ts";
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
-import { exportUsage } from "./export_command.ts";
+import { exportForm } from "./export_command.ts";
+import { helpLines, helpTopic } from "./help.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
+import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
 import { tierCommands } from "./tier_command.ts";
+import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
@@ -47,7 +53,9 @@ export interface AdminDeps
     ScrubDeps,
     JournalDeps,
     InviteDeps,
-    ModelCommandDeps {
+    SignInDeps,
+    ModelCommandDeps,
+    BudgetCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -63,6 +71,8 @@ const account = { account: text };
 /** The commands, by their words. */
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
+    summary: "Makes an API key and prints its value, this once.",
+    example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S]",
     options: {
@@ -80,22 +90,49 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     },
     run: createKey,
   },
-  "key list": { usage: "key list [--account A]", options: account, run: listKeys },
-  "key revoke": { usage: "key revoke ID", positionals: ["ID"], run: revokeKey },
+  "key list": {
+    summary: "Lists API keys and whether they are usable.",
+    example: "key list --account default",
+    usage: "key list [--account A]",
+    options: account,
+    run: listKeys,
+  },
+  "key revoke": {
+    summary:
+      "Ends an API key at once; the key is named by its id, or by a name that only one usable key has.",
+    example: "key revoke ci",
+    usage: "key revoke ID|NAME",
+    positionals: ["ID|NAME"],
+    run: revokeKey,
+  },
   "account create": {
+    summary: "Makes an account in the tier free, without credit.",
+    example: "account create --name team",
     usage: "account create --name N",
     options: { name: text },
     run: createAccount,
   },
   ...tierCommands,
   ...inviteCommands,
+  ...signInCommands,
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,
+  ...budgetCommands,
   ...priceCommands,
-  scrub: { usage: "scrub", run: scrub },
+  scrub: {
+    summary: "Rewrites tables and files so that erased text is in none of them.",
+    example: "scrub",
+    usage: "scrub",
+    run: scrub,
+  },
   ...journalCommands,
-  "account list": { usage: "account list", run: listAccounts },
+  "account list": {
+    summary: "Lists the accounts.",
+    example: "account list",
+    usage: "account list",
+    run: listAccounts,
+  },
 };
 
 /**
@@ -134,77 +171,55 @@ export function readsInput(argv: readonly string[]): boolean {
     true;
 }
 
+/** Commands that don't run in a server. */
+const localForms: CommandTable = {
+  export: exportForm,
+  health: {
+    usage: "health",
+    summary: "Asks the server that holds the data directory whether it is ready, for probes.",
+    example: "health",
+  },
+  migrate: {
+    usage: "migrate",
+    summary: "Brings the database's schema up to date, as every start does.",
+    example: "migrate",
+  },
+  help: {
+    usage: "help [COMMAND]",
+    summary: "Explains a command.",
+    example: "help key create",
+  },
+};
+
+/** Every command, for help and for tests. */
+export const commandForms: CommandTable = { ...commands, ...localForms };
+
+/** The answer to `help`, `--help` and `-h`; undefined if the words ask for something else. */
+export function helpResult(argv: readonly string[]): CommandResult | undefined {
+  const topic = helpTopic(argv);
+  if (topic === undefined) return undefined;
+  const { isKnown, lines } = helpLines(commandForms, topic);
+  const text = lines.join("\n");
+  return isKnown ? done({ help: text }, lines) : { exitCode: 2, json: { error: text }, lines };
+}
+
 /** The text that says which commands there are. */
 export function usage(): string {
-  return [
-    "usage: deno task admin COMMAND [--json]",
-    ...Object.values(commands).map((command) => `  ${command.usage}`),
-    `  ${exportUsage}`,
-    "  health",
-    "  migrate",
-  ].join("\n");
+  return helpLines(commandForms, []).lines.join("\n");
 }
 
-function parse<Parts>(
-  table: Readonly<Record<string, Command<Parts>>>,
-  argv: readonly string[],
-) {
+function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: readonly string[]) {
   const args = argv.filter((word) => word !== "--json");
   const found = findCommand(table, args);
-  if (!found) {
-    throw new UsageError(`'${args.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
-  }
-  const { command, rest } = found;
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: moreModels(rest),
-      options: command.options ?? {},
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (thrown) {
-    throw new UsageError(`${messageOf(thrown)}\nusage: ${command.usage}`);
-  }
-  if (parsed.positionals.length !== (command.positionals ?? []).length) {
-    throw new UsageError(`usage: ${command.usage}`);
-  }
-  return { command, values: parsed.values as Values, positionals: parsed.positionals };
-}
-
-/** A command has two words, or one. */
-function findCommand<Parts>(
-  table: Readonly<Record<string, Command<Parts>>>,
-  args: readonly string[],
-) {
-  for (const length of [2, 1]) {
-    const name = args.slice(0, length).join(" ");
-    const command = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (command) return { name, command, rest: args.slice(length) };
-  }
-  return undefined;
-}
-
-/** `--models A B` is `--models A --models B`. */
-function moreModels(args: readonly string[]): string[] {
-  const result: string[] = [];
-  let inModels = false;
-  for (const word of args) {
-    if (word.startsWith("-")) inModels = word === "--models";
-    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
-    result.push(word);
-  }
-  return result;
+  if (!found) throw new UsageError(`${unknownCommand(commandForms, args)}\n${usage()}`);
+  const { name, command, rest } = found;
+  return { command, ...parseCommand(name, command, rest) };
 }
 
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const scopes = many(values, "scope");
-  const unknownScope = scopes.find((scope) => !deps.scopes.includes(scope));
-  if (unknownScope !== undefined) {
-    throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
-  }
+  const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
   const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
     scopes,
@@ -224,8 +239,17 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const text = value.reveal();
   return done(
     { id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id },
-    [`${text}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
+    [text, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
   );
+}
+
+function scopeOf(deps: AdminDeps, name: string): string {
+  const scope = scopeNamed(deps, name);
+  if (scope !== undefined) return scope;
+  const expected = deps.scopes.map((one) => shownVendor(deps.registry, one)).join(", ");
+  const names = [...deps.scopes, ...deps.registry.all.flatMap(({ aliases }) => aliases)];
+  const hint = didYouMean(name, names);
+  throw new UsageError(`--scope ${name}: expected one of ${expected}.${hint}`);
 }
 
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
@@ -249,10 +273,11 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
 async function revokeKey(
   deps: AdminDeps,
   _values: Values,
-  [id]: readonly string[],
+  [idOrName]: readonly string[],
 ): Promise<CommandResult> {
+  const id = await keyIdOf(deps, idOrName!);
   try {
-    const { wasRevokedBefore } = await revokeApiKey(deps, commandLineAt(deps.clock), id!);
+    const { wasRevokedBefore } = await revokeApiKey(deps, commandLineAt(deps.clock), id);
     return done({ id, revoked: true }, [
       wasRevokedBefore ? `Key ${id} was revoked before.` : `Key ${id} is revoked.`,
     ]);
@@ -260,6 +285,18 @@ async function revokeKey(
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
     return { exitCode: 1, json: { id, revoked: false }, lines: [thrown.message] };
   }
+}
+
+/** The id of a key that is named by it, or by a name that one key alone has that isn't revoked. */
+async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string> {
+  const keys = await apiKeys.list();
+  if (keys.some(({ id }) => id === idOrName)) return idOrName;
+  const named = keys.filter(({ name, revokedAt }) => name === idOrName && revokedAt === null);
+  if (named.length > 1) {
+    const ids = named.map(({ id, prefix }) => `${id} (${prefix}…)`).join(", ");
+    throw new Error(`${named.length} keys have the name '${idOrName}': give one's id, ${ids}.`);
+  }
+  return named[0]?.id ?? idOrName;
 }
 
 async function createAccount(deps: AdminDeps, values: Values): Promise<CommandResult> {

@@ -47,5 +47,17 @@ const serviceScopes = [
   "cohort",
   "evals",
   "status",
+  "interactions",
+  "credits",
   "admin",
 ];
+
+/** The scope that a word names: a scope itself, or another name of the vendor whose scope it is. */
+export function scopeNamed(
+  { registry, scopes }: Pick<AdminDeps, "registry" | "scopes">,
+  name: string,
+): string | undefined {
+  if (scopes.includes(name)) return name;
+  const label = registry.find(name)?.label;
+  return label !== undefined && scopes.includes(label) ? label : undefined;
+}

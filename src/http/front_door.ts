@@ -13,6 +13,12 @@ import { securityHeaders } from "./respond.ts";
  */
 export interface FrontDoor {
   guard(listener: RequestListener): RequestListener;
+  /**
+   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
+   * room for it; or says when to come again. `ended` follows.
+   */
+  enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined;
+  ended(call: object): void;
   /** Maps a credential to its account, so that the account's calls are counted together. */
   knows(credential: Credential, accountId: number): void;
 }
@@ -91,6 +97,14 @@ class Door implements FrontDoor {
     };
   }
 
+  enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined {
+    return this.#deps.admission.enter(this.#whoOf(incoming), call, begin);
+  }
+
+  ended(call: object): void {
+    this.#deps.admission.ended(call);
+  }
+
   /** Unknown callers count by address, so that made-up keys give no advantage. */
   #whoOf({ headers, socket }: IncomingMessage): string {
     const hash = this.#hashOf((name) => {
@@ -113,7 +127,7 @@ class Door implements FrontDoor {
     path: string,
     noRoom: Overloaded,
   ): void {
-    const sent = incoming.headers["x-request-id"];
+    const sent = incoming.headers["x-request-id"] ?? incoming.headers["idempotency-key"];
     // It must be valid in a header and, without escaping, in JSON.
     const requestId = typeof sent === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(sent)
       ? sent

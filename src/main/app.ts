@@ -2,12 +2,14 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
+import type { SocketHandler } from "../base/frame_channel.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { BindDeps } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { DirectEndpoints } from "../http/direct_endpoints.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
+import { createNearestEndpoint } from "../http/nearest_endpoint.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
 import { createAuthenticate, requireKey } from "../http/middleware/authenticate.ts";
 import { allowOrigins, secure } from "../http/middleware/response_headers.ts";
@@ -21,11 +23,14 @@ import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
+import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
 import { exportRoutes } from "../http/routes/exports.ts";
 import { healthRoutes } from "../http/routes/health.ts";
+import { recordedCallRoutes } from "../http/routes/interactions.ts";
+import { usageRoutes } from "../http/routes/usage.ts";
 import { storedResponseRoutes } from "../http/routes/stored_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "../http/routes/media.ts";
 import { mediaCallRoutes } from "../http/routes/media_calls.ts";
@@ -35,6 +40,9 @@ import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { statusRoutes } from "../http/routes/status.ts";
+import { createFairAnalytics } from "../records/wire.ts";
+import { createCostLines } from "../repricing/cost_lines.ts";
+import { createFairUsage } from "../usage/wire.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import type { AddressDeps } from "../http/own_address.ts";
 import type { Env, RequestContext } from "../http/request_context.ts";
@@ -49,8 +57,8 @@ import type { Config } from "./config.ts";
 export function createApp(
   services: Services,
   dashboard: DashboardDeps,
-  frontDoor: Partial<Pick<FrontDoor, "knows">> = {},
-): { app: Hono<Env>; directCalls: DirectCalls } {
+  frontDoor: Partial<Pick<FrontDoor, "knows" | "enter" | "ended">> = {},
+): { app: Hono<Env>; directCalls: DirectCalls; sockets: SocketHandler } {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createServiceErrorDialect(services.vendors.registry);
@@ -62,14 +70,14 @@ export function createApp(
   const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
-    onFault(fault, request.requestId);
+    onFault(fault, request);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
   const { trustProxy, metricsToken } = config;
   const loadHooks = createLoadHooks(services);
   const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
-  const accessLog = createAccessLog({ clock, log, metrics });
+  const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
   app.use(logAccess(accessLog));
@@ -89,23 +97,45 @@ export function createApp(
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
+  readingRoutes(app, binding, services);
   adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
-  app.notFound((context) =>
-    answerFault(
-      new Fault("endpoint_not_found", {
-        message: `No such endpoint: ${context.req.method} ${context.req.path.slice(0, 200)}`,
-      }),
-      context.req.path,
-      context.get("requestContext"),
-    )
+  const nearestEndpoint = createNearestEndpoint(
+    services.vendors.registry.all.map(({ family }) => family),
   );
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const hint = nearestEndpoint(method, path);
+    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+    const fault = new Fault("endpoint_not_found", { message });
+    return answerFault(fault, path, context.get("requestContext"));
+  });
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return { app, directCalls: createDirectCalls({ endpoints: direct, ...steps }) };
+  return {
+    app,
+    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
+    sockets: createResponseSockets({
+      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
+    }),
+  };
+}
+
+/** What WebSockets need of the services. */
+function socketOptions({ config, calls, dialects, newId, socketTurns }: Services) {
+  return {
+    frames: dialects.responses.socket!,
+    isEnabled: config.responsesWebSocket,
+    baseUrl: config.baseUrl,
+    messages: calls.socketMessages,
+    turns: socketTurns,
+    // An account never takes all connections.
+    maxPerAccount: Math.max(16, Math.floor(config.connectionsMax / 4)),
+    newId,
+  };
 }
 
 /** Endpoints without a key. */
@@ -135,6 +165,25 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   evalRoutes(app, {
     ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
+  });
+}
+
+/** Recorded calls, their sums, and credit. */
+function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, archivePrices, credit } = services;
+  const { registry, prices } = services.vendors;
+  const { priceVersions } = services.stores;
+  const { flushRecords, reads } = services.records;
+  const interactions = createFairAnalytics(reads);
+  recordedCallRoutes(app, {
+    ...{ ...binding, interactions, flushRecords },
+    costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),
+  });
+  usageRoutes(app, {
+    ...{ ...binding, flushRecords, clock },
+    usage: createFairUsage(reads),
+    labelSums: interactions.labelSums,
+    credit: (accountId) => credit.reservations.show(accountId),
   });
 }
 
@@ -216,11 +265,12 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 
 /** Only our own failures are logged as errors; invalid requests are ordinary. */
 function createFaultLog(log: Log): BindDeps["onFault"] {
-  return (fault, requestId) => {
+  return (fault, request) => {
+    request.fault = fault;
     const { status } = errors[fault.code];
     if (status < 500) return;
     const fields = {
-      id: requestId,
+      id: request.requestId,
       code: fault.code,
       note: fault.note === undefined ? undefined : maskSecrets(fault.note),
       cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),

@@ -1,8 +1,8 @@
-import { createLog, type Log, type LogLines, stdoutLines } from "../base/log.ts";
+import { type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
-import { claimLink } from "../dashboard/app.tsx";
+import { claimLink, firstSignInLink } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
 import { operatorLimits } from "../keys/account.ts";
 import { mintKey } from "../keys/credential.ts";
@@ -11,11 +11,14 @@ import { ensureFirstAccount } from "../people/store/first_start.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
-import { createServices, logFieldsOf, type Services } from "./application.ts";
-import type { Config } from "./config.ts";
+import { createServices, type Services } from "./application.ts";
+import { type Config, isLoopback } from "./config.ts";
+import { signInLinksOf } from "./sign_in_links.ts";
+import type { AdminDeps } from "../admin/commands.ts";
 import { createDashboardDeps } from "./dashboard.ts";
 import { greeting } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import { createProgramLog } from "./log_events.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
@@ -73,7 +76,8 @@ export async function startServer(
   await directory?.describe({ address: listeners.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
-  const log = createLog((line) => lines.write(line), systemClock.now, logFieldsOf(seat));
+  const { logFormat } = config;
+  const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
   const opened = await openStores(config, starting, log, seat);
   const services = createServices(config, opened, version, lines, starting, {
     seat,
@@ -81,10 +85,13 @@ export async function startServer(
   });
   worker?.parent.answers(services.answerWorkers);
   await services.start();
+  warnOfUnknownVariables(config, services.log);
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);
   const hasSignIn = config.oauth !== undefined;
-  const operator = operatorDepsOf(services, { dashboardBase: address, hasSignIn });
+  const signInLinks = signInLinksOf(config, address);
+  const shared = { dashboardBase: address, hasSignIn, signIns: dashboard.signIns, signInLinks };
+  const operator = operatorDepsOf(services, shared);
   if (seat.index === 1) {
     const control = await serveControl(config.dataDir, operator);
     answering.defer(() => control.close());
@@ -93,10 +100,15 @@ export async function startServer(
   openFor(services, listeners, dashboard);
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const claim = greets ? await claimLink(dashboard) : undefined;
     const { registry, prices } = services.vendors;
     const shown = { config, version, registry, prices, clock: services.clock };
-    for (const line of greeting(shown, listeners.address, firstKey, claim)) print(line);
+    const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+    const links = {
+      claim: greets ? await claimLink(dashboard) : undefined,
+      // A terminal's owner opens it; elsewhere whoever reads the log would.
+      signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+    };
+    for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
@@ -118,6 +130,13 @@ export async function startServer(
 }
 
 const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** After the vendors are read, whose rows may name variables of their own. */
+function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
+  for (const { name, nearest } of unknownVariables()) {
+    warn("an environment variable means nothing here", { name, did_you_mean: nearest });
+  }
+}
 
 /** How `openSupervisor` reaches systemd. */
 export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
@@ -147,14 +166,17 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
   const frontDoor = createFrontDoor({ admission, clock: services.clock, errorDialect });
-  const { app, directCalls } = createApp(services, dashboard, {
+  const { app, directCalls, sockets } = createApp(services, dashboard, {
     knows: (credential, accountId) => frontDoor.knows(credential, accountId),
+    enter: (incoming, call, begin) => frontDoor.enter(incoming, call, begin),
+    ended: (call) => frontDoor.ended(call),
   });
   listeners.open(
     (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
     {
       frontDoor,
       directCalls,
+      sockets,
       log,
       changed: (by) => metrics.connections.inc(by),
       count: (reason, connections) => metrics.connectionsEnded.inc({ reason }, connections),
@@ -165,12 +187,13 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
 /** Dependencies of the operator's commands in a running server. */
 function operatorDepsOf(
   services: Services,
-  dashboard: { dashboardBase: string; hasSignIn: boolean },
+  dashboard: Pick<AdminDeps, "dashboardBase" | "hasSignIn" | "signIns" | "signInLinks">,
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records } = services;
+  const { vendors, routing, records, budgets } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
+    budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,

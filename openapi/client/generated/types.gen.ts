@@ -1034,9 +1034,15 @@ export type MessagesRequest = {
      */
     max_tokens: number;
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first: at least one message, unless `thread` continues one.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     */
+    thread?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * System prompt: text, or an array of text blocks. Default none.
      */
@@ -2439,51 +2445,66 @@ export type ExportedEvalResult = {
     detail: string | null;
 };
 
+/**
+ * A row of an export with `columns` or `payloads`: the columns that were asked for.
+ */
+export type ChosenColumns = {
+    [key: string]: unknown;
+};
+
 export type ExportedTables = {
     /**
      * Rows of `interactions`, where it was asked for.
      */
-    interactions?: Array<Interaction>;
+    interactions?: Array<Interaction> | Array<ChosenColumns>;
     /**
      * Rows of `eval_runs`, where it was asked for.
      */
-    eval_runs?: Array<ExportedEvalRun>;
+    eval_runs?: Array<ExportedEvalRun> | Array<ChosenColumns>;
     /**
      * Rows of `eval_results`, where it was asked for.
      */
-    eval_results?: Array<ExportedEvalResult>;
+    eval_results?: Array<ExportedEvalResult> | Array<ChosenColumns>;
 };
 
 export type ExportRequest = {
     /**
-     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.
+     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. `jsonl`: a row a line, one table. Default `json`.
      */
-    format?: 'json' | 'csv';
+    format?: 'json' | 'csv' | 'jsonl';
     /**
-     * Job form: whole days. Either this, or `start_date` and `end_date`.
+     * Job form. Either this, or `start_date` and `end_date`.
      */
     range?: {
         /**
-         * First day, UTC, included.
+         * First day, UTC, or first moment; included.
          */
-        start: string;
+        start: string | string;
         /**
-         * Last day, UTC, included.
+         * Last day, UTC, included; or last moment, not included.
          */
-        end: string;
+        end: string | string;
     };
     /**
-     * Direct form: first moment, included. One of the two may be missing.
+     * Direct form: first day, UTC, or first moment; included. One of the two may be missing.
      */
-    start_date?: string;
+    start_date?: string | string;
     /**
-     * Direct form: last moment, not included.
+     * Direct form: last day, UTC, included; or last moment, not included.
      */
-    end_date?: string;
+    end_date?: string | string;
     /**
-     * Default `["interactions"]`; `csv` takes exactly one.
+     * Default `["interactions"]`; `csv` and `jsonl` take exactly one.
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
+    /**
+     * Only these columns, in this order; of several tables each gives those that it has. Default: all.
+     */
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    /**
+     * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
+     */
+    payloads?: boolean;
     filters?: ExportFilters;
     /**
      * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
@@ -2669,7 +2690,7 @@ export type ExportFilters = {
     detail?: string | Array<string>;
 };
 
-export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
 
 export type ExportList = {
     /**
@@ -2687,7 +2708,7 @@ export type ExportList = {
         /**
          * Format of the file.
          */
-        format: 'json' | 'csv';
+        format: 'json' | 'csv' | 'jsonl';
         /**
          * Bytes of the file; 0 until it is written.
          */
@@ -3628,6 +3649,482 @@ export type EvalResult = {
     detail: string | null;
 };
 
+export type InteractionList = {
+    /**
+     * The calls of the page, newest first.
+     */
+    data: Array<InteractionSummary>;
+    /**
+     * Where the next page begins; null after the last.
+     */
+    next_cursor: string | null;
+};
+
+export type InteractionSummary = {
+    /**
+     * Our id of the call, as in `X-Transaction-ID`.
+     */
+    transaction_id: string;
+    /**
+     * When the request arrived, UTC.
+     */
+    created_at: string;
+    /**
+     * `X-Request-ID`, the caller's or ours.
+     */
+    request_id: string;
+    /**
+     * `X-Session-ID`.
+     */
+    session_id: string | null;
+    /**
+     * The end user that the caller named.
+     */
+    user_id: string | null;
+    /**
+     * The key's account.
+     */
+    account_id: number;
+    /**
+     * Id of the service key.
+     */
+    api_key_id: string;
+    /**
+     * Prompt tag `/// APP`.
+     */
+    app: string | null;
+    /**
+     * Prompt tag `/// FLOW`.
+     */
+    flow: string | null;
+    /**
+     * Prompt tag `/// COHORT`.
+     */
+    cohort_id: string | null;
+    /**
+     * Path template of the endpoint.
+     */
+    endpoint: string;
+    /**
+     * The caller's dialect, such as `chat`.
+     */
+    dialect: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Model as sent to the vendor.
+     */
+    model: string;
+    /**
+     * Model as the caller named it.
+     */
+    requested_model: string;
+    /**
+     * Whose vendor key was used.
+     */
+    mode: 'managed' | 'stored_key' | 'dual_key';
+    /**
+     * Whether the caller asked for a stream.
+     */
+    stream: boolean;
+    /**
+     * How the call ended.
+     */
+    status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
+    /**
+     * Status that the caller received; null when it left before.
+     */
+    http_status: number | null;
+    /**
+     * Code of the error that the caller received.
+     */
+    error_code: string | null;
+    /**
+     * `stop`, `length`, `tool_calls` or `content_filter`.
+     */
+    finish_reason: string | null;
+    /**
+     * Tokens of the whole prompt, cached parts included.
+     */
+    input_tokens: number | null;
+    /**
+     * Of those: read from the vendor's cache.
+     */
+    cache_read_tokens: number | null;
+    /**
+     * Of those: written to the vendor's cache.
+     */
+    cache_write_tokens: number | null;
+    /**
+     * Tokens of the answer, reasoning included.
+     */
+    output_tokens: number | null;
+    /**
+     * Of those: reasoning.
+     */
+    reasoning_tokens: number | null;
+    /**
+     * All tokens.
+     */
+    total_tokens: number | null;
+    /**
+     * What the call costs in US dollars; null when no price is known.
+     */
+    cost_usd: string | null;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     */
+    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
+    /**
+     * Version of the price that was used.
+     */
+    price_version: string | null;
+    /**
+     * The vendor's own usage object.
+     */
+    usage_raw?: unknown;
+    /**
+     * Fields that the vendor could not be given.
+     */
+    translation_loss: Array<string>;
+    /**
+     * From the request's arrival to its end, milliseconds.
+     */
+    latency_ms: number;
+    /**
+     * To the first words of the answer, milliseconds.
+     */
+    time_to_first_token_ms: number | null;
+    /**
+     * Whether a payload was too large to keep whole.
+     */
+    payload_truncated: boolean;
+    /**
+     * All requests to vendors, the last one answered; null for a single one.
+     */
+    attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
+};
+
+export type InteractionDetail = {
+    /**
+     * Our id of the call, as in `X-Transaction-ID`.
+     */
+    transaction_id: string;
+    /**
+     * When the request arrived, UTC.
+     */
+    created_at: string;
+    /**
+     * `X-Request-ID`, the caller's or ours.
+     */
+    request_id: string;
+    /**
+     * `X-Session-ID`.
+     */
+    session_id: string | null;
+    /**
+     * The end user that the caller named.
+     */
+    user_id: string | null;
+    /**
+     * The key's account.
+     */
+    account_id: number;
+    /**
+     * Id of the service key.
+     */
+    api_key_id: string;
+    /**
+     * Prompt tag `/// APP`.
+     */
+    app: string | null;
+    /**
+     * Prompt tag `/// FLOW`.
+     */
+    flow: string | null;
+    /**
+     * Prompt tag `/// COHORT`.
+     */
+    cohort_id: string | null;
+    /**
+     * Path template of the endpoint.
+     */
+    endpoint: string;
+    /**
+     * The caller's dialect, such as `chat`.
+     */
+    dialect: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Model as sent to the vendor.
+     */
+    model: string;
+    /**
+     * Model as the caller named it.
+     */
+    requested_model: string;
+    /**
+     * Whose vendor key was used.
+     */
+    mode: 'managed' | 'stored_key' | 'dual_key';
+    /**
+     * Whether the caller asked for a stream.
+     */
+    stream: boolean;
+    /**
+     * How the call ended.
+     */
+    status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
+    /**
+     * Status that the caller received; null when it left before.
+     */
+    http_status: number | null;
+    /**
+     * Code of the error that the caller received.
+     */
+    error_code: string | null;
+    /**
+     * `stop`, `length`, `tool_calls` or `content_filter`.
+     */
+    finish_reason: string | null;
+    /**
+     * Tokens of the whole prompt, cached parts included.
+     */
+    input_tokens: number | null;
+    /**
+     * Of those: read from the vendor's cache.
+     */
+    cache_read_tokens: number | null;
+    /**
+     * Of those: written to the vendor's cache.
+     */
+    cache_write_tokens: number | null;
+    /**
+     * Tokens of the answer, reasoning included.
+     */
+    output_tokens: number | null;
+    /**
+     * Of those: reasoning.
+     */
+    reasoning_tokens: number | null;
+    /**
+     * All tokens.
+     */
+    total_tokens: number | null;
+    /**
+     * What the call costs in US dollars; null when no price is known.
+     */
+    cost_usd: string | null;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     */
+    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
+    /**
+     * Version of the price that was used.
+     */
+    price_version: string | null;
+    /**
+     * The vendor's own usage object.
+     */
+    usage_raw?: unknown;
+    /**
+     * Fields that the vendor could not be given.
+     */
+    translation_loss: Array<string>;
+    /**
+     * From the request's arrival to its end, milliseconds.
+     */
+    latency_ms: number;
+    /**
+     * To the first words of the answer, milliseconds.
+     */
+    time_to_first_token_ms: number | null;
+    /**
+     * The request as the caller sent it.
+     */
+    request?: unknown;
+    /**
+     * The answer as the caller received it; a stream as its whole.
+     */
+    response?: unknown;
+    /**
+     * Whether a payload was too large to keep whole.
+     */
+    payload_truncated: boolean;
+    /**
+     * All requests to vendors, the last one answered; null for a single one.
+     */
+    attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
+    /**
+     * What the cost is made of; empty where it is 0 or no price is known.
+     */
+    lines: Array<CostLine>;
+};
+
+export type CostLine = {
+    /**
+     * What is paid for, by its name in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor says it charged. `set_aside`: of a disputed report. `recorded`: the cost as recorded, where what it was made of isn't known any more.
+     */
+    dimension: string;
+    /**
+     * How many tokens, characters, minutes, images or pieces.
+     */
+    quantity: number;
+    /**
+     * US dollars for one of them, with twelve decimals; a service tier is in it.
+     */
+    unit_price_usd: string;
+    /**
+     * What the line costs; lines add up to the call's `cost_usd`.
+     */
+    cost_usd: string;
+};
+
+export type UsageReport = {
+    /**
+     * The dearest groups, by day where `day` is among them.
+     */
+    data: Array<UsageRow>;
+    total: UsageTotal;
+    /**
+     * How many groups there are beyond `limit`.
+     */
+    omitted: number;
+};
+
+export type UsageRow = {
+    /**
+     * `<vendor>/<model>`, as sent to the vendor; a name beyond 256 characters is cut.
+     */
+    model?: string | null;
+    /**
+     * Label of the vendor.
+     */
+    vendor?: string | null;
+    /**
+     * Prompt tag `/// APP`; null: without one.
+     */
+    app?: string | null;
+    /**
+     * Prompt tag `/// FLOW`; null: without one.
+     */
+    flow?: string | null;
+    /**
+     * The end user that the caller named; null: none.
+     */
+    user?: string | null;
+    /**
+     * Id of the service key.
+     */
+    api_key?: string | null;
+    /**
+     * Prompt tag `/// COHORT`; null: without one.
+     */
+    cohort?: string | null;
+    /**
+     * Day of UTC on which the calls arrived, `YYYY-MM-DD`.
+     */
+    day?: string | null;
+    /**
+     * How many calls.
+     */
+    calls: number;
+    /**
+     * Of these, how many ended in an error: failed, truncated or interrupted.
+     */
+    failed: number;
+    /**
+     * Tokens of whole prompts, cached parts included.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of answers, reasoning included.
+     */
+    output_tokens: number;
+    /**
+     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     */
+    cost_usd: string;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * True for calls whose records were erased: their sums stay, what they were labelled with doesn't.
+     */
+    erased: boolean;
+};
+
+/**
+ * Sums of all groups, those beyond `limit` included.
+ */
+export type UsageTotal = {
+    /**
+     * How many calls.
+     */
+    calls: number;
+    /**
+     * Of these, how many ended in an error: failed, truncated or interrupted.
+     */
+    failed: number;
+    /**
+     * Tokens of whole prompts, cached parts included.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of answers, reasoning included.
+     */
+    output_tokens: number;
+    /**
+     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     */
+    cost_usd: string;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+};
+
+export type Credits = {
+    /**
+     * Grants less charges, in US dollars; can be below zero.
+     */
+    balance_usd: string;
+    /**
+     * What calls under way have set aside of it, in US dollars.
+     */
+    reserved_usd: string;
+    /**
+     * Charged for calls of this day, UTC, in US dollars.
+     */
+    charged_today_usd: string;
+    /**
+     * Charged for calls of this month, UTC, in US dollars.
+     */
+    charged_month_usd: string;
+};
+
 export type AccountList = {
     /**
      * A page of accounts.
@@ -4484,7 +4981,7 @@ export type TranscriptionForm = {
 };
 
 /**
- * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+ * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
  */
 export type RequestId = string;
 
@@ -4522,7 +5019,7 @@ export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4667,7 +5164,7 @@ export type CreateResponseData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4816,7 +5313,7 @@ export type DeleteResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4884,7 +5381,7 @@ export type GetResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4961,7 +5458,7 @@ export type CancelResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -5029,7 +5526,7 @@ export type CreateMessageData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5174,7 +5671,7 @@ export type CountMessageTokensData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5299,7 +5796,7 @@ export type GenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5449,7 +5946,7 @@ export type StreamGenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5608,7 +6105,7 @@ export type CountTokensData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5738,7 +6235,7 @@ export type CreateEmbeddingData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5883,7 +6380,7 @@ export type PredictData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6033,7 +6530,7 @@ export type EmbedContentData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6183,7 +6680,7 @@ export type BatchEmbedContentsData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6333,7 +6830,7 @@ export type ListModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6384,11 +6881,91 @@ export type ListModelsResponses = {
 
 export type ListModelsResponse = ListModelsResponses[keyof ListModelsResponses];
 
+export type GetModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}';
+};
+
+export type GetModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelError = GetModelErrors[keyof GetModelErrors];
+
+export type GetModelResponses = {
+    /**
+     * Get a model of any vendor
+     */
+    200: Model;
+};
+
+export type GetModelResponse = GetModelResponses[keyof GetModelResponses];
+
 export type GetHealthData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6443,7 +7020,7 @@ export type GenerateImageData = {
     body: GenerateImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6584,7 +7161,7 @@ export type GenerateSpeechData = {
     body: GenerateSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6725,7 +7302,7 @@ export type GetStatusData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6780,7 +7357,7 @@ export type ListExportsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6839,7 +7416,7 @@ export type CreateExportData = {
          */
         Prefer?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6897,7 +7474,7 @@ export type CreateExportResponses = {
     /**
      * Export interactions and evaluations
      */
-    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
      * Export interactions and evaluations
      */
@@ -6918,7 +7495,7 @@ export type StreamExportData = {
          */
         'If-Range'?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6998,7 +7575,7 @@ export type DeleteExportData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7066,7 +7643,7 @@ export type GetMediaData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7145,7 +7722,7 @@ export type DeleteDataData = {
     body: DeletionRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7216,7 +7793,7 @@ export type RequestErasureData = {
     body: ErasureRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7287,7 +7864,7 @@ export type GetDeletionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7355,7 +7932,7 @@ export type PostCohortOutcomeData = {
     body: CohortOutcome;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7426,7 +8003,7 @@ export type GetCohortData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7501,7 +8078,7 @@ export type ListEvalsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7571,7 +8148,7 @@ export type CreateEvalData = {
     body: EvalRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7648,7 +8225,7 @@ export type CancelEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7716,7 +8293,7 @@ export type GetEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7791,11 +8368,434 @@ export type GetEvalResponses = {
 
 export type GetEvalResponse = GetEvalResponses[keyof GetEvalResponses];
 
+export type ListInteractionsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * First day, UTC, or first moment; included. Default: from the beginning.
+         */
+        start_date?: string;
+        /**
+         * Last day, UTC, included; or last moment, not included. Default: now.
+         */
+        end_date?: string;
+        /**
+         * Words that request or answer must contain, all of them; `"a phrase"` in quotes as it is written.
+         */
+        q?: string;
+        /**
+         * Most calls of the page. Default 50.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before, with the same filters. Default: the newest calls.
+         */
+        cursor?: string;
+        /**
+         * Our id of the call, as in `X-Transaction-ID`. Several: any of them.
+         */
+        transaction_id?: Array<string>;
+        /**
+         * When the request arrived, UTC. Several: any of them.
+         */
+        created_at?: Array<string>;
+        /**
+         * `X-Request-ID`, the caller's or ours. Several: any of them.
+         */
+        request_id?: Array<string>;
+        /**
+         * `X-Session-ID`. Several: any of them.
+         */
+        session_id?: Array<string>;
+        /**
+         * The end user that the caller named. Several: any of them.
+         */
+        user_id?: Array<string>;
+        /**
+         * Id of the service key. Several: any of them.
+         */
+        api_key_id?: Array<string>;
+        /**
+         * Prompt tag `/// APP`. Several: any of them.
+         */
+        app?: Array<string>;
+        /**
+         * Prompt tag `/// FLOW`. Several: any of them.
+         */
+        flow?: Array<string>;
+        /**
+         * Prompt tag `/// COHORT`. Several: any of them.
+         */
+        cohort_id?: Array<string>;
+        /**
+         * Path template of the endpoint. Several: any of them.
+         */
+        endpoint?: Array<string>;
+        /**
+         * The caller's dialect, such as `chat`. Several: any of them.
+         */
+        dialect?: Array<string>;
+        /**
+         * Label of the vendor. Several: any of them.
+         */
+        vendor?: Array<string>;
+        /**
+         * Model as sent to the vendor. Several: any of them.
+         */
+        model?: Array<string>;
+        /**
+         * Model as the caller named it. Several: any of them.
+         */
+        requested_model?: Array<string>;
+        /**
+         * Whose vendor key was used. Several: any of them.
+         */
+        mode?: Array<'managed' | 'stored_key' | 'dual_key'>;
+        /**
+         * Whether the caller asked for a stream. Several: any of them.
+         */
+        stream?: Array<boolean>;
+        /**
+         * How the call ended. Several: any of them.
+         */
+        status?: Array<'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted'>;
+        /**
+         * Status that the caller received; null when it left before. Several: any of them.
+         */
+        http_status?: Array<number>;
+        /**
+         * Code of the error that the caller received. Several: any of them.
+         */
+        error_code?: Array<string>;
+        /**
+         * `stop`, `length`, `tool_calls` or `content_filter`. Several: any of them.
+         */
+        finish_reason?: Array<string>;
+        /**
+         * Tokens of the whole prompt, cached parts included. Several: any of them.
+         */
+        input_tokens?: Array<number>;
+        /**
+         * Of those: read from the vendor's cache. Several: any of them.
+         */
+        cache_read_tokens?: Array<number>;
+        /**
+         * Of those: written to the vendor's cache. Several: any of them.
+         */
+        cache_write_tokens?: Array<number>;
+        /**
+         * Tokens of the answer, reasoning included. Several: any of them.
+         */
+        output_tokens?: Array<number>;
+        /**
+         * Of those: reasoning. Several: any of them.
+         */
+        reasoning_tokens?: Array<number>;
+        /**
+         * All tokens. Several: any of them.
+         */
+        total_tokens?: Array<number>;
+        /**
+         * cost_usd Several: any of them.
+         */
+        cost_usd?: Array<string>;
+        /**
+         * What the balance lost, in US dollars. Several: any of them.
+         */
+        charged_usd?: Array<string>;
+        /**
+         * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside. Several: any of them.
+         */
+        billing_basis?: Array<'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none'>;
+        /**
+         * Version of the price that was used. Several: any of them.
+         */
+        price_version?: Array<string>;
+        /**
+         * From the request's arrival to its end, milliseconds. Several: any of them.
+         */
+        latency_ms?: Array<number>;
+        /**
+         * To the first words of the answer, milliseconds. Several: any of them.
+         */
+        time_to_first_token_ms?: Array<number>;
+        /**
+         * Whether a payload was too large to keep whole. Several: any of them.
+         */
+        payload_truncated?: Array<boolean>;
+        /**
+         * Whether the response cache had the answer; null where it was not asked. Several: any of them.
+         */
+        cache?: Array<'hit' | 'miss'>;
+    };
+    url: '/api/v1/interactions';
+};
+
+export type ListInteractionsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListInteractionsError = ListInteractionsErrors[keyof ListInteractionsErrors];
+
+export type ListInteractionsResponses = {
+    /**
+     * List calls, newest first
+     */
+    200: InteractionList;
+};
+
+export type ListInteractionsResponse = ListInteractionsResponses[keyof ListInteractionsResponses];
+
+export type GetInteractionData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the call, as in `X-Transaction-ID`.
+         */
+        transaction_id: string;
+    };
+    query?: never;
+    url: '/api/v1/interactions/{transaction_id}';
+};
+
+export type GetInteractionErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `interaction_not_found`: No such call.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetInteractionError = GetInteractionErrors[keyof GetInteractionErrors];
+
+export type GetInteractionResponses = {
+    /**
+     * Retrieve one call and what its cost is made of
+     */
+    200: InteractionDetail;
+};
+
+export type GetInteractionResponse = GetInteractionResponses[keyof GetInteractionResponses];
+
+export type GetUsageData = {
+    body?: never;
+    headers?: {
+        /**
+         * `text/csv`: a file for a spreadsheet. Default: JSON.
+         */
+        Accept?: string;
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * First day, UTC, or first hour; included. Default: from the beginning.
+         */
+        start_date?: string;
+        /**
+         * Last day, UTC, included; or the hour that is not included any more. Default: now.
+         */
+        end_date?: string;
+        /**
+         * One of `model`, `vendor`, `app`, `flow`, `user`, `api_key`, `cohort`, `day`, or several separated by commas. Default: one row with the sums of all.
+         */
+        group_by?: string;
+        /**
+         * Most groups of the answer, the dearest first. Default 1000.
+         */
+        limit?: number;
+    };
+    url: '/api/v1/usage';
+};
+
+export type GetUsageErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
+
+export type GetUsageResponses = {
+    /**
+     * Sum up calls, tokens, cost and spend by model, app, user, day and more
+     */
+    200: UsageReport;
+};
+
+export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
+export type GetCreditsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/credits';
+};
+
+export type GetCreditsErrors = {
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetCreditsError = GetCreditsErrors[keyof GetCreditsErrors];
+
+export type GetCreditsResponses = {
+    /**
+     * Retrieve the credit balance and what was charged
+     */
+    200: Credits;
+};
+
+export type GetCreditsResponse = GetCreditsResponses[keyof GetCreditsResponses];
+
 export type ListAccountsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7865,7 +8865,7 @@ export type CreateAccountData = {
     body: NewAccount;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7936,7 +8936,7 @@ export type GetAccountData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8004,7 +9004,7 @@ export type UpdateAccountData = {
     body: AccountChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8080,7 +9080,7 @@ export type ListApiKeysData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8158,7 +9158,7 @@ export type CreateApiKeyData = {
     body: NewApiKey;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8229,7 +9229,7 @@ export type RevokeApiKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8297,7 +9297,7 @@ export type GetApiKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8365,7 +9365,7 @@ export type UpdateApiKeyData = {
     body: ApiKeyChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8441,7 +9441,7 @@ export type ShowAccountCreditData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8511,7 +9511,7 @@ export type ListCreditGrantsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8589,7 +9589,7 @@ export type GrantCreditData = {
     body: NewCreditGrant;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8664,7 +9664,7 @@ export type ListVendorKeysData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8734,7 +9734,7 @@ export type SetVendorKeyData = {
     body: NewVendorKey;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8805,7 +9805,7 @@ export type DeleteVendorKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8882,7 +9882,7 @@ export type GetVendorKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8959,7 +9959,7 @@ export type ListVirtualModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9029,7 +10029,7 @@ export type CreateVirtualModelData = {
     body: NewVirtualModel;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9104,7 +10104,7 @@ export type DeleteVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9181,7 +10181,7 @@ export type GetVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9258,7 +10258,7 @@ export type UpdateVirtualModelData = {
     body: VirtualModelChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9341,7 +10341,7 @@ export type ListAuditEntriesData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9579,7 +10579,7 @@ export type CreateChatCompletionVendorAData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9720,7 +10720,7 @@ export type CreateResponseVendorAData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9865,7 +10865,7 @@ export type DeleteResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9933,7 +10933,7 @@ export type GetResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10010,7 +11010,7 @@ export type CancelResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10078,7 +11078,7 @@ export type CreateImageVendorAData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10219,7 +11219,7 @@ export type CreateEmbeddingVendorAData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10360,7 +11360,7 @@ export type ListModelsVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10425,11 +11425,91 @@ export type ListModelsVendorAResponses = {
 
 export type ListModelsVendorAResponse = ListModelsVendorAResponses[keyof ListModelsVendorAResponses];
 
+export type GetModelVendorAData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-a/v1/models/{model}';
+};
+
+export type GetModelVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorAError = GetModelVendorAErrors[keyof GetModelVendorAErrors];
+
+export type GetModelVendorAResponses = {
+    /**
+     * Get a model (Hugging Face)
+     */
+    200: Model;
+};
+
+export type GetModelVendorAResponse = GetModelVendorAResponses[keyof GetModelVendorAResponses];
+
 export type GetHealthVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10484,7 +11564,7 @@ export type CreateChatCompletionVendorBData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10625,7 +11705,7 @@ export type CreateResponseVendorBData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10770,7 +11850,7 @@ export type DeleteResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10838,7 +11918,7 @@ export type GetResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10915,7 +11995,7 @@ export type CancelResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10983,7 +12063,7 @@ export type CreateImageVendorBData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11124,7 +12204,7 @@ export type CreateImageEditVendorBData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11265,7 +12345,7 @@ export type CreateSpeechVendorBData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11406,7 +12486,7 @@ export type CreateTranscriptionVendorBData = {
     body: TranscriptionForm;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11547,7 +12627,7 @@ export type CreateEmbeddingVendorBData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11688,7 +12768,7 @@ export type ListModelsVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11753,11 +12833,91 @@ export type ListModelsVendorBResponses = {
 
 export type ListModelsVendorBResponse = ListModelsVendorBResponses[keyof ListModelsVendorBResponses];
 
+export type GetModelVendorBData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-b/v1/models/{model}';
+};
+
+export type GetModelVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorBError = GetModelVendorBErrors[keyof GetModelVendorBErrors];
+
+export type GetModelVendorBResponses = {
+    /**
+     * Get a model (OpenAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorBResponse = GetModelVendorBResponses[keyof GetModelVendorBResponses];
+
 export type GetHealthVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11812,7 +12972,7 @@ export type CreateMessageVendorCData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11953,7 +13113,7 @@ export type CountMessageTokensVendorCData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12074,7 +13234,7 @@ export type ListModelsVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12139,11 +13299,91 @@ export type ListModelsVendorCResponses = {
 
 export type ListModelsVendorCResponse = ListModelsVendorCResponses[keyof ListModelsVendorCResponses];
 
+export type GetModelVendorCData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-c/v1/models/{model}';
+};
+
+export type GetModelVendorCErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: MessagesError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: MessagesError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: MessagesError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: MessagesError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: MessagesError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: MessagesError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: MessagesError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: MessagesError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: MessagesError;
+};
+
+export type GetModelVendorCError = GetModelVendorCErrors[keyof GetModelVendorCErrors];
+
+export type GetModelVendorCResponses = {
+    /**
+     * Get a model (Anthropic)
+     */
+    200: Model;
+};
+
+export type GetModelVendorCResponse = GetModelVendorCResponses[keyof GetModelVendorCResponses];
+
 export type GetHealthVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12198,7 +13438,7 @@ export type GenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12344,7 +13584,7 @@ export type StreamGenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12499,7 +13739,7 @@ export type CountTokensVendorDData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12625,7 +13865,7 @@ export type PredictVendorDData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12771,7 +14011,7 @@ export type EmbedContentVendorDData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12917,7 +14157,7 @@ export type BatchEmbedContentsVendorDData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13063,7 +14303,7 @@ export type ListModelsVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13128,11 +14368,91 @@ export type ListModelsVendorDResponses = {
 
 export type ListModelsVendorDResponse = ListModelsVendorDResponses[keyof ListModelsVendorDResponses];
 
+export type GetModelVendorDData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}';
+};
+
+export type GetModelVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type GetModelVendorDError = GetModelVendorDErrors[keyof GetModelVendorDErrors];
+
+export type GetModelVendorDResponses = {
+    /**
+     * Get a model (Google)
+     */
+    200: Model;
+};
+
+export type GetModelVendorDResponse = GetModelVendorDResponses[keyof GetModelVendorDResponses];
+
 export type GetHealthVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13187,7 +14507,7 @@ export type CreateChatCompletionVendorEData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13328,7 +14648,7 @@ export type CreateResponseVendorEData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13473,7 +14793,7 @@ export type DeleteResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13541,7 +14861,7 @@ export type GetResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13618,7 +14938,7 @@ export type CancelResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13686,7 +15006,7 @@ export type CreateEmbeddingVendorEData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13827,7 +15147,7 @@ export type ListModelsVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13892,11 +15212,91 @@ export type ListModelsVendorEResponses = {
 
 export type ListModelsVendorEResponse = ListModelsVendorEResponses[keyof ListModelsVendorEResponses];
 
+export type GetModelVendorEData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-e/v1/models/{model}';
+};
+
+export type GetModelVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEErrors];
+
+export type GetModelVendorEResponses = {
+    /**
+     * Get a model (Google (chat front))
+     */
+    200: Model;
+};
+
+export type GetModelVendorEResponse = GetModelVendorEResponses[keyof GetModelVendorEResponses];
+
 export type GetHealthVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13951,7 +15351,7 @@ export type CreateChatCompletionVendorFData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14092,7 +15492,7 @@ export type CreateImageVendorFData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14233,7 +15633,7 @@ export type CreateSpeechVendorFData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14374,7 +15774,7 @@ export type CreateEmbeddingVendorFData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14515,7 +15915,7 @@ export type ListModelsVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14580,11 +15980,91 @@ export type ListModelsVendorFResponses = {
 
 export type ListModelsVendorFResponse = ListModelsVendorFResponses[keyof ListModelsVendorFResponses];
 
+export type GetModelVendorFData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-f/v1/models/{model}';
+};
+
+export type GetModelVendorFErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorFError = GetModelVendorFErrors[keyof GetModelVendorFErrors];
+
+export type GetModelVendorFResponses = {
+    /**
+     * Get a model (OpenRouter)
+     */
+    200: Model;
+};
+
+export type GetModelVendorFResponse = GetModelVendorFResponses[keyof GetModelVendorFResponses];
+
 export type GetHealthVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14639,7 +16119,7 @@ export type CreateChatCompletionVendorGData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14780,7 +16260,7 @@ export type CreateImageVendorGData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14921,7 +16401,7 @@ export type CreateImageEditVendorGData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15062,7 +16542,7 @@ export type ListModelsVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -15127,11 +16607,91 @@ export type ListModelsVendorGResponses = {
 
 export type ListModelsVendorGResponse = ListModelsVendorGResponses[keyof ListModelsVendorGResponses];
 
+export type GetModelVendorGData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-g/v1/models/{model}';
+};
+
+export type GetModelVendorGErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorGError = GetModelVendorGErrors[keyof GetModelVendorGErrors];
+
+export type GetModelVendorGResponses = {
+    /**
+     * Get a model (xAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorGResponse = GetModelVendorGResponses[keyof GetModelVendorGResponses];
+
 export type GetHealthVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };

@@ -26,6 +26,9 @@ export class KnownIds {
       const named = idsIn(text, this.#fields.get(before)!);
       ids.push(...named.filter((id) => !ids.includes(id)));
     }
+    for (const [, id] of text.matchAll(/"transaction_id":"([^"]{1,100})"/g)) {
+      if (path === "/api/v1/interactions") this.#byPath.get(`${path}/`)?.push(id!);
+    }
     for (const [, sha256] of text.matchAll(/\/api\/v1\/media\/([0-9a-f]{64})/g)) {
       this.#byPath.get("/api/v1/media/")?.push(sha256!);
     }
@@ -45,7 +48,8 @@ export class KnownIds {
 
 /** The answer's own ids, not those of what it holds. */
 function idsIn(text: string, field: RegExp): string[] {
-  if (!text.startsWith("{")) return [];
+  // Lines of JSON are rows of an export.
+  if (!text.startsWith("{") || text.includes("}\n{")) return [];
   return Object.entries(JSON.parse(text)).filter(([name]) => field.test(name)).map(([, id]) =>
     String(id)
   );

@@ -36,7 +36,8 @@ export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
     method: operation.method,
-    target: rightPath(sources) + rightQuery(sources),
+    // Nothing is narrowed at first, so that lists show what there is.
+    target: rightPath(sources) + (turn === 0 ? "" : rightQuery(sources)),
     headers: {
       ...(operation.keyed ? { authorization: `Bearer ${key}` } : {}),
       ...(type === undefined ? {} : { "content-type": form?.type ?? type }),
@@ -61,10 +62,12 @@ function rightQuery({ operation, resolve, random }: Sources): string {
   const query = new URLSearchParams();
   for (const { name, in: place, schema } of operation.parameters) {
     // What only the service can have made is not made up.
-    if (place !== "query" || /^(expires|signature|after)$/.test(name) || random.chance(70)) {
+    if (place !== "query" || /^(expires|signature|after|cursor)$/.test(name) || random.chance(70)) {
       continue;
     }
-    query.set(name, String(schema ? valueOf(schema, resolve, random) : "").toWellFormed());
+    for (const value of [schema ? valueOf(schema, resolve, random) : ""].flat()) {
+      query.append(name, String(value).toWellFormed());
+    }
   }
   return query.size === 0 ? "" : `?${query}`;
 }

@@ -53,6 +53,31 @@ export function Conversation(
   );
 }
 
+/** What one call of a run added: what came in since the answer before, and its answer. */
+export function AddedTurns(
+  { turns, answers, media }: WithMedia & {
+    turns: readonly ShownTurn[] | undefined;
+    answers: readonly ShownAnswer[] | undefined;
+  },
+) {
+  const fitting = turns && fitTurns(turns);
+  return (
+    <ol class="turns">
+      {fitting === undefined
+        ? <li class="turn-gap">The request is not stored, or can't be shown.</li>
+        : fitting.first.map((turn) => <Turn turn={turn} media={media} />)}
+      {fitting && fitting.leftOut > 0
+        ? <li class="turn-gap">{`${count(fitting.leftOut)} turns between are left out.`}</li>
+        : null}
+      {fitting?.last.map((turn) => <Turn turn={turn} media={media} />)}
+      {answers?.map((answer, at) => (
+        <Answer answer={answer} at={answers.length > 1 ? at : undefined} media={media} />
+      ))}
+      {answers ? null : <li class="turn-gap">No answer is stored.</li>}
+    </ol>
+  );
+}
+
 function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
   return (
     <li class="turn-gap">
