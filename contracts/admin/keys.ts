@@ -11,6 +11,7 @@ import {
   usdAmount,
 } from "./fields.ts";
 
+const recorded = z.enum(["full", "metadata"]);
 const onDisconnect = z.enum(["cancel", "drain"]);
 const id = z.string().regex(/^[0-9a-f-]{36}$/, "expected the id of a key").describe(
   "Id of the key.",
@@ -32,6 +33,7 @@ const keyFields = {
   cache_ttl_seconds: z.number().int().nullable().describe(
     "How long answers are given again; null: where a call asks for it.",
   ),
+  record: recorded.describe("What is recorded of its calls."),
   created_at: createdAt,
   expires_at: timestampSchema.nullable().describe("When it ends; null: never."),
   revoked_at: timestampSchema.nullable().describe("When it was revoked; null: it is in use."),
@@ -95,6 +97,9 @@ export const adminKeyContracts = {
       ),
       cache_ttl: z.number().int().min(1).max(86_400).optional().describe(
         "For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.",
+      ),
+      record: recorded.optional().describe(
+        "What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.",
       ),
     }).openapi("NewApiKey"),
     answer: z.strictObject({

@@ -41,6 +41,7 @@ const key = {
   translation_mode: "default",
   prompt_cache: true,
   cache_ttl_seconds: null,
+  record: "full",
   created_at: at,
   expires_at: null,
   revoked_at: null,

@@ -74,7 +74,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Makes an API key and prints its value, this once.",
     example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata]",
     options: {
       ...account,
       name: text,
@@ -87,6 +87,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "translation-mode": text,
       "prompt-cache": text,
       "cache-ttl": text,
+      record: text,
     },
     run: createKey,
   },
@@ -232,6 +233,9 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
       | undefined ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     ...cacheTtl(values),
+    ...(choice(values, "record", ["full", "metadata"]) === "metadata"
+      ? { recording: "metadata" as const }
+      : {}),
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
     expiresAt: futureTime(values, "expires", deps.clock.now()),

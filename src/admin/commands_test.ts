@@ -325,7 +325,7 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   ]);
   assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
     ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
-    ...["translation_mode", "prompt_cache", "cache_ttl_seconds"],
+    ...["translation_mode", "prompt_cache", "cache_ttl_seconds", "record"],
     ...["created_at", "expires_at", "revoked_at"],
   ]);
 });

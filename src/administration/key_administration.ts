@@ -115,6 +115,7 @@ export function apiKeyJson(key: ApiKey) {
     translation_mode: key.translationMode,
     prompt_cache: key.promptCache,
     cache_ttl_seconds: key.cacheTtlSeconds ?? null,
+    record: key.recording ?? "full" as const,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

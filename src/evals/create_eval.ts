@@ -157,7 +157,8 @@ async function checkGraders(
   }
 }
 
-function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
+/** The stored calls that a run is about. */
+export function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
   const filters = Object.fromEntries(
     Object.entries(body.filters).flatMap(([column, value]) =>
       value === undefined ? [] : [[column, [value].flat()]]

@@ -3,6 +3,8 @@ import type { Account } from "./account.ts";
 
 /** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
+/** What is recorded of calls: `metadata` is the row with usage and money, without any content. */
+export type RecordMode = "full" | "metadata";
 export type TranslationMode = "default" | "strict" | "lenient";
 
 /** A stored service key; the value itself is never stored, only its hash. */
@@ -22,6 +24,8 @@ export interface ApiKey {
   promptCache: boolean;
   /** How long answers to its calls are given again; absent: only where a call asks for that. */
   cacheTtlSeconds?: number;
+  /** `full` when absent. */
+  recording?: RecordMode;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -48,6 +52,8 @@ export interface NewApiKey {
   /** True when absent. */
   promptCache?: boolean;
   cacheTtlSeconds?: number;
+  /** `full` when absent. */
+  recording?: RecordMode;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

@@ -100,15 +100,8 @@ export async function startServer(
   openFor(services, listeners, dashboard);
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const { registry, prices } = services.vendors;
-    const shown = { config, version, registry, prices, clock: services.clock };
-    const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
-    const links = {
-      claim: greets ? await claimLink(dashboard) : undefined,
-      // A terminal's owner opens it; elsewhere whoever reads the log would.
-      signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
-    };
-    for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
+    const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
+    for (const line of lines) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
@@ -130,6 +123,24 @@ export async function startServer(
 }
 
 const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** What a new user needs; `greets` false: only what belongs to the first key. */
+async function greetingOf(
+  { config, vendors: { registry, prices }, clock }: Services,
+  address: string,
+  { dashboard, firstKey, greets }: {
+    dashboard: ReturnType<typeof createDashboardDeps>;
+    firstKey: Awaited<ReturnType<typeof firstStart>>;
+    greets: boolean;
+  },
+): Promise<string[]> {
+  const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+  return greeting({ config, version, registry, prices, clock }, address, firstKey, {
+    claim: greets ? await claimLink(dashboard) : undefined,
+    // A terminal's owner opens it; elsewhere whoever reads the log would.
+    signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+  });
+}
 
 /** After the vendors are read, whose rows may name variables of their own. */
 function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {

@@ -16,7 +16,7 @@ import {
 } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
-import { modelHeader, type Reply } from "./reply.ts";
+import { modelHeader, type Reply, settledHeaders } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
 import type { BudgetHolds } from "../budgets/budget_holds.ts";
@@ -111,6 +111,7 @@ export async function runCall<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
 ): Promise<Reply> {
+  // Also refuses a wrong X-Record, before anything is done for the call.
   const ttlSeconds = askedTtl(request.caller);
   const { read, vendorCalls } = await admit(deps, request);
   if (ttlSeconds === undefined || !read.answerKey) {
@@ -256,11 +257,13 @@ async function execute<M extends CallMeter>(
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Reply> {
-  const { signal } = plans[0].vendorCall.caller;
+  const { signal, trace } = plans[0].vendorCall.caller;
   let ending: Ending | undefined;
+  let whole: Reply | undefined;
   try {
     const answered = await firstAnswer(deps, plans, call);
     ending = answered.ending;
+    if (ending) whole = answered.reply;
     return answered.reply;
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
@@ -270,6 +273,8 @@ async function execute<M extends CallMeter>(
   } finally {
     // A stream that was handed over settles the call when it ends.
     if (ending) await call.settle(ending);
+    // Only now is it known what the record says.
+    if (whole) Object.assign(whole.headers, settledHeaders(trace));
   }
 }
 

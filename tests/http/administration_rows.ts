@@ -171,6 +171,7 @@ const keyRows = {
           ...{ name: "ci", scopes: ["status", "vendor-b"], models: ["vendor-b/gpt-4.1"] },
           ...{ cap_day_usd: "2.50", expires: "2999-01-31T00:00:00+01:00", cache_ttl: 60 },
           ...{ on_disconnect: "drain", translation_mode: "strict", prompt_cache: false },
+          record: "metadata",
         },
       }),
     answer: ({ data }: { data: sdk.CreatedApiKey }) => {
@@ -181,6 +182,7 @@ const keyRows = {
         ...{ name: "ci", account_id: 1, scopes: ["status", "vendor-b"] },
         ...{ models: ["vendor-b/gpt-4.1"], on_disconnect: "drain", translation_mode: "strict" },
         ...{ prompt_cache: false, cache_ttl_seconds: 60, revoked_at: null },
+        record: "metadata",
         ...{ expires_at: "2999-01-30T23:00:00.000Z" },
         ...{ cap_day_usd: "2.500000000", cap_month_usd: null },
       });

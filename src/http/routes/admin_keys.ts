@@ -58,6 +58,7 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
       translationMode: body.translation_mode ?? "default",
       promptCache: body.prompt_cache ?? true,
       ...(body.cache_ttl === undefined ? {} : { cacheTtlSeconds: body.cache_ttl }),
+      ...(body.record === "metadata" ? { recording: body.record } : {}),
       capDayNanos: capOf(body.cap_day_usd) ?? null,
       capMonthNanos: capOf(body.cap_month_usd) ?? null,
       expiresAt: body.expires === undefined ? null : new Date(body.expires),
