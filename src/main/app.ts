@@ -39,7 +39,6 @@ import { operationCallRoutes } from "../http/routes/operation_calls.ts";
 import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
-import { scopesOf } from "../admin/deps.ts";
 import { createCreditSummaries } from "../credit/credit_summary.ts";
 import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
