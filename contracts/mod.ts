@@ -1,5 +1,6 @@
 import { adminAuditContracts } from "./admin/audit.ts";
 import { adminAccountContracts } from "./admin/accounts.ts";
+import { adminBudgetContracts } from "./admin/budgets.ts";
 import { adminCreditContracts } from "./admin/credit.ts";
 import { adminKeyContracts } from "./admin/keys.ts";
 import { adminVendorKeyContracts } from "./admin/vendor_keys.ts";
@@ -103,6 +104,7 @@ export const contracts = {
     ...adminCreditContracts,
     ...adminVendorKeyContracts,
     ...adminModelContracts,
+    ...adminBudgetContracts,
     ...adminAuditContracts,
   },
   livez,

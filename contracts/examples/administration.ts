@@ -59,6 +59,18 @@ const vendorKey = {
 
 const credit = { account_id: 1, balance_usd: "35.000000000", reserved_usd: "0.000000000" };
 
+const budget = {
+  id: keyId,
+  account_id: 1,
+  on: "app:checkout",
+  per: "month",
+  limit_usd: "100.000000000",
+  raise_until: null,
+  raised_limit_usd: null,
+  spent_usd: "12.500000000",
+  created_at: at,
+};
+
 /** Examples of administration. */
 export const administrationExamples: Readonly<Record<string, OperationExamples>> = {
   listAccounts: { answers: { page: { data: [account], next_cursor: null } } },
@@ -145,6 +157,27 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     params: { name: "assistant" },
     answers: { removed: { account_id: 1, name: "assistant", removed: true } },
   },
+  listBudgets: { answers: { list: { data: [budget] } } },
+  setBudget: {
+    requests: {
+      app: { on: "app:checkout", per: "month", usd: "100" },
+      raised: {
+        on: "account",
+        per: "day",
+        usd: "50",
+        raise_until: "2999-01-01T00:00:00Z",
+        raised_usd: "80",
+      },
+    },
+    answers: { set: budget },
+  },
+  getBudget: { params: { id: keyId }, answers: { found: budget } },
+  updateBudget: {
+    params: { id: keyId },
+    requests: { limit: { usd: "120" } },
+    answers: { changed: budget },
+  },
+  deleteBudget: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
   listAuditEntries: {
     answers: {
       page: {

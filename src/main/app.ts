@@ -20,6 +20,7 @@ import { toResponse } from "../http/respond.ts";
 import { scopesOf } from "../admin/deps.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
+import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
@@ -217,6 +218,7 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
     scopes: scopesOf(registry),
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
+  adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });
 }

@@ -177,7 +177,17 @@ export const folders: readonly Folder[] = [
   subject("exports", "audit", "records", "work_queue"),
   store("exports", "audit", "audit/store", "records", "work_queue/store"),
   subject("administration", ...[
-    ...["audit", "credit", "keys", "pricing", "rate_limits", "records", "repricing", "routing"],
+    ...[
+      "audit",
+      "budgets",
+      "credit",
+      "keys",
+      "pricing",
+      "rate_limits",
+      "records",
+      "repricing",
+      "routing",
+    ],
     "vendors",
   ]),
   subject("cohorts"),
