@@ -34,6 +34,15 @@ const keyFields = {
     "How long answers are given again; null: where a call asks for it.",
   ),
   record: recorded.describe("What is recorded of its calls."),
+  for: z.string().nullable().describe("The agent that it is for; null: none."),
+  app: z.string().nullable().describe("App tag of calls that name none; null: none."),
+  default_model: z.string().nullable().describe(
+    "Model of calls whose model isn't there; null: none.",
+  ),
+  map: z.record(z.string(), z.string()).describe("What names of models mean for this key."),
+  expected_output_tokens: z.number().int().nullable().describe(
+    "How many tokens of output are held for at first; null: the most that there can be.",
+  ),
   created_at: createdAt,
   expires_at: timestampSchema.nullable().describe("When it ends; null: never."),
   revoked_at: timestampSchema.nullable().describe("When it was revoked; null: it is in use."),

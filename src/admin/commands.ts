@@ -27,6 +27,7 @@ import {
   usageOf,
   type Values,
 } from "./command.ts";
+import { agentOptions, agentUsage, linesFor, readAgentOptions } from "./agent_options.ts";
 import { type CommandTable, findCommand, parseCommand, unknownCommand } from "./command_line.ts";
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportForm } from "./export_command.ts";
@@ -61,6 +62,8 @@ export interface AdminDeps
   /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
+  /** Whether a name of the unified family leads to a model for the account. */
+  isModel: (accountId: number, name: string) => Promise<boolean>;
   /** Told which keys changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
@@ -74,7 +77,8 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Makes an API key and prints its value, this once.",
     example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata] " +
+      agentUsage,
     options: {
       ...account,
       name: text,
@@ -88,6 +92,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "prompt-cache": text,
       "cache-ttl": text,
       record: text,
+      ...agentOptions,
     },
     run: createKey,
   },
@@ -221,6 +226,15 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
+  const caps = {
+    capDayNanos: usd(values, "cap-day-usd"),
+    capMonthNanos: usd(values, "cap-month-usd"),
+  };
+  const defaults = await readAgentOptions(
+    values,
+    caps,
+    (model) => deps.isModel(owner.id, model),
+  );
   const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
     scopes,
@@ -236,14 +250,18 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     ...(choice(values, "record", ["full", "metadata"]) === "metadata"
       ? { recording: "metadata" as const }
       : {}),
-    capDayNanos: usd(values, "cap-day-usd"),
-    capMonthNanos: usd(values, "cap-month-usd"),
+    ...caps,
+    defaults,
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const text = value.reveal();
   return done(
     { id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id },
-    [text, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
+    [
+      text,
+      `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
+    ],
   );
 }
 

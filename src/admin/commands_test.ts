@@ -63,6 +63,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     scopes: ["chat", "vendor-b"],
     clock,
     ...unusedDeps,
+    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
   };
@@ -82,7 +83,12 @@ const unusedVendorKeys = {
   rotate: unused,
 };
 
-const unusedSignIn = { signIns: { offerLink: unused }, signInLinks: { refusal: "unused" } };
+const unusedSignIn = {
+  dashboardBase: "http://127.0.0.1:8787",
+  hasSignIn: true,
+  signIns: { offerLink: unused },
+  signInLinks: { refusal: "unused" },
+};
 
 const unusedLedger = {
   grant: unused,
@@ -113,8 +119,6 @@ const unusedDeps = {
   showCredit: unused,
   people: { invite: unused },
   newId: unused,
-  dashboardBase: "http://127.0.0.1:8787",
-  hasSignIn: true,
   ...unusedSignIn,
 };
 
@@ -326,6 +330,7 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
     ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
     ...["translation_mode", "prompt_cache", "cache_ttl_seconds", "record"],
+    ...["for", "app", "default_model", "map", "expected_output_tokens"],
     ...["created_at", "expires_at", "revoked_at"],
   ]);
 });

@@ -1,5 +1,6 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Account } from "./account.ts";
+import type { KeyDefaults } from "./key_defaults.ts";
 
 /** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
@@ -26,6 +27,8 @@ export interface ApiKey {
   cacheTtlSeconds?: number;
   /** `full` when absent. */
   recording?: RecordMode;
+  /** What it says for calls that don't say it themselves. */
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -54,6 +57,7 @@ export interface NewApiKey {
   cacheTtlSeconds?: number;
   /** `full` when absent. */
   recording?: RecordMode;
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

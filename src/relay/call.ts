@@ -57,6 +57,8 @@ export interface Candidate<M extends CallMeter> {
   readonly meter: M;
   /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
   readonly boundNanos: bigint | null;
+  /** What credit is held for where the key expects less than `boundNanos`; caps hold that. */
+  readonly expectedNanos?: bigint | null;
 }
 
 /** What the response cache has to do with a call. */
@@ -416,7 +418,7 @@ export class Call<M extends CallMeter = Meter> {
       userId: caller.userId ?? facts.endUser ?? null,
       accountId: caller.principal.account.id,
       apiKeyId: caller.principal.key.id,
-      app: facts.tags.app ?? null,
+      app: facts.tags.app ?? caller.principal.key.defaults?.app ?? null,
       flow: facts.tags.flow ?? null,
       cohortId: facts.tags.cohort ?? null,
       endpoint: caller.endpoint,

@@ -182,7 +182,8 @@ const keyRows = {
         ...{ name: "ci", account_id: 1, scopes: ["status", "vendor-b"] },
         ...{ models: ["vendor-b/gpt-4.1"], on_disconnect: "drain", translation_mode: "strict" },
         ...{ prompt_cache: false, cache_ttl_seconds: 60, revoked_at: null },
-        record: "metadata",
+        ...{ record: "metadata", for: null, app: null, default_model: null, map: {} },
+        expected_output_tokens: null,
         ...{ expires_at: "2999-01-30T23:00:00.000Z" },
         ...{ cap_day_usd: "2.500000000", cap_month_usd: null },
       });

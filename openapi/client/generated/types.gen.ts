@@ -4291,6 +4291,28 @@ export type ApiKey = {
      */
     record: 'full' | 'metadata';
     /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
+    /**
      * When it was made.
      */
     created_at: string;
@@ -4357,6 +4379,28 @@ export type CreatedApiKey = {
      * What is recorded of its calls.
      */
     record: 'full' | 'metadata';
+    /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
     /**
      * When it was made.
      */
