@@ -35,6 +35,9 @@ import { operationCallRoutes } from "../http/routes/operation_calls.ts";
 import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
+import { scopesOf } from "../admin/deps.ts";
+import { createCreditSummaries } from "../credit/credit_summary.ts";
+import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import { createFairAnalytics } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
@@ -150,7 +153,16 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { evals, graderProblem, evalRunner } = services.evals;
   const { flushRecords, media, mediaSigner } = services.records;
   const { storedKeys } = services.keys;
-  statusRoutes(app, { ...binding, clock, version });
+  statusRoutes(app, {
+    ...{ ...binding, clock, version },
+    // Administration is never implied.
+    impliedScopes: scopesOf(registry).filter((scope) => scope !== "admin"),
+    creditSummary: createCreditSummaries({
+      credit: (accountId) => services.credit.reservations.show(accountId),
+      spent: createSpend(services.database).read,
+      clock,
+    }),
+  });
   modelRoutes(app, { ...binding, registry, routes, catalogue, log });
   const { targetHealth } = services;
   healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });

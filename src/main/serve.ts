@@ -206,6 +206,8 @@ function operatorDepsOf(
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
     archivePrices: services.archivePrices,

@@ -84,6 +84,8 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The content of the call was not recorded; absent where it was. */
+  recording?: "metadata";
 }
 
 /**

@@ -16,6 +16,7 @@ export const emptyForm: Record<string, string[]> = {
   on_disconnect: ["cancel"],
   translation_mode: ["default"],
   prompt_cache: ["on"],
+  record: ["full"],
 };
 
 interface FormProps extends Shown {
@@ -84,6 +85,12 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
           hint="How long equal calls get the same answer. Empty: not at all."
           placeholder="3600"
           inputmode="numeric"
+        />
+        <SelectField
+          {...shown}
+          id="record"
+          label="Recording"
+          options={[["full", "Calls with their content"], ["metadata", "Usage and money only"]]}
         />
       </div>
       <FormButtons back="/dashboard/keys">Create API Key</FormButtons>
