@@ -18,8 +18,11 @@ export function createUsageSums(analytics: Queryable): UsageStore {
     },
     async storedDays(query) {
       const rows = await analytics.query(
-        `select at, concat_ws(' ', ${sumColumns.join(", ")}) as state from usage_sums
-         where ${within} and part = 'all' and not erased order by at`,
+        // Sums of erased calls only grow: a call that takes an equal one's place changes them too.
+        `select at, string_agg(concat_ws(' ', erased, ${
+          sumColumns.join(", ")
+        }), ';' order by erased) as state
+         from usage_sums where ${within} and part = 'all' group by at order by at`,
         boundaries({ ...query, span: "day" }),
       );
       return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
