@@ -5,7 +5,7 @@ export type UsageLabel = "user" | "flow" | "cohort";
 export const usageLabels: readonly UsageLabel[] = ["user", "flow", "cohort"];
 
 /** Sums of the calls of one hour or day that have one value of a label; without latencies. */
-export interface LabelSums extends Omit<UsageSums, "latency"> {
+export interface DayLabelSums extends Omit<UsageSums, "latency"> {
   /** The beginning of the hour or day. */
   at: Date;
   /** Empty: calls without the label. */
@@ -15,7 +15,7 @@ export interface LabelSums extends Omit<UsageSums, "latency"> {
 /** Reads rows of calls. Implemented in `src/records/store/label_days.ts`. */
 export interface LabelRows {
   /** The dearest values of each hour or day, up to `maxValuesADay`. */
-  read(query: UsageQuery, label: UsageLabel): Promise<LabelSums[]>;
+  read(query: UsageQuery, label: UsageLabel): Promise<DayLabelSums[]>;
 }
 
 /** Values of one day beyond these, the cheapest, are in no sum by label. */
@@ -133,8 +133,8 @@ class HeldDays implements LabelUsage {
 }
 
 /** Whole numbers stay exact in these up to 2^53: nine million dollars of one value and day. */
-function pack(sums: readonly LabelSums[]): Packed[] {
-  const byTime = new Map<number, LabelSums[]>();
+function pack(sums: readonly DayLabelSums[]): Packed[] {
+  const byTime = new Map<number, DayLabelSums[]>();
   for (const one of sums) {
     const atMs = one.at.getTime();
     const some = byTime.get(atMs);
@@ -143,8 +143,8 @@ function pack(sums: readonly LabelSums[]): Packed[] {
   }
   return [...byTime].map(([atMs, some]) => {
     const numbers = new Float64Array(some.length * width);
-    for (const [place, one] of some.entries()) {
-      for (const [at, name] of sumNames.entries()) numbers[place * width + at] = Number(one[name]);
+    for (const [slot, one] of some.entries()) {
+      for (const [at, name] of sumNames.entries()) numbers[slot * width + at] = Number(one[name]);
     }
     return { atMs, values: some.map(({ value }) => value), sums: numbers };
   });
@@ -163,24 +163,24 @@ function runsOf<T extends { at: Date }>(days: readonly T[]): T[][] {
 }
 
 function dearest(packed: readonly Packed[], limit: number) {
-  const places = new Map<string, number>();
+  const slots = new Map<string, number>();
   let totals = new Float64Array(1024 * width);
   for (const { values, sums } of packed) {
     for (let one = 0; one < values.length; one++) {
-      let place = places.get(values[one]!);
-      if (place === undefined) {
-        place = places.size;
-        places.set(values[one]!, place);
-        if ((place + 1) * width > totals.length) totals = grown(totals);
+      let slot = slots.get(values[one]!);
+      if (slot === undefined) {
+        slot = slots.size;
+        slots.set(values[one]!, slot);
+        if ((slot + 1) * width > totals.length) totals = grown(totals);
       }
-      for (let at = 0; at < width; at++) totals[place * width + at]! += sums[one * width + at]!;
+      for (let at = 0; at < width; at++) totals[slot * width + at]! += sums[one * width + at]!;
     }
   }
-  const of = (place: number, at: number) => totals[place * width + at]!;
-  const sorted = [...places].sort(([a, one], [b, other]) =>
+  const of = (slot: number, at: number) => totals[slot * width + at]!;
+  const sorted = [...slots].sort(([a, one], [b, other]) =>
     of(other, costAt) - of(one, costAt) || of(other, callsAt) - of(one, callsAt) || (a < b ? -1 : 1)
   );
-  const shown = sorted.slice(0, limit).map(([value, place]) => unpack(value, totals, place));
+  const shown = sorted.slice(0, limit).map(([value, slot]) => unpack(value, totals, slot));
   if (shown.length <= maxWithCosts) addCosts(shown, packed);
   return { values: shown, all: sorted.length };
 }
@@ -193,10 +193,10 @@ function grown(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
 
 type Shown = UsageValue & { costs: Map<number, bigint> };
 
-function unpack(value: string, totals: Float64Array, place: number): Shown {
+function unpack(value: string, totals: Float64Array, slot: number): Shown {
   const shown: Record<string, unknown> = { ...noUsage, value, costs: new Map() };
   for (const [at, name] of sumNames.entries()) {
-    const sum = totals[place * width + at]!;
+    const sum = totals[slot * width + at]!;
     shown[name] = typeof noUsage[name] === "bigint" ? BigInt(sum) : sum;
   }
   return shown as unknown as Shown;
