@@ -73,8 +73,6 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     showCredit: unused,
     people: { invite: unused },
     newId: unused,
-    dashboardBase: "http://127.0.0.1:8787",
-    hasSignIn: true,
     ...unusedSignIn,
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
@@ -93,7 +91,12 @@ const unusedVendorKeys = {
   rotate: unused,
 };
 
-const unusedSignIn = { signIns: { offerLink: unused }, signInLinks: { refusal: "unused" } };
+const unusedSignIn = {
+  dashboardBase: "http://127.0.0.1:8787",
+  hasSignIn: true,
+  signIns: { offerLink: unused },
+  signInLinks: { refusal: "unused" },
+};
 
 const unusedLedger = {
   grant: unused,

@@ -36,7 +36,7 @@ const optionTexts: Readonly<Record<string, string>> = {
   table: "What is exported, as often as wanted; interactions if absent.",
   filter: "COLUMN=VALUE: only such rows; the same column again adds a value.",
   "raw-cells": "Leave CSV cells as they are that a spreadsheet would take for a formula.",
-  columns: "The only columns to write, separated by commas.",
+  column: "The only column to write, as often as wanted; all of them if absent.",
   "no-payloads": "Leave requests and answers out.",
   out: "File to write; standard output if absent.",
   on: "What is limited: account, app:NAME or user:ID.",

@@ -40,7 +40,9 @@ export class EnvironmentReader {
     return names.sort().flatMap((name) => {
       const [nearest] = nearestNames(name, this.#asked, 1);
       const isOurs = ownBeginnings.some((beginning) => name.startsWith(beginning));
-      return isOurs || nearest !== undefined && name.length > 6 ? [{ name, nearest }] : [];
+      // Other programs have SSL_CERT_FILE, XDG_DATA_DIR and the like.
+      const isSlip = nearest !== undefined && nearest[0] === name[0] && name.length > 6;
+      return isOurs || isSlip ? [{ name, nearest }] : [];
     });
   }
 

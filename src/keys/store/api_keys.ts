@@ -91,7 +91,7 @@ export async function insertKey(database: Queryable, key: NewApiKey): Promise<Ap
        translation_mode, prompt_cache, cap_day_nanos, cap_month_nanos, expires_at, cache_ttl_seconds,
        recording, defaults)
      values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8, $9, $10, $11, $12, $13,
-       $14, $15)
+       $14, $15, $16)
      returning ${keyColumns}`,
     [
       key.id,
