@@ -14,6 +14,8 @@ export const errors = {
     previous_response_not_found: "No stored response has the id given as previous_response_id.",
     previous_response_unfinished:
       "The background response given as previous_response_id has not ended.",
+    websocket_connection_limit_reached:
+      "A WebSocket is open for at most 60 minutes. Open another one to go on.",
   }),
   ...rows(401, "authentication_error", {
     missing_api_key:
@@ -51,6 +53,9 @@ export const errors = {
   ...rows(413, "invalid_request_error", { request_too_large: "The request body is too large." }),
   ...rows(416, "invalid_request_error", {
     range_not_satisfiable: "The requested range is beyond the end of the file.",
+  }),
+  ...rows(426, "invalid_request_error", {
+    websocket_unsupported: "This service answers responses over HTTP only (RESPONSES_WEBSOCKET).",
   }),
   ...rows(431, "invalid_request_error", {
     headers_too_large: "The request's headers are larger than 16 KiB.",

@@ -20,9 +20,13 @@ interface Segment {
   breakpoint: string | null;
 }
 
+/** How many blocks before a breakpoint are looked at for a prefix that was written before. */
+const LOOK_BACK = 20;
+
 /**
- * Counts a prompt with its cache breakpoints: the longest prefix seen before is read, the rest up to
- * the last breakpoint is written. Unlike the real vendor's, this cache takes prompts of any length.
+ * Counts a prompt with its cache breakpoints: the longest prefix that was written before is read, up
+ * to a breakpoint or one of the 20 blocks before it; the rest up to the last breakpoint is written.
+ * Unlike the real vendor's, this cache takes prompts of any length.
  */
 export function countCached(body: JsonObject, state: VendorState): PromptTokens {
   const segments = segmentsOf(body);
@@ -38,17 +42,24 @@ export function countCached(body: JsonObject, state: VendorState): PromptTokens 
   let read = 0;
   let marked = 0;
   let lifetime = "5m";
+  const prefixes: string[] = [];
+  const before: { prefix: string; total: number }[] = [];
   for (const segment of segments) {
     total += segment.tokens;
     prefix += `\n${segment.text}`;
+    before.push({ prefix, total });
     if (segment.breakpoint === null) continue;
     if (segment.breakpoint === "1h" && lifetime === "5m" && marked > 0) {
       throw invalid("", "a ttl='1h' cache_control block must not come after a ttl='5m' block");
     }
     lifetime = segment.breakpoint;
     marked = total;
-    if (state.isCached(prefix)) read = total;
+    const found = before.slice(-LOOK_BACK - 1)
+      .findLast((one) => state.isCached(one.prefix, "read"));
+    if (found) read = Math.max(read, found.total);
+    prefixes.push(prefix);
   }
+  for (const one of prefixes) state.isCached(one);
   const written = marked - read;
   return {
     uncached: total - marked,

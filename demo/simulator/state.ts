@@ -64,10 +64,11 @@ export class VendorState {
     return true;
   }
 
-  /** Whether the prompt prefix was seen before; it is from now on. */
-  isCached(prefix: string): boolean {
+  /** Whether the prompt prefix was seen before; it is from now on, unless it's only looked for. */
+  isCached(prefix: string, mode: "read" | "write" = "write"): boolean {
     const key = `${prefix.length}:${hash(prefix)}`;
     if (this.#cachedPrefixes.has(key)) return true;
+    if (mode === "read") return false;
     if (this.#cachedPrefixes.size >= KEPT_PREFIXES) this.#cachedPrefixes.clear();
     this.#cachedPrefixes.add(key);
     return false;

@@ -59,6 +59,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     registry: createRegistry({}, []),
     openPrices: unused,
     openVirtualModels: unused,
+    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
     budgets: {} as never,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
@@ -318,7 +319,8 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   ]);
   assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
     ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
-    ...["translation_mode", "prompt_cache", "cache_ttl_seconds"],
+    ...["translation_mode", "prompt_cache", "cache_ttl_seconds", "record"],
+    ...["for", "app", "default_model", "map", "expected_output_tokens"],
     ...["created_at", "expires_at", "revoked_at"],
   ]);
 });

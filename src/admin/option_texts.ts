@@ -16,7 +16,7 @@ const optionTexts: Readonly<Record<string, string>> = {
   app: "App tag of calls that carry none.",
   "default-model": "Model of calls that name one which doesn't exist here.",
   map: "NAME=MODEL: calls that name NAME go to MODEL; as often as wanted.",
-  "expected-output-tokens": "Output tokens to reserve credit for where a call names no limit.",
+  "expected-output-tokens": "Output tokens to hold credit for; needs a cap, which limits the debt.",
   record: "What is stored of calls: full, or metadata (no prompts and no answers).",
   usd: "An amount in US dollars, such as 2.50.",
   note: "A note that stands in the ledger, at most 500 characters.",

@@ -21,6 +21,7 @@ import { newKeyRoutes } from "./pages/keys/new_key.tsx";
 import { overviewRoutes } from "./pages/overview/page.tsx";
 import { playgroundRoutes } from "./pages/playground/page.tsx";
 import { peopleRoutes } from "./pages/people/people.tsx";
+import { sessionRoutes } from "./pages/sessions/session_page.tsx";
 import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
 import { virtualModelRoutes } from "./pages/settings/virtual_models.tsx";
@@ -67,6 +68,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     refusedRoutes(app, ctx);
     interactionExportRoutes(app, ctx);
     interactionRoutes(app, ctx);
+    sessionRoutes(app, ctx);
     newKeyRoutes(app, ctx);
     keyRoutes(app, ctx);
     oneKeyRoutes(app, ctx);

@@ -23,6 +23,7 @@ import type { PartitionsInUse } from "../erasure/retention.ts";
 import type { SpendStore } from "../credit/spend_cap.ts";
 import type { Deletions } from "../erasure/deletions.ts";
 import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
+import type { EvalEstimate } from "../evals/estimate_eval.ts";
 import type { Exports } from "../exports/exports.ts";
 import type {
   InteractionDetail,
@@ -58,6 +59,8 @@ export interface RecordDeps {
     body: EvalRequest,
     audit: AuditNote,
   ) => Promise<{ evalRunId: string; total: number }>;
+  /** What an evaluation would cost. Throws faults that name the field. */
+  estimateEval: (accountId: number, body: EvalRequest) => Promise<EvalEstimate>;
   /** A key with its account, by the key's id. */
   principal: (keyId: string) => Promise<Principal | undefined>;
   /** Models as the unified list names them, as far as that is known without asking a vendor. */

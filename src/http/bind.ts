@@ -279,6 +279,7 @@ function callerOf(
     arrivedAt: requestContext.arrivedAt,
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
+    ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
   };
 }
 

@@ -13,6 +13,12 @@ import { securityHeaders } from "./respond.ts";
  */
 export interface FrontDoor {
   guard(listener: RequestListener): RequestListener;
+  /**
+   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
+   * room for it; or says when to come again. `ended` follows.
+   */
+  enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined;
+  ended(call: object): void;
   /** Maps a credential to its account, so that the account's calls are counted together. */
   knows(credential: Credential, accountId: number): void;
 }
@@ -89,6 +95,14 @@ class Door implements FrontDoor {
       if (noRoom !== undefined) return this.#refuse(incoming, outgoing, path, noRoom);
       outgoing.once("close", () => admission.ended(incoming));
     };
+  }
+
+  enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined {
+    return this.#deps.admission.enter(this.#whoOf(incoming), call, begin);
+  }
+
+  ended(call: object): void {
+    this.#deps.admission.ended(call);
   }
 
   /** Unknown callers count by address, so that made-up keys give no advantage. */

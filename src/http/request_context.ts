@@ -25,6 +25,8 @@ export interface RequestContext {
   /** The request as the listener knows it. */
   readonly incoming: object | undefined;
   readonly trace: CallTrace;
+  /** Interactions whose content the request holds although the caller sent none of it. */
+  sourceIds?: readonly string[];
 }
 
 /** Takes note of what a request is answered with instead of a good answer. */

@@ -1,7 +1,10 @@
 import type { Account } from "./account.ts";
+import type { KeyDefaults } from "./key_defaults.ts";
 
 /** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
+/** What is recorded of calls: `metadata` is the row with usage and money, without any content. */
+export type RecordMode = "full" | "metadata";
 export type TranslationMode = "default" | "strict" | "lenient";
 
 /** A stored service key; the value itself is never stored, only its hash. */
@@ -21,6 +24,10 @@ export interface ApiKey {
   promptCache: boolean;
   /** How long answers to its calls are given again; absent: only where a call asks for that. */
   cacheTtlSeconds?: number;
+  /** `full` when absent. */
+  recording?: RecordMode;
+  /** What it says for calls that don't say it themselves. */
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -47,6 +54,9 @@ export interface NewApiKey {
   /** True when absent. */
   promptCache?: boolean;
   cacheTtlSeconds?: number;
+  /** `full` when absent. */
+  recording?: RecordMode;
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

@@ -100,6 +100,11 @@ export class Connection {
     this.#readMs = nowMs;
   }
 
+  /** Whether what was written in another protocol than HTTP is taken by nobody for too long. */
+  lookAtReader(wire: Wire, nowMs: number): boolean {
+    return this.#isUnread(wire, nowMs);
+  }
+
   /** What the connection is to be ended for, if it is. */
   look(wire: Wire, nowMs: number): Overdue | undefined {
     if (this.#isUnread(wire, nowMs)) return "unread";

@@ -8,6 +8,7 @@ import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
 import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_parsers.ts";
+import type { OpenSocket } from "./web_socket.ts";
 
 /** A connection with what it hangs on. */
 interface Held {
@@ -18,6 +19,10 @@ interface Held {
   chunks: ChunkWatch | undefined;
   /** A request that was answered before its end, and up to where its connection is read. */
   answeredEarly: { request: IncomingMessage; untilBytes: number } | undefined;
+  /** It speaks WebSocket, or is about to. */
+  upgraded: OpenSocket | "opening" | undefined;
+  /** A call of its WebSocket is under way. */
+  isWorking: boolean;
   readonly isServed: boolean;
 }
 
@@ -82,6 +87,8 @@ export class Connections {
       socket,
       chunks: undefined,
       answeredEarly: undefined,
+      upgraded: undefined,
+      isWorking: false,
       get isServed() {
         return connection.isServed;
       },
@@ -124,6 +131,35 @@ export class Connections {
     return true;
   }
 
+  /**
+   * The connection asks for another protocol. What opens it, once the request is answered; undefined
+   * when the connection was refused already.
+   */
+  upgrading(socket: Socket): Upgrading | undefined {
+    const held = this.#held.get(socket);
+    if (held === undefined || held.connection.isRefused) return undefined;
+    held.connection.isServed = true;
+    held.upgraded = "opening";
+    this.#leave(held);
+    return {
+      opened: (open) => {
+        held.upgraded = open;
+        if (this.#held.get(socket) === held) this.#wait(held);
+      },
+      working: (isWorking) => {
+        if (held.isWorking === isWorking) return;
+        held.isWorking = isWorking;
+        if (this.#held.get(socket) !== held) return;
+        if (isWorking) this.#leave(held);
+        else this.#wait(held);
+      },
+      refuse: (refusal) => {
+        held.connection.isRefused = true;
+        refuse(socket, refusal);
+      },
+    };
+  }
+
   /** Ends a connection whose next request can't be read; answers under way are cut. */
   refuse(socket: Socket, why: Unreadable): void {
     const connection = this.#held.get(socket)?.connection;
@@ -155,8 +191,10 @@ export class Connections {
 
   /** Ends all that have no request under way. */
   endWaiting(): void {
-    for (const { connection, socket } of this.#held.values()) {
-      if (!connection.isBusy) socket.destroy();
+    for (const { connection, socket, upgraded } of this.#held.values()) {
+      if (upgraded === "opening") continue;
+      if (upgraded !== undefined) upgraded.receiver.leave();
+      else if (!connection.isBusy) socket.destroy();
     }
   }
 
@@ -175,6 +213,11 @@ export class Connections {
     for (const held of this.#held.values()) {
       const { connection, socket } = held;
       if (connection.isRefused && !connection.isBusy) continue;
+      if (held.upgraded !== undefined) {
+        if (connection.lookAtReader(socket, nowMs)) this.#endOverdue(held, "unread");
+        else if (held.upgraded !== "opening") held.upgraded.look(nowMs);
+        continue;
+      }
       const overdue = connection.look(socket, nowMs);
       if (overdue !== undefined) this.#endOverdue(held, overdue);
     }
@@ -292,6 +335,13 @@ export interface ConnectionsDeps {
   readonly events: ConnectionEvents;
   /** What who is refused is told. */
   refuse(why: Unreadable): Refusal;
+}
+
+/** A connection between two protocols. */
+export interface Upgrading {
+  opened(open: OpenSocket): void;
+  working(isWorking: boolean): void;
+  refuse(refusal: Refusal): void;
 }
 
 /** Anything that waits: without a whole request so far, or between requests. */

@@ -4,6 +4,7 @@ import https from "node:https";
 import net from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../base/clock.ts";
+import type { SocketHandler } from "../base/frame_channel.ts";
 import { takeEachTurn } from "./accept_turn.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
@@ -14,6 +15,7 @@ import type { ConnectionLimits } from "./limits.ts";
 import { ConnectionEvents, type ConnectionListeners } from "./connection_events.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers } from "./runtime_parsers.ts";
+import { createWebSockets } from "./web_socket.ts";
 
 /** Answers a request; `remoteHost` is the address of the peer, `incoming` what a guard knows. */
 export type Handle = (
@@ -45,6 +47,10 @@ export interface ListenOptions {
   refuse(why: Unreadable, target?: string): Refusal;
   /** Stands before what answers requests, and may answer in its place. */
   guard?: ((listener: http.RequestListener) => http.RequestListener) | undefined;
+  /** Answers requests for WebSockets; without it they are ordinary requests. */
+  sockets?: SocketHandler | undefined;
+  /** The largest message of a WebSocket. */
+  maxMessageBytes?: number | undefined;
   /** Certificate and key in PEM; the listener speaks HTTPS then. */
   tls?: { cert: string; key: string };
   limits: ConnectionLimits;
@@ -73,6 +79,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const server = createServer(options);
   takeConnections(server, connections, options.tls !== undefined);
   takeRequests(server, connections, options, handle);
+  takeSockets(server, connections, options);
   refuseTheRest(server, connections, events);
   try {
     await listen(server, options);
@@ -118,8 +125,11 @@ export function isNamed(cert: string, name: string): boolean {
   return certificate.checkHost(name) !== undefined;
 }
 
-function createServer({ tls, limits }: ListenOptions): http.Server {
+function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
   const common = {
+    // What is no request for a WebSocket of ours is an ordinary one: who doesn't know a protocol may
+    // answer in HTTP/1.1 (RFC 9110 §7.8).
+    shouldUpgradeCallback: (request: http.IncomingMessage) => sockets?.takes(request) ?? false,
     IncomingMessage: CountedMessage,
     // Streams leave in small pieces.
     noDelay: true,
@@ -201,6 +211,35 @@ function takeRequests(
   server.on("checkExpectation", take);
 }
 
+/** Requests for WebSockets, each on a connection of its own from then on. */
+function takeSockets(
+  server: http.Server,
+  connections: Connections,
+  { sockets, refuse: refusalOf, maxMessageBytes = defaultMessageBytes }: ListenOptions,
+): void {
+  if (sockets === undefined) return;
+  const webSockets = createWebSockets(maxMessageBytes);
+  server.on("upgrade", (request: http.IncomingMessage, socket: net.Socket, head: Uint8Array) => {
+    const upgrading = connections.upgrading(socket);
+    if (upgrading === undefined) return void socket.destroy();
+    const fault = faultOfHead(request) ?? faultOfTarget(request.url);
+    if (fault !== undefined) return upgrading.refuse(refusalOf(fault, request.url));
+    sockets.take({
+      request,
+      refuse: upgrading.refuse,
+      accept(receiver) {
+        if (socket.destroyed) return undefined;
+        const { working } = upgrading;
+        const open = webSockets.open(request, socket, head, { receiver, working });
+        if (open !== undefined) upgrading.opened(open);
+        return open?.channel;
+      },
+    });
+  });
+}
+
+const defaultMessageBytes = 1024 * 1024;
+
 /** What is no request that anybody answers. */
 function refuseTheRest(
   server: http.Server,
@@ -213,8 +252,7 @@ function refuseTheRest(
     events.ended(why, connections.peerOf(socket));
     connections.refuse(socket, why);
   });
-  // Without this the runtime would close the connection in silence. Requests to upgrade are
-  // ordinary ones: who doesn't know the protocol may answer in HTTP/1.1 (RFC 9110 §7.8).
+  // Without this the runtime would close the connection in silence.
   server.on("connect", (_request: http.IncomingMessage, socket: net.Socket) => {
     connections.refuse(socket, "connect");
   });

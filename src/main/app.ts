@@ -2,6 +2,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
+import type { SocketHandler } from "../base/frame_channel.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { BindDeps } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
@@ -18,6 +19,7 @@ import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
+import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -33,6 +35,9 @@ import { operationCallRoutes } from "../http/routes/operation_calls.ts";
 import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
+import { scopesOf } from "../admin/deps.ts";
+import { createCreditSummaries } from "../credit/credit_summary.ts";
+import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import { createFairAnalytics } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
@@ -51,8 +56,8 @@ import type { Config } from "./config.ts";
 export function createApp(
   services: Services,
   dashboard: DashboardDeps,
-  frontDoor: Partial<Pick<FrontDoor, "knows">> = {},
-): { app: Hono<Env>; directCalls: DirectCalls } {
+  frontDoor: Partial<Pick<FrontDoor, "knows" | "enter" | "ended">> = {},
+): { app: Hono<Env>; directCalls: DirectCalls; sockets: SocketHandler } {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createServiceErrorDialect(services.vendors.registry);
@@ -109,7 +114,27 @@ export function createApp(
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return { app, directCalls: createDirectCalls({ endpoints: direct, ...steps }) };
+  return {
+    app,
+    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
+    sockets: createResponseSockets({
+      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
+    }),
+  };
+}
+
+/** What WebSockets need of the services. */
+function socketOptions({ config, calls, dialects, newId, socketTurns }: Services) {
+  return {
+    frames: dialects.responses.socket!,
+    isEnabled: config.responsesWebSocket,
+    baseUrl: config.baseUrl,
+    messages: calls.socketMessages,
+    turns: socketTurns,
+    // An account never takes all connections.
+    maxPerAccount: Math.max(16, Math.floor(config.connectionsMax / 4)),
+    newId,
+  };
 }
 
 /** Endpoints without a key. */
@@ -128,7 +153,16 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { evals, graderProblem, evalRunner } = services.evals;
   const { flushRecords, media, mediaSigner } = services.records;
   const { storedKeys } = services.keys;
-  statusRoutes(app, { ...binding, clock, version });
+  statusRoutes(app, {
+    ...{ ...binding, clock, version },
+    // Administration is never implied.
+    impliedScopes: scopesOf(registry).filter((scope) => scope !== "admin"),
+    creditSummary: createCreditSummaries({
+      credit: (accountId) => services.credit.reservations.show(accountId),
+      spent: createSpend(services.database).read,
+      clock,
+    }),
+  });
   modelRoutes(app, { ...binding, registry, routes, catalogue, log });
   const { targetHealth } = services;
   healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });

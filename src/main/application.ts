@@ -1,3 +1,4 @@
+import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import type { Log, LogLines } from "../base/log.ts";
@@ -93,6 +94,8 @@ export interface Services extends RefusalServices {
   budgets: BudgetServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
+  /** What WebSockets remember of their last response. */
+  socketTurns: SocketTurns;
   /** Answers for equal calls, where their callers ask for that. */
   responseCache: ResponseCache;
   idempotency: Idempotency;
@@ -137,11 +140,8 @@ export function createServices(
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
-  const stores = createOperatorStores({
-    database,
-    clock,
-    masterKey: () => Promise.resolve(masterKey),
-  });
+  const openMasterKey = () => Promise.resolve(masterKey);
+  const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
@@ -273,7 +273,7 @@ function createRecording(
   core: Core,
   dialects: Services["dialects"],
 ):
-  & Pick<Services, "records" | "storedResponses" | "responseCache">
+  & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
@@ -292,6 +292,11 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
+  const socketTurns = createSocketTurns(socketTurnsChars);
+  const forget = (transactionIds: readonly string[]) => {
+    storedResponses.forget(transactionIds);
+    socketTurns.forget(transactionIds);
+  };
   const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
@@ -303,12 +308,16 @@ function createRecording(
     ...{ database, analytics: core.analytics, analyticsStore },
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
-    ...{ storedResponses, idempotency, exports },
+    ...{ storedResponses: { forget }, idempotency, exports },
   });
   return {
+    socketTurns,
     ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
   };
 }
+
+/** UTF-16 units of conversations that WebSockets go on with. */
+const socketTurnsChars = 32 * 1024 * 1024;
 
 /** Evaluations and background calls. */
 function createWork(

@@ -26,6 +26,8 @@ export interface Calls {
   generateSpeech: (request: SpeechRequest) => Promise<Reply>;
   /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
   bodies: ByteGate;
+  /** The same for messages of WebSockets, until they are a call. */
+  socketMessages: ByteGate;
   /** Processes bodies with many values. */
   heavy: HeavyBodies;
   countTokens: (request: CountRequest) => Promise<Reply>;
@@ -75,6 +77,7 @@ export function createCalls(
       createImages({ registry, operations, publicFetch, vendorFetch }, request),
     generateSpeech: (request) => createSpeech({ registry, operations }, request),
     bodies: gateOf(config),
+    socketMessages: gateOf(config),
     heavy: heavyBodies(),
     countTokens: (request) => countTokens(all, request),
   };

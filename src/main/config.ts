@@ -63,6 +63,8 @@ export interface Config {
   callerBodyTimeoutMs: number;
   callerIdleTimeoutMs: number;
   connectionsMax: number;
+  /** Whether `GET …/responses` opens WebSockets (`RESPONSES_WEBSOCKET`). */
+  responsesWebSocket: boolean;
   connectionsPerPeerMax: number;
   /** The form of log lines on standard output. */
   logFormat: LogFormat;
@@ -175,6 +177,7 @@ export function parseConfig(environment: Environment): Config {
     callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
     callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
     callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
+    responsesWebSocket: read.flag("RESPONSES_WEBSOCKET") ?? true,
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,

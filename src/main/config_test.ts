@@ -63,6 +63,10 @@ const wholeNumbers: Wrong[] = [
 
 const words: Wrong[] = [
   { set: { TRUST_PROXY: "yes" }, says: /^TRUST_PROXY=yes is not valid: expected true or false/ },
+  {
+    set: { RESPONSES_WEBSOCKET: "maybe" },
+    says: /^RESPONSES_WEBSOCKET=maybe .*expected true or false/,
+  },
   { set: { ALLOW_PLAIN_HTTP: "on" }, says: /^ALLOW_PLAIN_HTTP=on .*expected true or false/ },
   { set: { JOURNAL_SYNC: "never" }, says: /^JOURNAL_SYNC=never .*expected always or interval/ },
   { set: { STARTING_CREDIT_USD: "-1" }, says: /^STARTING_CREDIT_USD=-1 .*US dollars/ },
@@ -236,6 +240,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       callerHeadTimeoutMs: 15_000,
       callerBodyTimeoutMs: 30_000,
       callerIdleTimeoutMs: 75_000,
+      responsesWebSocket: true,
       connectionsMax: 8192,
       connectionsPerPeerMax: 2048,
       notifySocket: undefined,

@@ -1,5 +1,6 @@
 import { systemClock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
+import type { SocketHandler } from "../base/frame_channel.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import type { DirectCalls } from "../http/direct_calls.ts";
@@ -8,6 +9,7 @@ import { httpsAddress } from "../http/middleware/https.ts";
 import { isOwnHost, nameOf } from "../http/own_address.ts";
 import { pathOfTarget, refuseUnread } from "../http/refuse_unread.ts";
 import { securityHeaders } from "../http/respond.ts";
+import { asksForResponses } from "../http/sockets/response_sockets.ts";
 import type { ConnectionListeners } from "../listener/connection_events.ts";
 import { connectionsByDescriptors } from "../listener/descriptors.ts";
 import { limitsOf } from "../listener/limits.ts";
@@ -29,7 +31,11 @@ export interface Listeners {
   /** Starts to answer requests; earlier ones have waited. */
   open(
     handle: Handle,
-    hearers: ConnectionListeners & { frontDoor: FrontDoor; directCalls: DirectCalls },
+    hearers: ConnectionListeners & {
+      frontDoor: FrontDoor;
+      directCalls: DirectCalls;
+      sockets: SocketHandler;
+    },
   ): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
@@ -79,6 +85,11 @@ export async function openListeners(
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = { sharers, ...(mostByDescriptors === undefined ? {} : { mostByDescriptors }) };
+  const socketsOpened = Promise.withResolvers<SocketHandler>();
+  const sockets: SocketHandler = {
+    takes: asksForResponses,
+    take: (offer) => void socketsOpened.promise.then((handler) => handler.take(offer)),
+  };
   let guardOf: ListenOptions["guard"];
   const guard: ListenOptions["guard"] = (listener) => {
     let guarded: typeof listener | undefined;
@@ -91,7 +102,10 @@ export async function openListeners(
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
+    {
+      ...{ port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
+      ...{ sockets, maxMessageBytes: config.maxBodyBytes },
+    },
     async (request, ...more) => (await opened.promise)(request, ...more),
   );
   const listeners = [main];
@@ -107,13 +121,14 @@ export async function openListeners(
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open(handle, { frontDoor, directCalls, ...hearers }) {
+    open(handle, { frontDoor, directCalls, sockets: handler, ...hearers }) {
       for (const listener of listeners) listener.tell(hearers);
       guardOf = (listener) =>
         frontDoor.guard((incoming, outgoing) => {
           if (!directCalls(incoming, outgoing)) listener(incoming, outgoing);
         });
       opened.resolve(handle);
+      socketsOpened.resolve(handler);
     },
     async drain(ms) {
       await Promise.all(listeners.map((listener) => listener.drain(ms)));
@@ -159,7 +174,14 @@ async function listenOn(
   variable: string,
   options: Pick<
     ListenOptions,
-    "port" | "tls" | "guard" | "mostByDescriptors" | "onAlive" | "sharers"
+    | "port"
+    | "tls"
+    | "guard"
+    | "mostByDescriptors"
+    | "onAlive"
+    | "sharers"
+    | "sockets"
+    | "maxMessageBytes"
   >,
   handle: Handle,
 ): Promise<Listener> {

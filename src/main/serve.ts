@@ -16,7 +16,7 @@ import { type Config, isLoopback } from "./config.ts";
 import { signInLinksOf } from "./sign_in_links.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createDashboardDeps } from "./dashboard.ts";
-import { greeting, type GreetingLinks } from "./greeting.ts";
+import { greeting } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { createProgramLog } from "./log_events.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
@@ -113,10 +113,8 @@ export async function startServer(
   if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const links = await linksOf(config, dashboard, greets, firstKey !== undefined);
-    const { registry, prices } = services.vendors;
-    const shown = { config, version, registry, prices, clock: services.clock };
-    for (const line of greeting(shown, listeners.address, firstKey, links)) print(line);
+    const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
+    for (const line of lines) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
@@ -137,22 +135,25 @@ export async function startServer(
   };
 }
 
-/** One-time links into the dashboard. */
-async function linksOf(
-  { host, baseUrl }: Config,
-  dashboard: DashboardDeps,
-  greets: boolean,
-  isFirst: boolean,
-): Promise<GreetingLinks> {
-  // A terminal's owner opens it; elsewhere whoever reads the log would.
-  const isTerminals = isFirst && isLoopback(host) && baseUrl === undefined;
-  return {
-    claim: greets ? await claimLink(dashboard) : undefined,
-    signIn: isTerminals ? await firstSignInLink(dashboard) : undefined,
-  };
-}
-
 const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** What a new user needs; `greets` false: only what belongs to the first key. */
+async function greetingOf(
+  { config, vendors: { registry, prices }, clock }: Services,
+  address: string,
+  { dashboard, firstKey, greets }: {
+    dashboard: DashboardDeps;
+    firstKey: Awaited<ReturnType<typeof firstStart>>;
+    greets: boolean;
+  },
+): Promise<string[]> {
+  const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+  return greeting({ config, version, registry, prices, clock }, address, firstKey, {
+    claim: greets ? await claimLink(dashboard) : undefined,
+    // A terminal's owner opens it; elsewhere whoever reads the log would.
+    signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+  });
+}
 
 /** After the vendors are read, whose rows may name variables of their own. */
 function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
@@ -189,14 +190,17 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
   const frontDoor = createFrontDoor({ admission, clock: services.clock, errorDialect });
-  const { app, directCalls } = createApp(services, dashboard, {
+  const { app, directCalls, sockets } = createApp(services, dashboard, {
     knows: (credential, accountId) => frontDoor.knows(credential, accountId),
+    enter: (incoming, call, begin) => frontDoor.enter(incoming, call, begin),
+    ended: (call) => frontDoor.ended(call),
   });
   listeners.open(
     (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
     {
       frontDoor,
       directCalls,
+      sockets,
       log,
       changed: (by) => metrics.connections.inc(by),
       count: (reason, connections) => metrics.connectionsEnded.inc({ reason }, connections),
@@ -215,6 +219,8 @@ function operatorDepsOf(
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
     archivePrices: services.archivePrices,

@@ -97,6 +97,8 @@ export type FairAnalytics = Pick<
   AnalyticsReads,
   | "page"
   | "find"
+  | "texts"
+  | "totals"
   | "sample"
   | "cohortSums"
   | "cohortModels"
@@ -119,6 +121,8 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...args) => of(accountId).find(accountId, ...args),
+    totals: (query) => of(query.accountId).totals(query),
+    texts: (accountId, ...args) => of(accountId).texts(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),
     cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
     cohortModels: (accountId, ...args) => of(accountId).cohortModels(accountId, ...args),

@@ -2,7 +2,7 @@ import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
 import type { UsageGroup } from "../../contracts/data/usage.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
-import type { VendorAnswer } from "./fault.ts";
+import type { VendorReply } from "./fault.ts";
 
 /** Whose vendor key a call used: the service's, one stored by the account, or the caller's. */
 export type Mode = "managed" | "stored_key" | "dual_key";
@@ -84,6 +84,8 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The content of the call was not recorded; absent where it was. */
+  recording?: "metadata";
 }
 
 /**
@@ -96,7 +98,7 @@ export interface SettledCall extends Interaction {
   /** Media that the payloads reference by hash. */
   media?: readonly Media[];
   /** What the vendor answered to a call that failed; stored with the payloads. */
-  vendorAnswer?: VendorAnswer;
+  vendorAnswer?: VendorReply;
   /** Everything that the price depended on (`pricedUsageText`). */
   pricedUsageText?: string;
   /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
@@ -131,7 +133,7 @@ export interface CallTiming {
  * without payloads and vendor texts.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
-  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _said, ...rest } = row;
+  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _answer, ...rest } = row;
   const background = retained?.background;
   return {
     ...rest,

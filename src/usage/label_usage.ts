@@ -37,20 +37,20 @@ export type StoredDays = (query: UsageQuery) => Promise<{ at: Date; state: strin
 /** Days read in one statement, so that others get their turns between. */
 const daysAtOnce = 7;
 const dayMs = 86_400_000;
-/** Sums kept in memory at most. */
-const maxKept = 200_000;
+/** Sums held in memory at most. */
+const maxStored = 200_000;
 
 /**
- * Sums by label. A day's rows are read once and kept in memory with the state of the day's calls:
+ * Sums by label. A day's rows are read once and stored in memory with the state of the day's calls:
  * what is written, erased or repriced since changes the state, and the day is read again.
  */
 export function createLabelUsage(deps: { rows: LabelRows; storedDays: StoredDays }): LabelUsage {
-  return new KeptDays(deps.rows, deps.storedDays);
+  return new StoredSums(deps.rows, deps.storedDays);
 }
 
-class KeptDays implements LabelUsage {
+class StoredSums implements LabelUsage {
   readonly #days = new Map<string, { state: string; sums: readonly LabelSums[] }>();
-  #kept = 0;
+  #stored = 0;
 
   constructor(readonly rows: LabelRows, readonly storedDays: StoredDays) {}
 
@@ -67,8 +67,8 @@ class KeptDays implements LabelUsage {
     const found = new Map<number, readonly LabelSums[]>();
     const missing: typeof days = [];
     for (const day of days) {
-      const kept = this.#days.get(keyOf(day.at.getTime()));
-      if (kept?.state === day.state) found.set(day.at.getTime(), kept.sums);
+      const stored = this.#days.get(keyOf(day.at.getTime()));
+      if (stored?.state === day.state) found.set(day.at.getTime(), stored.sums);
       else missing.push(day);
     }
     for (const some of runsOf(missing)) {
@@ -86,15 +86,15 @@ class KeptDays implements LabelUsage {
   #keep(key: string, day: { state: string; sums: readonly LabelSums[] }): void {
     this.#forget(key);
     this.#days.set(key, day);
-    this.#kept += day.sums.length + 1;
-    while (this.#kept > maxKept) this.#forget(this.#days.keys().next().value!);
+    this.#stored += day.sums.length + 1;
+    while (this.#stored > maxStored) this.#forget(this.#days.keys().next().value!);
   }
 
   #forget(key: string): void {
     const day = this.#days.get(key);
     if (!day) return;
     this.#days.delete(key);
-    this.#kept -= day.sums.length + 1;
+    this.#stored -= day.sums.length + 1;
   }
 }
 

@@ -27,9 +27,9 @@ export const template: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files beside these, each named by the optional member of `Dialect` that it makes. */
-const optional = ["background.ts", "conversation.ts", "counting.ts", "naming.ts"];
+const optional = ["background.ts", "conversation.ts", "counting.ts", "naming.ts", "socket.ts"];
 /** What the files of the template are made of. */
-const folders = ["request", "answer", "conversation", "operations"];
+const folders = ["request", "answer", "conversation", "operations", "socket"];
 
 function missing(tree: Tree, name: string): Finding[] {
   const needed = { ...template, "mod.ts": [name] };

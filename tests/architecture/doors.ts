@@ -92,6 +92,11 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },
   {
+    what: /^ws$/,
+    may: /^src\/listener\/web_socket\.ts$/,
+    instead: "use FrameChannel; only src/listener/web_socket.ts knows the protocol's package",
+  },
+  {
     what: /^node:child_process$/,
     may: /^src\/workers\/spawn_worker\.ts$/,
     instead: "only src/workers/spawn_worker.ts starts programs, and none but this one",

@@ -155,6 +155,7 @@ export const folders: readonly Folder[] = [
   subject("evals", ...[
     ...[
       "audit",
+      "pricing",
       "keys",
       "rate_limits",
       "records",

@@ -1034,9 +1034,15 @@ export type MessagesRequest = {
      */
     max_tokens: number;
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first: at least one message, unless `thread` continues one.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     */
+    thread?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * System prompt: text, or an array of text blocks. Default none.
      */
@@ -2113,6 +2119,55 @@ export type Status = {
      * Always true: without a valid key it is a 401.
      */
     authenticated: true;
+    /**
+     * The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.
+     */
+    balance_usd: string | null;
+    /**
+     * What the key may do: its scopes, or for a key made without any all that this implies.
+     */
+    scopes: Array<string>;
+    caps: SpendCaps;
+    rate_limit: AccountRateLimit;
+};
+
+/**
+ * The key's own spend caps.
+ */
+export type SpendCaps = {
+    /**
+     * Of this day, UTC; null: none.
+     */
+    day: SpendCap | null;
+    /**
+     * Of this month, UTC; null: none.
+     */
+    month: SpendCap | null;
+};
+
+export type SpendCap = {
+    /**
+     * The most that calls with this key may be charged.
+     */
+    limit_usd: string;
+    /**
+     * What they were charged; null while that isn't known.
+     */
+    charged_usd: string | null;
+};
+
+/**
+ * The account's rate limit, as its tier says.
+ */
+export type AccountRateLimit = {
+    /**
+     * How fast the account's tokens come back.
+     */
+    requests_per_minute: number;
+    /**
+     * How many requests it may make at once.
+     */
+    burst: number;
 };
 
 export type ServiceError = {

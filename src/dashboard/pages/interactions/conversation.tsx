@@ -53,10 +53,39 @@ export function Conversation(
   );
 }
 
-function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
+/** What one call of a run added: what came in since the answer before, and its answer. */
+export function AddedTurns(
+  { turns, answers, media }: WithMedia & {
+    turns: readonly ShownTurn[] | undefined;
+    answers: readonly ShownAnswer[] | undefined;
+  },
+) {
+  const fitting = turns && fitTurns(turns);
+  return (
+    <ol class="turns">
+      {fitting === undefined
+        ? <li class="turn-gap">The request is not stored, or can't be shown.</li>
+        : fitting.first.map((turn) => <Turn turn={turn} media={media} />)}
+      {fitting && fitting.leftOut > 0
+        ? <li class="turn-gap">{`${count(fitting.leftOut)} turns between are left out.`}</li>
+        : null}
+      {fitting?.last.map((turn) => <Turn turn={turn} media={media} />)}
+      {answers?.map((answer, at) => (
+        <Answer answer={answer} at={answers.length > 1 ? at : undefined} media={media} />
+      ))}
+      {answers ? null : <li class="turn-gap">No answer is stored.</li>}
+    </ol>
+  );
+}
+
+const unrecorded = "The content of this call was not recorded: its key or the call asked for that.";
+
+function NoTurns({ detail: { request, summary } }: { detail: InteractionDetail }) {
   return (
     <li class="turn-gap">
-      {request === null
+      {summary.recording === "metadata"
+        ? unrecorded
+        : request === null
         ? "The request is not stored: it never was, or its time is over."
         : "The request can't be shown as a conversation; it stands below as it was sent."}
     </li>
@@ -64,6 +93,7 @@ function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
 }
 
 function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail }) {
+  if (summary.recording === "metadata") return null;
   return (
     <li class="turn-gap">
       {response !== null

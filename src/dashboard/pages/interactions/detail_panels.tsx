@@ -50,7 +50,17 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
   flow: linked("Flow", "flow"),
   cohort_id: linked("Cohort", "cohort"),
   user_id: linked("User", "user"),
-  session_id: linked("Session", "session"),
+  session_id: fact("Session", (id: string) => (
+    <>
+      <a
+        href={`${listPath}?${new URLSearchParams({ session: id })}`}
+        title="All calls with this session"
+      >
+        {id}
+      </a>{" "}
+      <a href={`/dashboard/session?${new URLSearchParams({ id })}`}>Read the run</a>
+    </>
+  )),
   cache: fact("Response cache", (found) => found === "hit" ? "Answered from it" : "Not in it"),
   transaction_id: id("Transaction"),
   request_id: id("Request ID"),

@@ -4,6 +4,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
+import { socket } from "./socket.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
@@ -56,6 +57,7 @@ export const responses: Dialect = {
   errorFrame,
   background,
   conversation,
+  socket,
   stateless,
   wholeOf,
   fitToModel,

@@ -41,24 +41,38 @@ export class CacheMarks {
 
 type Block = Record<string, unknown>;
 
+/** How many blocks before a mark the vendor looks for a prefix that it has cached. */
+const lookBackBlocks = 20;
+
 /**
  * Sets cache marks for a caller that set none: at the end of the tools, of the system texts and of
  * the user's last turn, each if the prompt up to there has at least `least` tokens (estimated). The
- * vendor doesn't cache shorter prefixes.
+ * vendor doesn't cache shorter prefixes. Where the last turns have more blocks than the vendor looks
+ * back, as with many tool calls at once, the turn before is marked again, so that it is found.
  */
 export function* setMarks(
   body: { tools?: unknown; system?: unknown; messages: readonly Block[] },
   least: number,
 ): Steps<void> {
-  const lastTurn = body.messages.findLast(({ role }) => role === "user");
+  const lastTurn = body.messages.findLastIndex(({ role }) => role === "user");
   let tokens = 0;
   for (
-    const [prefix, blocks] of [[body.tools], [body.system], [body.messages, lastTurn?.content]]
+    const [prefix, blocks] of [
+      [body.tools],
+      [body.system],
+      [body.messages, body.messages[lastTurn]?.content],
+    ]
   ) {
     tokens += yield* promptTokens(prefix);
     const last = lastMarkable(blocks ?? prefix);
     if (last && tokens >= least) last.cache_control = { type: "ephemeral" };
   }
+  const before = body.messages.findLastIndex(({ role }, at) => at < lastTurn && role === "user");
+  if (before < 0 || tokens < least) return;
+  const since = body.messages.slice(before + 1, lastTurn + 1)
+    .reduce((sum, { content }) => sum + (Array.isArray(content) ? content.length : 1), 0);
+  const earlier = lastMarkable(body.messages[before]!.content);
+  if (earlier && since >= lookBackBlocks) earlier.cache_control = { type: "ephemeral" };
 }
 
 /** Thinking can't be marked. Empty text can't either, but is never written. */

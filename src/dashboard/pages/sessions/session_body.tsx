@@ -1,0 +1,164 @@
+import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
+import type { InteractionSummary } from "../../../shared/interaction.ts";
+import { count, percent } from "../../amounts.ts";
+import { Badge, Time } from "../../components.tsx";
+import { AddedTurns } from "../interactions/conversation.tsx";
+import { duration, endings, usd } from "../interactions/figures.ts";
+import type { MediaAddresses } from "../interactions/media.ts";
+import { listPath } from "../interactions/view.ts";
+import type { RunSums } from "./session_money.ts";
+
+/** A call with what it added to the conversation. */
+export interface ShownCall {
+  readonly summary: InteractionSummary;
+  /** Undefined where the request is not stored, or can't be read. */
+  readonly turns: readonly ShownTurn[] | undefined;
+  readonly answers: readonly ShownAnswer[] | undefined;
+  readonly media: MediaAddresses;
+  /** Of the session up to this call. */
+  readonly sums: RunSums;
+}
+
+export interface SessionProps {
+  id: string;
+  calls: readonly InteractionSummary[];
+  /** Whether these are all of the session's calls. */
+  isWhole: boolean;
+  sums: RunSums;
+  savedNanos: bigint;
+  shown: readonly ShownCall[];
+  /** Where `shown` begins among `calls`. */
+  from: number;
+  callsOfPage: number;
+  now: Date;
+  pathOf: (at: number) => string;
+}
+
+/** What the run used, then its calls in order. */
+export function SessionBody(props: SessionProps) {
+  const { id, calls, isWhole, sums, shown, from, callsOfPage, now, pathOf } = props;
+  const list = `${listPath}?${new URLSearchParams({ session: id })}`;
+  const before = Math.max(0, from - callsOfPage);
+  const next = from + callsOfPage;
+  return (
+    <>
+      <Headline {...props} />
+      {isWhole ? null : (
+        <p class="notice">
+          {`These are the first ${count(calls.length)} calls of a longer session; `}
+          <a href={list}>the list</a> {"has all."}
+        </p>
+      )}
+      <Losses calls={calls} />
+      <p class="muted">
+        {`Calls ${count(from + 1)} to ${count(from + shown.length)} of ${
+          count(sums.calls)
+        }, each with what it added. `}
+        <a href={list}>As a list</a>
+      </p>
+      {shown.map((call) => <Call call={call} now={now} />)}
+      {calls.length <= callsOfPage ? null : (
+        <nav class="pager" aria-label="Pages">
+          {from === 0 ? null : <a class="button" href={pathOf(before)}>Earlier calls</a>}
+          {next < calls.length ? <a class="button" href={pathOf(next)}>Later calls</a> : null}
+        </nav>
+      )}
+    </>
+  );
+}
+
+function Headline({ calls, sums, savedNanos }: SessionProps) {
+  const models = [...new Set(calls.map(({ model }) => model))];
+  const failed = calls.filter(({ status }) => status !== "completed").length;
+  const facts: [string, string][] = [
+    [
+      "Calls",
+      failed === 0 ? count(sums.calls) : `${count(sums.calls)}, ${count(failed)} not completed`,
+    ],
+    [
+      "Models",
+      models.slice(0, 3).join(", ") + (models.length > 3 ? ` and ${models.length - 3} more` : ""),
+    ],
+    [
+      "Cost",
+      usd(sums.costNanos) + (sums.unpriced > 0 ? `, ${count(sums.unpriced)} without a price` : ""),
+    ],
+    ["Input tokens", count(sums.inputTokens)],
+    [
+      "Of which cached",
+      `${count(sums.cacheReadTokens)} (${percent(sums.cacheReadTokens, sums.inputTokens)})`,
+    ],
+    ["Output tokens", count(sums.outputTokens)],
+    [
+      savedNanos < 0n ? "Spent on caching" : "Saved by caching",
+      usd(savedNanos < 0n ? -savedNanos : savedNanos),
+    ],
+  ];
+  return (
+    <dl class="headline">
+      {facts.map(([name, value]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Fields that vendors could not be given, over the whole run. */
+function Losses({ calls }: { calls: readonly InteractionSummary[] }) {
+  const counts = new Map<string, number>();
+  for (const { translationLoss } of calls) {
+    for (const path of translationLoss) counts.set(path, (counts.get(path) ?? 0) + 1);
+  }
+  if (counts.size === 0) return null;
+  return (
+    <details class="asked">
+      <summary>
+        {`${counts.size} ${
+          counts.size === 1 ? "field" : "fields"
+        } that a vendor could not be given`}
+      </summary>
+      <ul class="losses">
+        {[...counts].slice(0, 100).map(([path, times]) => (
+          <li>
+            <code>{path}</code>{" "}
+            <span class="muted">{`${count(times)} ${times === 1 ? "call" : "calls"}`}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Call({ call, now }: { call: ShownCall; now: Date }) {
+  const { summary, turns, answers, media, sums } = call;
+  const { label, tone } = endings[summary.status];
+  const losses = summary.translationLoss.length;
+  return (
+    <section class="run-call" data-id={summary.transactionId}>
+      <h2>
+        <a href={`${listPath}/${summary.transactionId}`}>{`Call ${count(sums.calls)}`}</a>{" "}
+        <span class="muted">{summary.model}</span> <Badge tone={tone}>{label}</Badge>
+      </h2>
+      <p class="muted run-figures">
+        <Time at={summary.createdAt} now={now} />
+        {` · ${duration(summary.latencyMs)}`}
+        {` · ${count(summary.inputTokens ?? 0)} in, ${
+          count(summary.cacheReadTokens ?? 0)
+        } cached (${percent(summary.cacheReadTokens ?? 0, summary.inputTokens ?? 0)}), ${
+          count(summary.outputTokens ?? 0)
+        } out`}
+        {` · ${summary.costNanos === null ? "no price known" : usd(summary.costNanos)}, ${
+          usd(sums.costNanos)
+        } so far`}
+        {losses === 0
+          ? null
+          : ` · ${count(losses)} lost: ${summary.translationLoss.slice(0, 5).join(", ")}`}
+        {summary.errorCode === null ? null : ` · ${summary.errorCode}`}
+      </p>
+      <AddedTurns turns={turns} answers={answers} media={media} />
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+import type { Hono } from "hono";
+import type { PriceRow } from "../../../pricing/pricing.ts";
+import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
+import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
+import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { mediaAddresses } from "../interactions/media.ts";
+import { listPath } from "../interactions/view.ts";
+import { SessionBody, type ShownCall } from "./session_body.tsx";
+import { cacheSavedNanos, runningSums } from "./session_money.ts";
+
+export const sessionPath = "/dashboard/session";
+
+/** Calls of a session that are added up; a longer one says so. */
+const mostCalls = 2_000;
+/** Calls whose payloads a page reads. */
+const callsOfPage = 10;
+/** UTF-16 units of a payload that are read. */
+const payloadChars = 1024 * 1024;
+
+/** An agent's run: the calls of one session in order, each with what it added. */
+export function sessionRoutes(app: Hono, ctx: PageContext): void {
+  app.get(
+    sessionPath,
+    page(ctx, "viewer", async (request) => {
+      const id = request.query("id") ?? "";
+      if (id === "" || id.length > 500) throw new NotFound();
+      const { calls, isWhole } = await readCalls(ctx, request, id);
+      const [first] = calls;
+      if (first === undefined) throw new NotFound();
+      const sums = runningSums(calls);
+      const from = startOf(request.query("from"), calls.length);
+      const shown: ShownCall[] = [];
+      for (const [at, call] of calls.slice(from, from + callsOfPage).entries()) {
+        shown.push({ ...await readCall(ctx, request, call), sums: sums[from + at]! });
+      }
+      const savedNanos = await savedBy(ctx, calls);
+      return {
+        title: "Session",
+        section: "interactions",
+        lead: id,
+        body: (
+          <SessionBody
+            {...{ id, calls, isWhole, savedNanos, shown, from, callsOfPage, now: request.now }}
+            sums={sums.at(-1)!}
+            pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
+          />
+        ),
+      };
+    }),
+  );
+}
+
+/** The first calls of a session, oldest first. */
+async function readCalls(
+  ctx: PageContext,
+  request: PageRequest,
+  id: string,
+): Promise<{ calls: InteractionSummary[]; isWhole: boolean }> {
+  await ctx.interactions.flushRecords();
+  const calls: InteractionSummary[] = [];
+  let after: ListPosition | undefined;
+  do {
+    const found = await ctx.interactions.interactions.page({
+      accountId: request.session.account.id,
+      filters: { session_id: [id] },
+      order: "oldest",
+      limit: 1_000,
+      ...(after ? { after } : {}),
+    });
+    calls.push(...found.rows);
+    after = found.next;
+  } while (after !== undefined && calls.length < mostCalls);
+  return { calls, isWhole: after === undefined };
+}
+
+/** The page begins at a call; `from` counts them from 1. */
+function startOf(from: string | undefined, calls: number): number {
+  const asked = /^\d{1,6}$/.test(from ?? "") ? Number(from) - 1 : 0;
+  return Math.max(0, Math.min(asked, calls - 1));
+}
+
+async function readCall(
+  ctx: PageContext,
+  request: PageRequest,
+  summary: InteractionSummary,
+): Promise<Omit<ShownCall, "sums">> {
+  const { accountId, transactionId, dialect } = summary;
+  const found = await ctx.interactions.interactions.find(
+    request.session.account.id,
+    transactionId,
+    payloadChars,
+  );
+  const transcript = await ctx.interactions.readTranscript(dialect, {
+    request: found?.request?.text ?? null,
+    response: found?.response?.text ?? null,
+  });
+  const turns = transcript.request && addedTurns(transcript.request.turns);
+  const shown: Transcript = {
+    request: turns && { turns: [...turns], tools: [], settings: [] },
+    answers: transcript.answers,
+  };
+  const media = mediaAddresses(shown, {
+    sign: (sha256) => ctx.interactions.mediaSigner.sign(accountId, sha256),
+    // What stands inside a payload is numbered on the call's own page.
+    inline: () => `${listPath}/${transactionId}`,
+  });
+  return { summary, turns, answers: transcript.answers, media };
+}
+
+/** An agent sends the conversation again with each call: what came after the last answer is new. */
+function addedTurns(turns: readonly ShownTurn[]): readonly ShownTurn[] {
+  const last = turns.findLastIndex(({ role }) => role === "assistant");
+  const added = turns.slice(last + 1);
+  return last < 0 ? added.filter(({ role }) => role !== "system") : added;
+}
+
+/** With the prices of each call's time. */
+async function savedBy(ctx: PageContext, calls: readonly InteractionSummary[]): Promise<bigint> {
+  const rows = new Map<string, Pick<PriceRow, "rates">>();
+  const tried = new Set<string>();
+  for (const summary of calls) {
+    const { priceVersion, cacheReadTokens, cacheWriteTokens } = summary;
+    if (priceVersion === null || tried.has(priceVersion)) continue;
+    if (!cacheReadTokens && !cacheWriteTokens) continue;
+    tried.add(priceVersion);
+    const detail = {
+      ...{ summary, pricedUsageText: null, request: null, response: null, vendorAnswer: null },
+    };
+    const found = await ctx.interactions.costLines(detail);
+    if (found) rows.set(priceVersion, found.row);
+  }
+  return cacheSavedNanos(calls, (version) => rows.get(version));
+}

@@ -1,0 +1,95 @@
+import { locate } from "../../../base/json_text.ts";
+import { finish } from "../../../base/steps.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { SocketFrames } from "../../kernel/socket_frames.ts";
+import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
+
+/** Responses over WebSocket (openai 7.57, `ResponsesClientEvent` and `ResponsesServerEvent`). */
+export const socket: SocketFrames = {
+  previousField: "previous_response_id",
+
+  readFrame: readClientFrame,
+
+  bodyText: ({ members }) => bodyTextOf(members),
+
+  itemsOf: ({ members }) => inputItemsText(members.get("input")),
+
+  withItems(frame, itemsText) {
+    const members = new Map(frame.members);
+    members.delete("previous_response_id");
+    members.set("input", `[${itemsText}]`);
+    return { ...frame, members };
+  },
+
+  warmUp({ members }, { id, createdAt }) {
+    const model = members.get("model");
+    if (!model?.startsWith('"')) {
+      throw new Fault("missing_required_field", {
+        param: "model",
+        message: "model: a warm-up has the fields of the request that follows it.",
+      });
+    }
+    const usage = {
+      ...{ input_tokens: 0, input_tokens_details: { cached_tokens: 0 } },
+      ...{ output_tokens: 0, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 0 },
+    };
+    return ["created", "completed"].map((step, at) => {
+      const isOver = step === "completed";
+      const response = {
+        ...{ id, object: "response", created_at: createdAt, background: false },
+        ...{ status: isOver ? "completed" : "in_progress", error: null, incomplete_details: null },
+        ...{ instructions: null, model: JSON.parse(model), output: [], parallel_tool_calls: true },
+        ...{ tool_choice: "auto", tools: [], metadata: {}, store: false },
+        usage: isOver ? usage : null,
+      };
+      return JSON.stringify({ type: `response.${step}`, sequence_number: at, response });
+    });
+  },
+
+  steerFailed({ previousId, inputText }, isActive) {
+    const error = {
+      type: "invalid_request_error",
+      code: isActive ? "steering_not_supported" : "response_not_found",
+      message: isActive
+        ? "The response goes on as it began: send the input with the next response.create."
+        : "No response with this id is under way on this socket.",
+    };
+    const fields = { type: "response.steer.failed", sequence_number: 0, error };
+    const steer = `{"previous_response_id":${JSON.stringify(previousId)},"input":${inputText}}`;
+    return `${JSON.stringify(fields).slice(0, -1)},"steer":${steer}}`;
+  },
+
+  cancelled(responseId) {
+    const response = { id: responseId ?? null, object: "response", status: "cancelled" };
+    return JSON.stringify({ type: "response.cancelled", response });
+  },
+
+  error(status, bodyText, headers) {
+    const error = textAt(bodyText, ["error"]) ??
+      '{"type":"api_error","code":null,"message":"The request failed.","param":null}';
+    return `{"type":"error","status":${status},"error":${error},"headers":${
+      JSON.stringify(headers)
+    }}`;
+  },
+
+  withStream(data, streamId) {
+    if (!data.startsWith("{")) return data;
+    return `{"stream_id":${JSON.stringify(streamId)},${data.slice(1)}`;
+  },
+
+  responseId(data) {
+    const id = textAt(data, ["response", "id"]);
+    return id?.startsWith('"') ? JSON.parse(id) : undefined;
+  },
+
+  outputOf(data) {
+    const type = textAt(data, ["type"]);
+    if (type !== '"response.completed"' && type !== '"response.incomplete"') return undefined;
+    return finish(inputItemsText(textAt(data, ["response", "output"])));
+  },
+};
+
+function textAt(text: string, path: readonly string[]): string | undefined {
+  const range = locate(text, path);
+  return range === undefined ? undefined : text.slice(range.start, range.end);
+}

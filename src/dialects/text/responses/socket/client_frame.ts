@@ -1,0 +1,126 @@
+import { itemsAt, type Members, topLevelMembersSteps } from "../../../../base/json_text.ts";
+import type { Steps } from "../../../../base/steps.ts";
+import { Fault } from "../../../../shared/fault.ts";
+import type { ClientFrame, CreateFrame } from "../../../kernel/socket_frames.ts";
+
+/** Members of a frame that are no part of a request over HTTP. */
+const envelope: ReadonlySet<string> = new Set(["type", "stream_id", "generate", "stream"]);
+
+/**
+ * Reads a frame's text without parsing what is inside the request: the endpoint does. Throws
+ * `invalid_json`, `invalid_value` and `unsupported_parameter`, naming the member.
+ */
+export function* readClientFrame(text: string): Steps<ClientFrame> {
+  const top = yield* topLevelMembersSteps(text);
+  if (top === undefined) throw noObject();
+  const type = memberOf(text, top, "type");
+  switch (type) {
+    case "response.create":
+      return createFrame(text, top);
+    case "response.steer":
+      return {
+        kind: "steer",
+        previousId: idOf(text, top, "previous_response_id") ?? "",
+        inputText: textOf(text, top, "input") ?? "null",
+      };
+    case "response.cancel":
+      return { kind: "cancel", responseId: idOf(text, top, "response_id") };
+    default:
+      if (!isJson(text)) throw noObject();
+      throw new Fault("invalid_value", {
+        param: "type",
+        message:
+          "type: a frame is 'response.create' with the fields of POST …/responses, 'response.steer' or 'response.cancel'.",
+      });
+  }
+}
+
+function noObject(): Fault {
+  return new Fault("invalid_json", { message: "A frame is one JSON object." });
+}
+
+/** Of a text that was taken for an object. Long ones are requests, which their endpoint parses. */
+function isJson(text: string): boolean {
+  if (text.length > 64 * 1024) return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function createFrame(text: string, top: Members): CreateFrame {
+  if (memberOf(text, top, "background") === true) {
+    throw new Fault("unsupported_parameter", {
+      param: "background",
+      message: "background: a response over a WebSocket is generated while it is open.",
+    });
+  }
+  const streamId = memberOf(text, top, "stream_id");
+  if (streamId !== undefined && !isStreamId(streamId)) {
+    throw new Fault("invalid_value", {
+      param: "stream_id",
+      message: "stream_id: a string of 1 to 200 characters.",
+    });
+  }
+  const members = new Map<string, string>();
+  for (const [name, { valueStart, valueEnd }] of top.members) {
+    if (!envelope.has(name)) members.set(name, text.slice(valueStart, valueEnd));
+  }
+  return {
+    kind: "create",
+    members,
+    streamId,
+    isWarmUp: memberOf(text, top, "generate") === false,
+    previousId: idOf(text, top, "previous_response_id"),
+    isStored: memberOf(text, top, "store") !== false,
+  };
+}
+
+function isStreamId(value: unknown): value is string {
+  return typeof value === "string" && value.length >= 1 && value.length <= 200;
+}
+
+/** The request's body as POST …/responses takes it, streamed. */
+export function bodyTextOf(members: ReadonlyMap<string, string>): string {
+  const all = [...members, ["stream", "true"] as const];
+  return `{${all.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+}
+
+/**
+ * JSON text of a request's input items, without the brackets around them; undefined where `input`
+ * is neither text nor a list, which the endpoint refuses.
+ */
+export function* inputItemsText(inputText: string | undefined): Steps<string | undefined> {
+  const text = inputText?.trim() ?? "[]";
+  if (text.startsWith('"')) {
+    const part = `{"type":"input_text","text":${text}}`;
+    return `{"type":"message","role":"user","content":[${part}]}`;
+  }
+  if (!text.startsWith("[")) return undefined;
+  const items = yield* itemsAt(text, { start: 0, end: text.length });
+  const [first, last] = [items[0], items.at(-1)];
+  return first === undefined || last === undefined ? "" : text.slice(first.start, last.end);
+}
+
+function textOf(text: string, top: Members, name: string): string | undefined {
+  const member = top.members.get(name);
+  return member === undefined ? undefined : text.slice(member.valueStart, member.valueEnd);
+}
+
+/** A short value; undefined where there is none, or it is long or no JSON. */
+function memberOf(text: string, top: Members, name: string): unknown {
+  const value = textOf(text, top, name);
+  if (value === undefined || value.length > 2_000) return undefined;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function idOf(text: string, top: Members, name: string): string | undefined {
+  const value = memberOf(text, top, name);
+  return typeof value === "string" ? value : undefined;
+}

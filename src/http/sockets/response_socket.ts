@@ -1,0 +1,420 @@
+import type { IncomingMessage } from "node:http";
+import type { MemoryPermit } from "../../base/byte_room.ts";
+import { heavyUnits } from "../../base/heavy_json.ts";
+import type { FrameChannel, FrameReceiver } from "../../base/frame_channel.ts";
+import { SseSplitter } from "../../base/sse.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { errors } from "../../../contracts/kernel/errors.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Reply } from "../../relay/reply.ts";
+import type { FoundEndpoint } from "../direct_endpoints.ts";
+import { asFault, errorReply } from "../errors.ts";
+import type { HttpRequest } from "../http_request.ts";
+import { newRequestContext } from "../middleware/request_context.ts";
+import type { RequestContext } from "../request_context.ts";
+import type { CancelFrame, CreateFrame, SteerFrame } from "../../dialects/kernel/socket_frames.ts";
+import type { ResponseSocketsDeps } from "./response_sockets.ts";
+import type { SocketTurn } from "./socket_turns.ts";
+
+export type ResponseSocketDeps = ResponseSocketsDeps & {
+  found: FoundEndpoint;
+  path: string;
+  remoteHost: string;
+  /** Of the handshake, as each call has them. */
+  headers: ReadonlyMap<string, string>;
+};
+
+/** Official limit; a client opens another socket then. */
+const maxAgeMs = 60 * 60_000;
+/** Messages that wait while a call is under way. */
+const maxWaiting = 16;
+/** A message makes progress within this time, as a request's body does. */
+const stalledMs = 30_000;
+/** Bytes that may be control frames only. */
+const begunBytes = 256;
+const maxEventBytes = 32 * 1024 * 1024;
+
+interface Message {
+  readonly bytes: Uint8Array;
+  readonly permit: MemoryPermit | undefined;
+}
+
+/** A call that is under way. */
+interface RunningCall {
+  readonly leaving: AbortController;
+  responseId: string | undefined;
+  isCancelled: boolean;
+}
+
+/** One caller's socket: its frames are answered one at a time, in order. */
+export class ResponseSocket implements FrameReceiver {
+  readonly #deps: ResponseSocketDeps;
+  readonly #request: IncomingMessage;
+  #channel!: FrameChannel;
+  #who = "";
+  #onClosed = () => {};
+  readonly #waiting: Message[] = [];
+  #running: RunningCall | undefined;
+  /** Of the message that is arriving. */
+  #pending = 0;
+  #permit: MemoryPermit | undefined;
+  #progress: { pending: number; ms: number } | undefined;
+  #openedMs: number | undefined;
+  #isLeaving = false;
+  #isClosed = false;
+  #roomWaiter: (() => void) | undefined;
+
+  constructor(deps: ResponseSocketDeps, request: IncomingMessage) {
+    this.#deps = deps;
+    this.#request = request;
+  }
+
+  opened(channel: FrameChannel, accountId: number, onClosed: () => void): void {
+    this.#channel = channel;
+    this.#who = String(accountId);
+    this.#onClosed = onClosed;
+  }
+
+  arrived(bytes: number): void {
+    this.#pending = Math.max(0, this.#pending + bytes);
+    if (this.#pending <= 64 * 1024 || bytes <= 0) return;
+    this.#permit ??= this.#deps.messages.open({ key: this.#who, lost: () => this.#overloaded() });
+    const room = this.#permit.take(bytes);
+    if (room === undefined) return;
+    this.#channel.pause();
+    room.then(() => this.#channel.resume(), () => this.#overloaded());
+  }
+
+  message(bytes: Uint8Array): void {
+    const permit = this.#permit;
+    permit?.complete();
+    this.#permit = undefined;
+    this.#pending = 0;
+    if (this.#actsAtOnce(bytes)) return permit?.release();
+    if (this.#waiting.length >= maxWaiting) {
+      permit?.release();
+      return this.#sendFault(
+        new Fault("rate_limit_exceeded", {
+          message: `A socket answers one request at a time, and ${maxWaiting} are waiting.`,
+        }),
+      );
+    }
+    this.#waiting.push({ bytes, permit });
+    this.#next();
+  }
+
+  drained(): void {
+    this.#roomWaiter?.();
+    this.#roomWaiter = undefined;
+  }
+
+  closed(): void {
+    this.#isClosed = true;
+    this.#permit?.release();
+    for (const { permit } of this.#waiting) permit?.release();
+    this.#waiting.length = 0;
+    this.#running?.leaving.abort("Client connection prematurely closed.");
+    this.drained();
+    this.#deps.turns.drop(this);
+    this.#onClosed();
+  }
+
+  look(nowMs: number): void {
+    this.#openedMs ??= nowMs;
+    if (nowMs - this.#openedMs >= maxAgeMs && this.#running === undefined && !this.#isLeaving) {
+      this.#sendFault(new Fault("websocket_connection_limit_reached"));
+      this.leave();
+    }
+    if (this.#pending <= begunBytes || this.#progress?.pending !== this.#pending) {
+      this.#progress = { pending: this.#pending, ms: nowMs };
+    } else if (nowMs - this.#progress.ms >= stalledMs) {
+      this.#sendFault(new Fault("request_timeout"));
+      this.#channel.close(1008, "A message did not arrive in time.");
+    }
+  }
+
+  leave(): void {
+    this.#isLeaving = true;
+    if (this.#running === undefined) this.#channel.close(1001, "The service closes this socket.");
+  }
+
+  #overloaded(): void {
+    if (this.#isClosed) return;
+    this.#sendFault(new Fault("overloaded"));
+    this.#channel.close(1013, "Try again later.");
+  }
+
+  /** Frames about the response under way don't wait for it. Larger ones are requests. */
+  #actsAtOnce(bytes: Uint8Array): boolean {
+    if (bytes.length > 64 * 1024) return false;
+    try {
+      const frame = finish(this.#deps.frames.readFrame(decode(bytes)));
+      if (frame.kind === "create") return false;
+      void this.#limited(() => frame.kind === "steer" ? this.#steer(frame) : this.#cancel(frame));
+    } catch (thrown) {
+      void this.#limited(() => this.#sendFault(asFault(thrown)));
+    }
+    return true;
+  }
+
+  /** Every frame takes a token of its account, as every request does. */
+  async #limited(act: () => void): Promise<void> {
+    const context = this.#newContext({});
+    const refusal = await this.#refusalOf(context);
+    if (refusal === undefined) act();
+    else this.#sendRefusal(refusal);
+  }
+
+  #steer(frame: SteerFrame): void {
+    const isActive = frame.previousId !== "" && this.#running?.responseId === frame.previousId;
+    this.#channel.send(this.#deps.frames.steerFailed(frame, isActive));
+  }
+
+  #cancel({ responseId }: CancelFrame): void {
+    const running = this.#running;
+    if (running === undefined || (responseId ?? running.responseId) !== running.responseId) {
+      return this.#sendFault(
+        new Fault("response_not_found", {
+          param: "response_id",
+          message: "response_id: no response with this id is under way on this socket.",
+        }),
+      );
+    }
+    running.isCancelled = true;
+    running.leaving.abort("The caller cancelled the response.");
+  }
+
+  #next(): void {
+    const message = this.#waiting[0];
+    if (this.#running !== undefined || message === undefined || this.#isClosed) return;
+    this.#waiting.shift();
+    const running: RunningCall = {
+      leaving: new AbortController(),
+      responseId: undefined,
+      isCancelled: false,
+    };
+    this.#running = running;
+    this.#channel.working(true);
+    this.#enter(message, running);
+  }
+
+  /** Waits for the turn that the service's load allows, as each request does. */
+  #enter(message: Message, running: RunningCall): void {
+    const call = {};
+    const { frontDoor } = this.#deps;
+    const begin = () => {
+      this.#run(message, running, call)
+        .catch((thrown) => this.#sendFault(asFault(thrown)))
+        .finally(() => {
+          message.permit?.release();
+          frontDoor.ended?.(call);
+          this.#ended();
+        });
+    };
+    const overloaded = frontDoor.enter ? frontDoor.enter(this.#request, call, begin) : void begin();
+    if (overloaded === undefined) return;
+    message.permit?.release();
+    this.#sendFault(new Fault("overloaded", overloaded));
+    queueMicrotask(() => this.#ended());
+  }
+
+  #ended(): void {
+    this.#running = undefined;
+    if (this.#isClosed) return;
+    this.#channel.working(false);
+    if (this.#isLeaving && this.#waiting.length === 0) this.leave();
+    else this.#next();
+  }
+
+  async #run(message: Message, running: RunningCall, call: object): Promise<void> {
+    const context = this.#newContext(call);
+    const refusal = await this.#refusalOf(context);
+    if (refusal !== undefined) {
+      this.#deps.accessLog(context, "POST", refusal.status);
+      return this.#sendRefusal(refusal);
+    }
+    const { frames } = this.#deps;
+    const text = decode(message.bytes);
+    const frame = await this.#inSteps(text, frames.readFrame(text));
+    if (frame.kind !== "create") return;
+    const turn = this.#turnOf(frame);
+    const own = await this.#inSteps(text, frames.itemsOf(frame));
+    const itemsText = turn && own !== undefined ? joinItems(turn.itemsText, own) : own;
+    if (frame.isWarmUp) return this.#warmUp(frame, itemsText);
+    const isContinued = turn !== undefined && itemsText !== undefined;
+    if (isContinued) context.sourceIds = turn.sources;
+    const continued = isContinued ? frames.withItems(frame, itemsText) : frame;
+    const request = this.#requestOf(frames.bodyText(continued), running);
+    // The endpoint has a gate of its own for what it reads.
+    message.permit?.release();
+    const reply = await this.#deps.found.endpoint(request, context);
+    this.#deps.accessLog(context, "POST", reply.status);
+    const outputText = await this.#answer(reply, frame, running, context);
+    if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
+    const { transactionId } = context.trace;
+    this.#deps.turns.remember(this, {
+      responseId: running.responseId,
+      itemsText: joinItems(itemsText ?? "", outputText),
+      sources: [...turn?.sources ?? [], ...(transactionId ? [transactionId] : [])],
+    });
+  }
+
+  #turnOf({ previousId }: CreateFrame): SocketTurn | undefined {
+    return previousId === undefined ? undefined : this.#deps.turns.find(this, previousId);
+  }
+
+  /** Nothing is generated or charged; the next request continues the response that is answered. */
+  #warmUp(frame: CreateFrame, itemsText: string | undefined): void {
+    if (itemsText === undefined) {
+      throw new Fault("invalid_value", {
+        param: "input",
+        message: "input: expected text, or a list of items.",
+      });
+    }
+    const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
+    const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
+    const events = this.#deps.frames.warmUp(frame, { id, createdAt });
+    this.#deps.turns.remember(this, { responseId: id, itemsText, sources: [] });
+    for (const event of events) this.#sendEvent(event, frame.streamId);
+  }
+
+  /** Sends an answer's events as frames; JSON text of its output items once it is complete. */
+  async #answer(
+    reply: Reply,
+    { streamId }: CreateFrame,
+    running: RunningCall,
+    { trace }: RequestContext,
+  ): Promise<string | undefined> {
+    if (!(reply.body instanceof ReadableStream)) {
+      // A caller who cancelled before the answer began.
+      if (reply.status === 499) this.#sendCancelled(running, streamId);
+      else this.#sendRefusal(reply, streamId, trace.transactionId);
+      return undefined;
+    }
+    const splitter = new SseSplitter({ maxEventBytes });
+    const reader = reply.body.getReader();
+    const left = () => void reader.cancel().catch(() => {});
+    running.leaving.signal.addEventListener("abort", left, { once: true });
+    let outputText: string | undefined;
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        for (const { data } of splitter.push(next.value)) {
+          if (running.leaving.signal.aborted) break;
+          // Comments keep a silent connection open; here pings do.
+          if (data === undefined) this.#channel.ping();
+          else {
+            outputText = this.#event(data, running) ?? outputText;
+            if (!this.#sendEvent(data, streamId)) await this.#room();
+          }
+        }
+      }
+      if (running.isCancelled) this.#sendCancelled(running, streamId);
+      return outputText;
+    } catch (thrown) {
+      // The answer broke off, and there is no event that says so.
+      if (running.isCancelled) this.#sendCancelled(running, streamId);
+      else this.#sendFault(asFault(thrown), streamId);
+      return undefined;
+    } finally {
+      running.leaving.signal.removeEventListener("abort", left);
+    }
+  }
+
+  /** Notes a response's id; JSON text of the output of one that is complete, without brackets. */
+  #event(data: string, running: RunningCall): string | undefined {
+    const { frames } = this.#deps;
+    running.responseId ??= frames.responseId(data);
+    return frames.outputOf(data);
+  }
+
+  #sendEvent(data: string, streamId: string | undefined): boolean {
+    const { frames } = this.#deps;
+    return this.#channel.send(streamId === undefined ? data : frames.withStream(data, streamId));
+  }
+
+  #sendCancelled({ responseId }: RunningCall, streamId: string | undefined): void {
+    this.#sendEvent(this.#deps.frames.cancelled(responseId), streamId);
+  }
+
+  #sendFault(fault: Fault, streamId?: string): void {
+    this.#sendRefusal(errorReply(fault, "responses", ""), streamId);
+    if (errors[fault.code].status >= 500) this.#deps.onFault(fault, { requestId: "" });
+  }
+
+  /** An error in the protocol's form: its status, and the headers that say when to come again. */
+  #sendRefusal({ status, headers, body }: Reply, streamId?: string, transactionId?: string): void {
+    const shown = Object.fromEntries(
+      Object.entries({ ...headers, "x-transaction-id": transactionId ?? "" })
+        .filter(([name, value]) => value !== "" && name !== "content-type"),
+    );
+    const bodyText = typeof body === "string" ? body : "{}";
+    this.#sendEvent(this.#deps.frames.error(status, bodyText, shown), streamId);
+  }
+
+  #room(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    return new Promise((resolve) => this.#roomWaiter = resolve);
+  }
+
+  #newContext(call: object): RequestContext {
+    const { contexts, headers, remoteHost } = this.#deps;
+    return newRequestContext(contexts, (name) => headers.get(name), { remoteHost, incoming: call });
+  }
+
+  /** Keys may be revoked, and rates reached, while a socket is open. */
+  async #refusalOf(context: RequestContext): Promise<Reply | undefined> {
+    const { authenticate, rateCheck, headers, path } = this.#deps;
+    const header = (name: string) => headers.get(name);
+    const noKey = await authenticate(context, { path, header });
+    if (noKey !== undefined) return noKey;
+    const { refusal } = await rateCheck(context, path);
+    return refusal;
+  }
+
+  #requestOf(text: string, { leaving: { signal } }: RunningCall): HttpRequest {
+    const bytes = new TextEncoder().encode(text);
+    const headers = new Map([
+      ...this.#deps.headers,
+      ["content-type", "application/json"],
+      ["content-length", String(bytes.length)],
+    ]);
+    return {
+      method: "POST",
+      path: this.#deps.path,
+      header: (name) => headers.get(name),
+      headerNames: () => [...headers.keys()],
+      query: () => ({}),
+      queries: () => ({}),
+      params: () => ({ ...this.#deps.found.params }),
+      signal,
+      body: { whole: () => Promise.resolve(bytes), pieces: () => piecesOf(bytes) },
+    };
+  }
+
+  #inSteps<T>(text: string, steps: Steps<T>): Promise<T> | T {
+    if (text.length <= heavyUnits) return finish(steps);
+    return this.#deps.heavy.work.runSteps({ key: this.#who }, steps);
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+/** JSON texts of items, one after the other. */
+function joinItems(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join(",");
+}
+
+/** Bytes that are there, in pieces that a body's reader takes one by one. */
+function piecesOf(bytes: Uint8Array): ReadableStreamDefaultReader<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.subarray(at, at += pieceBytes));
+    },
+  }, { highWaterMark: 0 }).getReader();
+}
+
+const pieceBytes = 64 * 1024;

@@ -1,0 +1,185 @@
+import type { IncomingMessage } from "node:http";
+import type { ByteGate } from "../../base/byte_gate.ts";
+import type { SocketHandler, SocketOffer } from "../../base/frame_channel.ts";
+import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
+import type { SocketFrames } from "../../dialects/kernel/socket_frames.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Reply } from "../../relay/reply.ts";
+import type { DirectEndpoints, FoundEndpoint } from "../direct_endpoints.ts";
+import { asFault, errorReply } from "../errors.ts";
+import type { FrontDoor } from "../front_door.ts";
+import type { AccessLog } from "../middleware/access_log.ts";
+import type { Authenticate } from "../middleware/authenticate.ts";
+import { httpsAddress } from "../middleware/https.ts";
+import type { RateCheck } from "../middleware/rate_limit.ts";
+import { newRequestContext, type RequestContextDeps } from "../middleware/request_context.ts";
+import { addServiceHeaders } from "../middleware/response_headers.ts";
+import type { OnFault, RequestContext } from "../request_context.ts";
+import { nameAnswer } from "../respond.ts";
+import type { HeavyBodies } from "../sent_body.ts";
+import { ResponseSocket } from "./response_socket.ts";
+import type { SocketTurns } from "./socket_turns.ts";
+
+export interface ResponseSocketsDeps {
+  /** `RESPONSES_WEBSOCKET`; false: 426, which clients take for "use HTTP". */
+  isEnabled: boolean;
+  endpoints: DirectEndpoints;
+  /** Of the dialect whose endpoints are called. */
+  frames: SocketFrames;
+  contexts: RequestContextDeps;
+  baseUrl: string | undefined;
+  authenticate: Authenticate;
+  rateCheck: RateCheck;
+  accessLog: AccessLog;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: OnFault;
+  frontDoor: Partial<Pick<FrontDoor, "enter" | "ended">>;
+  /** Bounds the memory of messages that arrive; not the gate of the endpoints' bodies. */
+  messages: ByteGate;
+  heavy: HeavyBodies;
+  turns: SocketTurns;
+  /** Open sockets of one account in this process. */
+  maxPerAccount: number;
+  newId: () => string;
+}
+
+/** Whether a request asks for a WebSocket of the responses dialect. */
+export function asksForResponses({ method, url = "", headers }: IncomingMessage): boolean {
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" &&
+    /^[^?]*\/responses(?:\?|$)/.test(url);
+}
+
+/**
+ * Responses over WebSocket: wherever `POST …/responses` is, `GET` with an upgrade opens a socket
+ * whose `response.create` frames are calls like any other, each with its own checks, money and record.
+ */
+export function createResponseSockets(deps: ResponseSocketsDeps): SocketHandler {
+  const open = new Map<number, number>();
+  return {
+    takes: asksForResponses,
+    take(offer) {
+      answer(deps, open, offer).catch((thrown) => {
+        deps.onFault(asFault(thrown), { requestId: "" });
+        offer.request.socket.destroy();
+      });
+    },
+  };
+}
+
+async function answer(
+  deps: ResponseSocketsDeps,
+  open: Map<number, number>,
+  offer: SocketOffer,
+): Promise<void> {
+  const { request } = offer;
+  const path = (request.url ?? "").split("?", 1)[0]!;
+  const headers = headersOf(request);
+  const header = (name: string) => headers.get(name);
+  const remoteHost = request.socket.remoteAddress ?? "";
+  const context = newRequestContext(deps.contexts, header, { remoteHost, incoming: request });
+  const found = deps.endpoints.find("POST", path);
+  if (found !== undefined) context.route = path;
+  const refusal = await refusalOf(deps, open, { context, path, header, found });
+  if (refusal !== undefined || found === undefined) {
+    return refuse(deps, offer, context, path, refusal!);
+  }
+  const accountId = context.principal!.account.id;
+  const socket = new ResponseSocket({ ...deps, found, path, remoteHost, headers }, request);
+  const channel = offer.accept(socket);
+  deps.accessLog(context, "GET", channel === undefined ? 400 : 101);
+  if (channel === undefined) return;
+  open.set(accountId, (open.get(accountId) ?? 0) + 1);
+  socket.opened(channel, accountId, () => {
+    const left = (open.get(accountId) ?? 0) - 1;
+    if (left > 0) open.set(accountId, left);
+    else open.delete(accountId);
+  });
+}
+
+interface Handshake {
+  context: RequestContext;
+  path: string;
+  header: (name: string) => string | undefined;
+  found: FoundEndpoint | undefined;
+}
+
+/** What the handshake is refused with, in the order of the checks of every request. */
+async function refusalOf(
+  deps: ResponseSocketsDeps,
+  open: ReadonlyMap<number, number>,
+  { context, path, header, found }: Handshake,
+): Promise<Reply | undefined> {
+  const refused = (fault: Fault) => {
+    deps.onFault(fault, context);
+    return errorReply(fault, deps.errorDialect(path), context.requestId);
+  };
+  const proto = deps.contexts.trustProxy ? header("x-forwarded-proto") : undefined;
+  if (proto?.split(",").at(-1)?.trim().toLowerCase() === "http") {
+    const host = header("host");
+    const location = httpsAddress(`http://${host ?? "localhost"}${path}`, host, deps.baseUrl);
+    return { status: 308, headers: { location }, body: null };
+  }
+  if (!deps.isEnabled) return refused(new Fault("websocket_unsupported"));
+  const noKey = await deps.authenticate(context, { path, header });
+  if (noKey !== undefined) return noKey;
+  const { refusal } = await deps.rateCheck(context, path);
+  if (refusal !== undefined) return refusal;
+  if (found === undefined) {
+    return refused(
+      new Fault("endpoint_not_found", { message: `No such endpoint: GET ${path.slice(0, 200)}` }),
+    );
+  }
+  if ((open.get(context.principal!.account.id) ?? 0) < deps.maxPerAccount) return undefined;
+  return refused(
+    new Fault("rate_limit_exceeded", {
+      message: `This account has ${deps.maxPerAccount} WebSockets open. Close one first.`,
+      retryAfterSeconds: 10,
+    }),
+  );
+}
+
+function refuse(
+  deps: ResponseSocketsDeps,
+  offer: SocketOffer,
+  context: RequestContext,
+  path: string,
+  { status, headers, body }: Reply,
+): void {
+  const all = new Map(Object.entries(headers));
+  nameAnswer(all, context);
+  addServiceHeaders(all, context, deps.errorDialect(path));
+  deps.accessLog(context, "GET", status);
+  offer.refuse({ status, headers: Object.fromEntries(all), body: String(body ?? "") });
+}
+
+/** Headers of the handshake that are none of a call's. */
+const notOfCalls = new Set([
+  ...["connection", "upgrade", "content-length", "content-type", "transfer-encoding", "origin"],
+  // An id names one call, and a socket has many.
+  ...["x-request-id", "idempotency-key"],
+]);
+
+/** The handshake's headers as each call has them, by lower-case names. */
+function headersOf({ rawHeaders }: IncomingMessage): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (notOfCalls.has(name) || name.startsWith("sec-websocket-")) continue;
+    const earlier = headers.get(name);
+    headers.set(
+      name,
+      earlier === undefined ? rawHeaders[at + 1]! : `${earlier}, ${rawHeaders[at + 1]}`,
+    );
+  }
+  withoutOwnBeta(headers);
+  return headers;
+}
+
+/** `OpenAI-Beta: responses_websockets=…` asks for this protocol; vendors are asked over HTTP. */
+function withoutOwnBeta(headers: Map<string, string>): void {
+  const betas = headers.get("openai-beta")?.split(",").map((one) => one.trim());
+  const others = betas?.filter((one) => !one.startsWith("responses_websockets"));
+  if (others === undefined) return;
+  if (others.length > 0) headers.set("openai-beta", others.join(", "));
+  else headers.delete("openai-beta");
+}

@@ -1,0 +1,191 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { WebSocketServer } from "ws";
+import type { FrameChannel, FrameReceiver } from "../base/frame_channel.ts";
+
+/** The protocol, from the package: frames, masks, fragments, UTF-8, the closing handshake. */
+export interface WebSockets {
+  /**
+   * Answers the handshake with 101, or refuses it with 400 or 426 and closes the connection.
+   * Undefined in the second case.
+   */
+  open(
+    request: IncomingMessage,
+    socket: Socket,
+    head: Uint8Array,
+    options: { receiver: FrameReceiver; working(isWorking: boolean): void },
+  ): OpenSocket | undefined;
+}
+
+/** An open WebSocket as the listener keeps it. */
+export interface OpenSocket {
+  readonly channel: FrameChannel;
+  readonly receiver: FrameReceiver;
+  /** Looks whether the caller is still there; called about once a second. */
+  look(nowMs: number): void;
+}
+
+/** Messages beyond it end the socket with 1009. */
+export function createWebSockets(maxMessageBytes: number): WebSockets {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: maxMessageBytes,
+    // Of deflated messages nobody knows how large they become, and each keeps a window of memory.
+    perMessageDeflate: false,
+    // Answered below, as long as the caller reads.
+    autoPong: false,
+    closeTimeout: closeMs,
+  }) as unknown as PackageServer;
+  return {
+    open(request, socket, head, options) {
+      let opened: OpenSocket | undefined;
+      // The package calls back before it returns, or not at all.
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        opened = new Channel(webSocket, socket, options);
+      });
+      return opened;
+    },
+  };
+}
+
+/** How long a caller may take to answer a close frame. */
+const closeMs = 2_000;
+/** Without a byte from the caller for this long it is asked whether it is there … */
+const pingAfterMs = 30_000;
+/** … and given up after this. */
+const silentMs = 75_000;
+/** Frames that wait for the caller, before `send` says that it is behind. */
+const behindBytes = 64 * 1024;
+/** A caller that is further behind reads nothing: what it is sent on its own behalf ends it. */
+const mostBehindBytes = 4 * 1024 * 1024;
+
+/** What is used of the package. */
+interface PackageServer {
+  handleUpgrade(
+    request: IncomingMessage,
+    socket: Socket,
+    head: Uint8Array,
+    done: (webSocket: PackageSocket) => void,
+  ): void;
+}
+
+interface PackageSocket {
+  readonly bufferedAmount: number;
+  readonly readyState: number;
+  on(event: "message", listener: (data: Uint8Array, isBinary: boolean) => void): void;
+  on(event: "ping" | "pong", listener: (data: Uint8Array) => void): void;
+  on(event: "close" | "error", listener: () => void): void;
+  send(text: string): void;
+  ping(): void;
+  pong(data: Uint8Array): void;
+  pause(): void;
+  resume(): void;
+  close(code: number, reason: string): void;
+  terminate(): void;
+}
+
+const openState = 1;
+
+class Channel implements OpenSocket, FrameChannel {
+  readonly receiver: FrameReceiver;
+  readonly channel: FrameChannel = this;
+  readonly #webSocket: PackageSocket;
+  readonly #socket: Socket;
+  readonly #working: (isWorking: boolean) => void;
+  #read: number;
+  #readMs: number | undefined;
+  #hasAsked = false;
+  #isBehind = false;
+
+  constructor(
+    webSocket: PackageSocket,
+    socket: Socket,
+    { receiver, working }: { receiver: FrameReceiver; working(isWorking: boolean): void },
+  ) {
+    this.receiver = receiver;
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#working = working;
+    this.#read = socket.bytesRead;
+    // Before the package reads it, so that a message ends after its bytes were counted.
+    socket.prependListener("data", (piece: Uint8Array) => receiver.arrived(piece.length));
+    socket.on("drain", () => this.#drained());
+    // Control frames are no part of a message.
+    webSocket.on("ping", (data) => {
+      receiver.arrived(-controlBytes(data));
+      if (webSocket.readyState === openState && !this.#isFull()) webSocket.pong(data);
+    });
+    webSocket.on("pong", (data) => receiver.arrived(-controlBytes(data)));
+    webSocket.on("message", (data, isBinary) => {
+      if (isBinary) this.close(1003, "Send text frames.");
+      else receiver.message(data);
+    });
+    // The package closes the socket after an error, with the code that fits it.
+    webSocket.on("error", () => {});
+    webSocket.on("close", () => receiver.closed());
+  }
+
+  send(text: string): boolean {
+    if (this.#webSocket.readyState !== openState) return true;
+    if (this.#webSocket.bufferedAmount > mostBehindBytes) {
+      this.#webSocket.terminate();
+      return true;
+    }
+    this.#webSocket.send(text);
+    this.#isBehind = this.#isFull();
+    return !this.#isBehind;
+  }
+
+  ping(): void {
+    if (this.#webSocket.readyState === openState && !this.#isFull()) this.#webSocket.ping();
+  }
+
+  pause(): void {
+    this.#webSocket.pause();
+  }
+
+  resume(): void {
+    this.#webSocket.resume();
+  }
+
+  working(isWorking: boolean): void {
+    this.#working(isWorking);
+  }
+
+  close(code: number, reason: string): void {
+    this.#webSocket.close(code, reason);
+    // A paused socket would not see the caller's close frame.
+    this.#webSocket.resume();
+  }
+
+  look(nowMs: number): void {
+    const { bytesRead } = this.#socket;
+    if (bytesRead !== this.#read || this.#readMs === undefined || this.#socket.isPaused()) {
+      this.#read = bytesRead;
+      this.#readMs = nowMs;
+      this.#hasAsked = false;
+    } else if (nowMs - this.#readMs >= silentMs) {
+      return this.#webSocket.terminate();
+    } else if (nowMs - this.#readMs >= pingAfterMs && !this.#hasAsked) {
+      this.#hasAsked = true;
+      this.ping();
+    }
+    this.receiver.look(nowMs);
+  }
+
+  #isFull(): boolean {
+    return this.#webSocket.bufferedAmount > behindBytes;
+  }
+
+  #drained(): void {
+    if (!this.#isBehind || this.#isFull()) return;
+    this.#isBehind = false;
+    this.receiver.drained();
+  }
+}
+
+/** A masked control frame with its head. */
+function controlBytes(data: Uint8Array): number {
+  return 6 + data.length;
+}
