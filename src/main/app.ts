@@ -190,7 +190,7 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
   usageRoutes(app, {
     ...{ ...binding, flushRecords, clock },
     usage: createFairUsage(reads),
-    labelSums: interactions.labelSums,
+    groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
   });
 }
