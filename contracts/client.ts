@@ -121,7 +121,7 @@ function requestOf(
   );
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, String(value));
+    for (const one of [value ?? []].flat()) search.append(name, String(one));
   }
   const url = `${options.baseUrl}${path}${search.size === 0 ? "" : `?${search}`}`;
   return [url, {

@@ -1,3 +1,5 @@
+import { adminAuditContracts } from "./admin/audit.ts";
+import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
@@ -8,6 +10,8 @@ import { embeddingsContract } from "./calls/embeddings.ts";
 import { methodContracts } from "./calls/generate_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
 import { familyHealth, unifiedHealth } from "./data/health.ts";
+import { getInteraction, listInteractions } from "./data/interactions.ts";
+import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
 import { familyModels, unifiedModels } from "./calls/models.ts";
@@ -83,6 +87,11 @@ export const contracts = {
   listEvals,
   getEval,
   cancelEval,
+  listInteractions,
+  getInteraction,
+  getUsage,
+  getCredits,
+  admin: { ...adminModelContracts, ...adminAuditContracts },
   livez,
   readyz,
   metrics,

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { timestampSchema } from "../kernel/common.ts";
+import { timestampSchema, usdSchema } from "../kernel/common.ts";
 
 /**
  * How an export writes a column's value. `text`: the caller's or vendor's text; `word`: a value that
@@ -49,9 +49,7 @@ const wholeOrNull = (about: string) =>
 const flag = (about: string) => column("boolean", z.boolean().describe(about));
 const time = (about: string) => column("timestamp", timestampSchema.describe(about));
 const json = (about: string) => column("json", z.unknown().describe(about));
-const usd = (about: string) =>
-  z.string().regex(/^-?\d{1,9}\.\d{9}$/, "expected an amount such as 0.000054399")
-    .openapi({ example: "0.000054399" }).describe(about);
+const usd = (about: string) => usdSchema.describe(about);
 
 const vendorAttempt = z.strictObject({
   vendor: z.string().describe("Label of the vendor."),

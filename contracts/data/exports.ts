@@ -1,25 +1,42 @@
 import { z } from "@hono/zod-openapi";
-import { timestampSchema } from "../kernel/common.ts";
+import { dayOrTimeSchema, timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { exportFilters } from "./export_filters.ts";
-import { exportRecords, exportTables } from "./export_tables.ts";
+import { columnKinds, exportRecords, exportTables } from "./export_tables.ts";
 
-const date = z.iso.date().openapi({ format: "date", example: "2026-11-21" });
+export const exportFormats = ["json", "csv", "jsonl"] as const;
+
+/** More columns than all tables have together. */
+const maxColumns = 100;
+
+const columnNames = [...new Set(exportTables.flatMap((table) => Object.keys(columnKinds[table])))];
 
 export const exportRequest = z.strictObject({
-  format: z.enum(["json", "csv"]).default("json").describe(
-    "`json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.",
+  format: z.enum(exportFormats).default("json").describe(
+    "`json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. `jsonl`: a row a line, one table. Default `json`.",
   ),
   range: z.strictObject({
-    start: date.describe("First day, UTC, included."),
-    end: date.describe("Last day, UTC, included."),
-  }).optional().describe("Job form: whole days. Either this, or `start_date` and `end_date`."),
-  start_date: timestampSchema.optional().describe(
-    "Direct form: first moment, included. One of the two may be missing.",
+    start: dayOrTimeSchema.describe("First day, UTC, or first moment; included."),
+    end: dayOrTimeSchema.describe("Last day, UTC, included; or last moment, not included."),
+  }).optional().describe("Job form. Either this, or `start_date` and `end_date`."),
+  start_date: dayOrTimeSchema.optional().describe(
+    "Direct form: first day, UTC, or first moment; included. One of the two may be missing.",
   ),
-  end_date: timestampSchema.optional().describe("Direct form: last moment, not included."),
+  end_date: dayOrTimeSchema.optional().describe(
+    "Direct form: last day, UTC, included; or last moment, not included.",
+  ),
   tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
-    .describe('Default `["interactions"]`; `csv` takes exactly one.'),
+    .describe('Default `["interactions"]`; `csv` and `jsonl` take exactly one.'),
+  columns: z.array(
+    z.enum(columnNames as [string, ...string[]], {
+      error: () => "expected a column of the named tables",
+    }),
+  ).min(1).max(maxColumns).optional().describe(
+    "Only these columns, in this order; of several tables each gives those that it has. Default: all.",
+  ),
+  payloads: z.boolean().optional().describe(
+    "`false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.",
+  ),
   filters: exportFilters.default({}).describe(
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
   ),
@@ -46,14 +63,20 @@ export const exportLink = z.strictObject({
   export_url: z.string().describe("Signed address of the file, valid for seven days."),
 }).openapi("ExportLink");
 
-const rows = Object.values(exportRecords).map((record) => z.array(record));
+const chosenColumns = z.record(z.string(), z.unknown()).openapi("ChosenColumns").describe(
+  "A row of an export with `columns` or `payloads`: the columns that were asked for.",
+);
+const whole = Object.values(exportRecords).map((record) => z.array(record));
+const rows = [...whole, z.array(chosenColumns)];
 const exportFile = z.union([
   ...rows,
   z.strictObject(
     Object.fromEntries(
       exportTables.map((name, at) => [
         name,
-        rows[at]!.optional().describe(`Rows of \`${name}\`, where it was asked for.`),
+        z.union([whole[at]!, z.array(chosenColumns)]).optional().describe(
+          `Rows of \`${name}\`, where it was asked for.`,
+        ),
       ]),
     ),
   ).openapi("ExportedTables"),
@@ -76,7 +99,11 @@ export const createExport = defineContract({
     ),
   }),
   body: exportRequest,
-  media: { "application/json": exported, "text/csv": z.string() },
+  media: {
+    "application/json": exported,
+    "text/csv": z.string(),
+    "application/x-ndjson": z.string(),
+  },
   otherStatuses: { 202: { "application/json": exportJob } },
 });
 
@@ -100,8 +127,14 @@ export const streamExport = defineContract({
       "`ETag` of an earlier answer: the part is sent only if the file is still the same, else all of it.",
     ),
   }),
-  media: { "application/json": exportFile, "text/csv": z.string() },
-  otherStatuses: { 206: { "application/json": part, "text/csv": part } },
+  media: {
+    "application/json": exportFile,
+    "text/csv": z.string(),
+    "application/x-ndjson": z.string(),
+  },
+  otherStatuses: {
+    206: { "application/json": part, "text/csv": part, "application/x-ndjson": part },
+  },
   errors: ["invalid_value", "export_not_found", "export_not_ready", "range_not_satisfiable"],
 });
 
@@ -117,7 +150,7 @@ export const listExports = defineContract({
       state: z.enum(["queued", "running", "ready", "failed", "deleted"]).describe(
         "`deleted`: its file held data that was erased since.",
       ),
-      format: z.enum(["json", "csv"]).describe("Format of the file."),
+      format: z.enum(exportFormats).describe("Format of the file."),
       bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
       created_at: timestampSchema.describe("When it was asked for."),
       expires_at: timestampSchema.describe("When it goes by itself."),

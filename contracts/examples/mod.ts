@@ -1,5 +1,6 @@
 import type { Contract } from "../kernel/contract.ts";
 import { operationName } from "../calls/vendors.ts";
+import { administrationExamples } from "./administration.ts";
 import { callExamples } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 import { insightExamples } from "./insights.ts";
@@ -17,6 +18,7 @@ export function examplesOf(contract: Pick<Contract, "operationId" | "tag">): Ope
     ...mediaExamples,
     ...recordExamples,
     ...insightExamples,
+    ...administrationExamples,
   }).find(([name]) =>
     name === contract.operationId || operationName(name, contract.tag) === contract.operationId
   );

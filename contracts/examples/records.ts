@@ -58,6 +58,17 @@ const interaction = {
   cache: null,
 };
 
+const { request: _request, response: _response, ...summary } = interaction;
+
+const sums = {
+  calls: 412,
+  failed: 3,
+  input_tokens: 281040,
+  output_tokens: 51200,
+  cost_usd: "0.172660000",
+  charged_usd: "0.172660000",
+};
+
 const job = {
   status: "success",
   request_id: request,
@@ -65,10 +76,60 @@ const job = {
   message: `Fetch it with GET /api/v1/exports/${request}/stream.`,
 };
 
+const lines = `${JSON.stringify({ transaction_id: transaction, cost_usd: "0.000009250" })}\n`;
+
 const counts = { interactions: 12, eval_runs: 0, eval_results: 3 };
 
-/** Examples of exports and deletions. */
+/** Examples of recorded calls and their sums, of exports and deletions. */
 export const recordExamples: Readonly<Record<string, OperationExamples>> = {
+  listInteractions: {
+    answers: { page: { data: [summary], next_cursor: "WzE3OTUyNTE2MDAwMDAsIjAxOTdlMGMyIl0" } },
+  },
+  getInteraction: {
+    params: { transaction_id: transaction },
+    answers: {
+      call: {
+        ...interaction,
+        lines: [
+          {
+            dimension: "input",
+            quantity: 13,
+            unit_price_usd: "0.000000250000",
+            cost_usd: "0.000003250",
+          },
+          {
+            dimension: "output",
+            quantity: 3,
+            unit_price_usd: "0.000002000000",
+            cost_usd: "0.000006000",
+          },
+        ],
+      },
+    },
+  },
+  getUsage: {
+    answers: {
+      byModel: {
+        data: [{ model: "vendor-b/gpt-5-mini", ...sums, erased: false }],
+        total: sums,
+        omitted: 0,
+      },
+    },
+    texts: {
+      "text/csv":
+        "model,calls,failed,input_tokens,output_tokens,cost_usd,charged_usd,erased\r\nvendor-b/gpt-5-mini,412,3,281040,51200,0.172660000,0.172660000,false\r\n",
+    },
+  },
+  getCredits: {
+    answers: {
+      credits: {
+        balance_usd: "9.827340000",
+        reserved_usd: "0.000000000",
+        charged_today_usd: "0.021400000",
+        charged_month_usd: "0.172660000",
+      },
+    },
+  },
   createExport: {
     requests: {
       direct: {
@@ -80,6 +141,12 @@ export const recordExamples: Readonly<Record<string, OperationExamples>> = {
         range: { start: "2026-11-01", end: "2026-11-30" },
         tables: ["interactions"],
       },
+      figures: {
+        format: "jsonl",
+        start_date: "2026-11-01",
+        end_date: "2026-11-30",
+        columns: ["created_at", "app", "model", "cost_usd"],
+      },
     },
     answers: {
       direct: [interaction],
@@ -88,6 +155,7 @@ export const recordExamples: Readonly<Record<string, OperationExamples>> = {
     },
     texts: {
       "text/csv": `transaction_id,created_at,request_id\r\n${transaction},${at},order-1042\r\n`,
+      "application/x-ndjson": lines,
     },
     others: { 202: { queued: { ...job, bytes_size: 0, message: "The export is queued." } } },
   },
@@ -97,6 +165,7 @@ export const recordExamples: Readonly<Record<string, OperationExamples>> = {
     others: { 206: { part: '[{"transaction_id":"0197e0c2' } },
     texts: {
       "text/csv": `transaction_id,created_at,request_id\r\n${transaction},${at},order-1042\r\n`,
+      "application/x-ndjson": lines,
     },
   },
   listExports: {

@@ -52,6 +52,34 @@ export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
   example: "2026-11-21T09:00:00Z",
 });
 
+/** A day of UTC as a whole, or a moment; `timeSpan` reads it. */
+export const dayOrTimeSchema = z.union(
+  [z.iso.date().openapi({ format: "date" }), timestampSchema],
+  {
+    error: (issue) =>
+      issue.input === undefined
+        ? undefined
+        : "expected a day such as 2026-11-21, or an RFC 3339 timestamp such as 2026-11-21T09:00:00Z",
+  },
+).openapi({ example: "2026-11-21" });
+
+/** An amount in US dollars with nine decimals. */
+export const usdSchema = z.string().regex(
+  /^-?\d{1,9}\.\d{9}$/,
+  "expected an amount such as 0.000054399",
+).openapi({ example: "0.000054399" });
+
+/** A whole number as an address writes it. */
+export function wholeNumber(about: { minimum?: number; maximum?: number; default?: number } = {}) {
+  const { minimum = -(10 ** 15), maximum = 10 ** 15 } = about;
+  const expected = about.maximum === undefined
+    ? "expected a whole number"
+    : `expected a whole number from ${minimum} to ${maximum}`;
+  return z.string().regex(/^-?\d{1,16}$/, expected).transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, expected)
+    .openapi({ type: "integer", ...about }) as unknown as z.ZodType<number, number>;
+}
+
 /** Means "not set" wherever it is null. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();

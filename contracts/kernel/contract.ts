@@ -9,6 +9,9 @@ export type ErrorDialect = DialectName | "service";
 /** Permission scopes of a key; vendor families are named by their label. */
 export type Scope = string;
 
+/** The scope of administration. A key without scopes, which may do everything else, lacks it. */
+export const adminScope = "admin";
+
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
 /** What an endpoint is, before it becomes a route: written once, read by routing and document. */
@@ -18,7 +21,7 @@ export interface ContractSpec<
   Body extends z.ZodType | undefined,
   Answer extends z.ZodType | undefined,
 > {
-  method: "get" | "post" | "delete";
+  method: "get" | "post" | "patch" | "delete";
   /** Path under its label, `{name}` for parameters. */
   path: string;
   /** Further paths that answer the same, with the same parameters. */
@@ -30,7 +33,10 @@ export interface ContractSpec<
   summary: string;
   description?: string;
   tag: string;
-  /** Scope that a key needs; null: no key is asked for; undefined: any valid key. */
+  /**
+   * Scope that a key needs; null: no key is asked for; undefined: any valid key. `adminScope` has to
+   * be named by the key's scopes, and the key has to be one of the first account.
+   */
   scope: Scope | null | undefined;
   dialect: ErrorDialect;
   params?: Params;
@@ -92,6 +98,13 @@ export function defineContract<
 export function ofRecords(scope: Scope | undefined) {
   return { tag: "data-management", scope, dialect: "service" } as const;
 }
+
+/** What the endpoints of administration share. */
+export const ofAdministration = {
+  tag: "administration",
+  scope: adminScope,
+  dialect: "service",
+} as const;
 
 /** Codes that any authenticated endpoint can answer with. */
 const everywhere: readonly ErrorCode[] = [

@@ -36,16 +36,19 @@ export const errors = {
     model_not_found: "No such model. Query the models endpoint for current names.",
     vendor_not_configured:
       "This vendor has no key on this service. Store a vendor key or use the dual-key form.",
+    interaction_not_found: "No such call.",
     export_not_found: "No such export.",
     deletion_not_found: "No such deletion request.",
     eval_not_found: "No such evaluation run.",
     media_not_found: "No such media.",
     response_not_found: "No such stored response.",
+    account_not_found: "No such account.",
   }),
   ...rows(408, "timeout_error", { request_timeout: "The request did not arrive in time." }),
   ...rows(409, "invalid_request_error", {
     idempotency_conflict: "This X-Request-ID was already used with another request body.",
     export_not_ready: "The export is not finished yet.",
+    already_exists: "There is one of this name already.",
   }),
   ...rows(413, "invalid_request_error", { request_too_large: "The request body is too large." }),
   ...rows(416, "invalid_request_error", {

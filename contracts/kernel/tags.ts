@@ -37,6 +37,11 @@ export const tags: readonly Tag[] = [
       "Recorded data: the key's status, exports, deletion, outcomes of cohorts, evaluations, media of stored payloads. Everything is limited to the account that the key belongs to. A read that begins after an answer was received includes that call.",
   },
   {
+    name: "administration",
+    description:
+      "What the operator's command line does, over HTTP: accounts, keys, credit, vendor keys, virtual models, prices. Needs a key of the first account whose scopes name `admin`; a key without scopes, which may do everything else, doesn't have it. `account_id` names the account that is meant, the first one where it is absent. Each change stands in the audit log under the key's name; a secret is shown once, where it is made.",
+  },
+  {
     name: "operations",
     description:
       "For the operator's probes and monitoring. No service key is needed; `/metrics` answers on loopback, or with the operator's own token.",

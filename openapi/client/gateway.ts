@@ -61,6 +61,7 @@ function withoutItself(gateway: Gateway): Gateway {
     request: (options) => gateway.request(bare(options)),
     get: (options) => gateway.get(bare(options)),
     post: (options) => gateway.post(bare(options)),
+    patch: (options) => gateway.patch(bare(options)),
     delete: (options) => gateway.delete(bare(options)),
   };
 }

@@ -8,6 +8,7 @@ import type {
   OnDisconnect,
   TranslationMode,
 } from "../keys/api_key.ts";
+import { adminScope } from "../../contracts/kernel/contract.ts";
 import { mintKey } from "../keys/credential.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -29,6 +30,7 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
+import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
@@ -44,7 +46,8 @@ export interface AdminDeps
     ScrubDeps,
     JournalDeps,
     InviteDeps,
-    ModelCommandDeps {
+    ModelCommandDeps,
+    BudgetCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -90,6 +93,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,
+  ...budgetCommands,
   ...priceCommands,
   scrub: { usage: "scrub", run: scrub },
   ...journalCommands,
@@ -210,6 +214,9 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const unknownScope = scopes.find((scope) => !deps.scopes.includes(scope));
   if (unknownScope !== undefined) {
     throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
+  }
+  if (scopes.includes(adminScope) && owner.id !== (await deps.accounts.first())?.id) {
+    throw new UsageError(`--scope ${adminScope}: only keys of the first account may have it`);
   }
   const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
@@ -399,8 +406,6 @@ const acts: Readonly<Record<string, Act>> = {
   "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
   "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
   "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
-  "model set": { action: "virtual_model.set", subject: "name" },
-  "model remove": { action: "virtual_model.removed", subject: "name" },
   "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
   "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
   "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },

@@ -59,6 +59,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     registry: createRegistry({}, []),
     openPrices: unused,
     openVirtualModels: unused,
+    budgets: {} as never,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
     archivePrices: unused,

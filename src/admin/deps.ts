@@ -47,4 +47,7 @@ const serviceScopes = [
   "cohort",
   "evals",
   "status",
+  "interactions",
+  "credits",
+  "admin",
 ];

@@ -9,7 +9,7 @@ import type { Exports } from "../exports/exports.ts";
 import { findAccount, optional, UsageError, type Values } from "./command.ts";
 
 export const exportUsage =
-  "export [--from T] [--to T] [--format json|csv] [--table interactions|eval_runs|eval_results]… [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]";
+  "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]";
 
 /** What the command works on. */
 export interface ExportDeps {
@@ -32,6 +32,8 @@ const options = {
   to: text,
   format: text,
   table: many,
+  column: many,
+  "no-payloads": { type: "boolean" },
   filter: many,
   "raw-cells": { type: "boolean" },
   account: text,
@@ -72,6 +74,8 @@ function orderOf(values: Values, accountId: number): ExportSpec {
     start_date: timeOf("from", optional(values, "from") ?? "0001-01-02", false),
     end_date: timeOf("to", optional(values, "to"), true),
     tables,
+    columns: values.column,
+    payloads: values["no-payloads"] === true ? false : undefined,
     filters: filtersOf(values.filter as string[] | undefined ?? []),
     raw_cells: values["raw-cells"] === true,
     delivery: "stream",
@@ -133,6 +137,7 @@ function optionOf(path: readonly PropertyKey[]): string {
     start_date: "from",
     end_date: "to",
     tables: "table",
+    columns: "column",
     filters: column === undefined ? "filter" : `filter ${column}`,
   };
   return names[field ?? ""] ?? String(field);

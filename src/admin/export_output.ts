@@ -26,8 +26,9 @@ export async function runExportCommand(
   try {
     const values = readExportOptions(argv);
     out = optional(values, "out");
-    if (asJson && out === undefined && optional(values, "format") === "csv") {
-      throw new UsageError("--json: csv is no JSON value; give --out FILE");
+    const format = optional(values, "format");
+    if (asJson && out === undefined && (format === "csv" || format === "jsonl")) {
+      throw new UsageError(`--json: ${format} is no JSON value; give --out FILE`);
     }
     await write(events(terminal.isWatched), out, terminal, written);
   } catch (thrown) {

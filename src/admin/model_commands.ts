@@ -1,11 +1,14 @@
 import type { AccountStore } from "../keys/account.ts";
-import {
-  type StoredVirtualModel,
-  type VirtualModelDefinition,
-  VirtualModelError,
-  virtualModelJson,
-} from "../routing/virtual_model.ts";
+import { shownTargets, VirtualModelError } from "../routing/virtual_model.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
+import {
+  fileModelJson,
+  removeVirtualModel,
+  setVirtualModel,
+  storedModelJson,
+} from "../administration/virtual_model_administration.ts";
+import { commandLine } from "../audit/audit.ts";
+import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 import {
   type Command,
@@ -20,6 +23,7 @@ import {
 /** What the commands on virtual models work on. */
 export interface ModelCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
+  clock: Clock;
   /** Reads `PRICES_FILE` and `MODELS_FILE` where no server runs. */
   openVirtualModels: () => VirtualModels;
 }
@@ -54,8 +58,9 @@ async function setModel(
   const json = parseInput(input);
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   try {
-    const stored = await deps.openVirtualModels().set(owner.id, name!, json);
-    return done(storedJson(stored), [
+    const by = { actor: commandLine, at: deps.clock.now() };
+    const stored = await setVirtualModel(deps.openVirtualModels(), by, owner.id, name!, json);
+    return done(storedModelJson(stored), [
       `Calls of account '${owner.name}' that name '${name}' go to ${
         shownTargets(stored.definition)
       } from now on.`,
@@ -82,7 +87,8 @@ async function removeModel(
   [name]: readonly string[],
 ): Promise<CommandResult> {
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const removed = await deps.openVirtualModels().remove(owner.id, name!);
+  const by = { actor: commandLine, at: deps.clock.now() };
+  const removed = await removeVirtualModel(deps.openVirtualModels(), by, owner.id, name!);
   const json = { account_id: owner.id, name, removed };
   if (removed) {
     return done(json, [`The virtual model '${name}' of account '${owner.name}' is removed.`]);
@@ -100,11 +106,8 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
   const ofService = owner ? [] : models.listOfService();
   return done(
     [
-      ...ofService.map(({ name, definition }) => ({
-        ...{ account_id: null, name, ...virtualModelJson(definition) },
-        ...{ created_at: null, updated_at: null },
-      })),
-      ...stored.map(storedJson),
+      ...ofService.map(fileModelJson),
+      ...stored.map(storedModelJson),
     ],
     [
       ...ofService.map(({ name, definition }) =>
@@ -115,22 +118,4 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
       ),
     ],
   );
-}
-
-function storedJson({ accountId, name, definition, createdAt, updatedAt }: StoredVirtualModel) {
-  return {
-    account_id: accountId,
-    name,
-    ...virtualModelJson(definition),
-    created_at: createdAt.toISOString(),
-    updated_at: updatedAt.toISOString(),
-  };
-}
-
-/** As `gpt-5-mini (9), claude-haiku-4-5 (1), else gemini-2.5-flash`. */
-function shownTargets({ targets, fallbacks }: VirtualModelDefinition): string {
-  const shown = targets.length === 1
-    ? targets[0]!.model
-    : targets.map(({ model, weight }) => `${model} (${weight})`).join(", ");
-  return fallbacks.length === 0 ? shown : `${shown}, else ${fallbacks.join(", ")}`;
 }

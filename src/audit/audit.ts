@@ -1,4 +1,4 @@
-/** Who acts: a person of the dashboard, or the operator's command line. */
+/** Who acts: a person of the dashboard, the operator's command line, or an API key. */
 export interface Actor {
   personId: string | null;
   /** As people know them. */
@@ -7,6 +7,11 @@ export interface Actor {
 
 /** The operator's command line as an actor. */
 export const commandLine: Actor = { personId: null, name: "command line" };
+
+/** A key that administers the service, as an actor. */
+export function keyAsActor({ name, prefix }: { name: string; prefix: string }): Actor {
+  return { personId: null, name: `API key '${name}' (${prefix}…)` };
+}
 
 /** One administrative act. Never holds a secret. */
 export interface AuditEntry {
@@ -33,6 +38,12 @@ export interface AuditRow extends AuditEntry {
 /** Where acts are noted, for good. Implemented in `src/audit/store/audit.ts`. */
 export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
-  /** The latest first; `before` is the id of the last row of the page before. */
-  list(accountId: number, page: { before: bigint | null; limit: number }): Promise<AuditRow[]>;
+  /**
+   * Those of an account, or with null of all, the latest first; `before` is the id of the last row
+   * of the page before.
+   */
+  list(
+    accountId: number | null,
+    page: { before: bigint | null; limit: number },
+  ): Promise<AuditRow[]>;
 }

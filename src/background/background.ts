@@ -215,6 +215,6 @@ function headersOf(caller: CallContext): Record<string, string> {
 }
 
 function withoutPayload(begun: ReturnType<TakenCall["call"]["begun"]>) {
-  const { media: _, leaseId: __, ...row } = begun;
+  const { media: _, leaseId: __, budgetLeaseIds: ___, ...row } = begun;
   return { ...row, requestText: null };
 }

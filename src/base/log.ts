@@ -12,20 +12,37 @@ export interface Log {
 
 /**
  * A log that passes each line to `write`, without a line end; `common` ends every line. `mayWait` is
- * true for info lines, which may be written together with later ones.
+ * true for info lines, which may be written together with later ones. With `eventOf`, which names the
+ * event of a message, each line is a JSON object: time, level, event, message, then the fields.
  */
 export function createLog(
   write: (line: string, mayWait: boolean) => void,
   now: () => Date,
   common: LogFields = {},
+  eventOf?: (message: string) => string,
 ): Log {
   const end = formatFields(common);
+  const lineOf = eventOf
+    ? (level: string, message: string, fields: LogFields) =>
+      jsonLine({ time: now().toISOString(), level, event: eventOf(message), message }, {
+        ...fields,
+        ...common,
+      })
+    : (level: string, message: string, fields: LogFields) =>
+      `${now().toISOString()} ${level} ${message}${formatFields(fields)}${end}`;
   const at = (level: string) => (message: string, fields: LogFields = {}) =>
-    write(
-      `${now().toISOString()} ${level} ${message}${formatFields(fields)}${end}`,
-      level === "info",
-    );
+    write(lineOf(level, message, fields), level === "info");
   return { info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** A field never replaces what every line has. */
+function jsonLine(head: Readonly<Record<string, string>>, fields: LogFields): string {
+  const line: Record<string, unknown> = { ...head };
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) continue;
+    line[name in head ? `field_${name}` : name] = typeof value === "string" ? cut(value) : value;
+  }
+  return JSON.stringify(line);
 }
 
 /** The output of log lines. */
@@ -195,6 +212,10 @@ function formatFields(fields: LogFields): string {
 
 /** Quotes values with spaces, quotes or control characters, so that an event stays one line. */
 function quote(value: string): string {
-  const short = value.length > 500 ? value.slice(0, 500) + "…" : value;
+  const short = cut(value);
   return /^[\w./:@+\-…]+$/.test(short) ? short : JSON.stringify(short);
+}
+
+function cut(value: string): string {
+  return value.length > 500 ? value.slice(0, 500) + "…" : value;
 }

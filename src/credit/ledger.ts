@@ -17,11 +17,11 @@ export interface Settlement {
   chargedNanos: bigint;
 }
 
-/** A process asks for part of a balance. */
-export interface LeaseRequest {
+/** A process asks for part of a balance, or of what else is leased: then `Id` names that. */
+export interface LeaseRequest<Id = number> {
   /** Repeated as it is when the outcome was not learned: it is done once. */
   operationId: string;
-  accountId: number;
+  accountId: Id;
   processId: string;
   /** A new lease, or one of the process's own to be enlarged. */
   leaseId: string;
@@ -44,17 +44,17 @@ export interface LeaseTaken {
 }
 
 /** A process gives back part of a lease. */
-export interface LeaseReturn {
+export interface LeaseReturn<Id = number> {
   operationId: string;
-  accountId: number;
+  accountId: Id;
   leaseId: string;
   amountNanos: bigint;
 }
 
 /** A lease that its process goes on holding. */
-export interface OpenLease {
+export interface OpenLease<Id = number> {
   leaseId: string;
-  accountId: number;
+  accountId: Id;
   /** Reserved by calls under way. */
   inFlightNanos: bigint;
 }
@@ -73,11 +73,23 @@ export interface LedgerGap {
   entriesNanos: bigint;
 }
 
+/** What processes lease parts of. A store that is away throws `Fault("store_unavailable")`. */
+export interface LeaseStore<Id> {
+  /** One conditional write. */
+  take(request: LeaseRequest<Id>): Promise<LeaseTaken>;
+  /** Gives what is left for others afterwards. */
+  release(back: LeaseReturn<Id>): Promise<bigint>;
+  /** Prolongs leases to `leaseSeconds` from now; gives the ids of those that are still there. */
+  renew(held: readonly OpenLease<Id>[], leaseSeconds: number): Promise<ReadonlySet<string>>;
+  /** What is left for anyone to lease, by id. */
+  available(ids: readonly Id[]): Promise<ReadonlyMap<Id, bigint>>;
+}
+
 /**
  * The append-only ledger. Implemented in `src/store/`; leases run by the store's clock, which all
  * processes share. A store that is away throws `Fault("store_unavailable")`.
  */
-export interface Ledger {
+export interface Ledger extends LeaseStore<number> {
   /** Adds credit; `nanos` > 0. A grant with an `operationId` is made once. Gives the new balance. */
   grant(
     accountId: number,
@@ -91,14 +103,6 @@ export interface Ledger {
     more: { note: string; operationId?: string; interactionId?: string },
   ): Promise<bigint>;
   show(accountId: number, exceptProcess?: string): Promise<Credit>;
-  /** One conditional write. */
-  take(request: LeaseRequest): Promise<LeaseTaken>;
-  /** Gives what is left for others afterwards. */
-  release(back: LeaseReturn): Promise<bigint>;
-  /** Prolongs leases to `leaseSeconds` from now; gives the ids of those that are still there. */
-  renew(held: readonly OpenLease[], leaseSeconds: number): Promise<ReadonlySet<string>>;
-  /** What is left for anyone to lease, by account. */
-  available(accountIds: readonly number[]): Promise<ReadonlyMap<number, bigint>>;
   /** Posts charges, each once, moving what was spent out of lease and balance. */
   post(settlements: readonly Settlement[]): Promise<void>;
   /** Returns what expired leases hold. */

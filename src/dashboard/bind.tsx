@@ -42,6 +42,8 @@ export interface PageRequest {
   /** Ends this session and takes its cookie back. */
   end(): Promise<void>;
   switchAccount(id: number): Promise<boolean>;
+  /** Whether the person sees what callers sent and received. */
+  seesPayloads: boolean;
   /** Whether the person's role allows what takes `role`. */
   may(role: Role): boolean;
   /** What the person does, for the audit log: goes with the act into one transaction. */
@@ -197,6 +199,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
       ctx.cookies.clear(context, "session");
     },
     switchAccount: (id) => ctx.sessions.switchAccount(hashToken(token), id),
+    seesPayloads: session.seesPayloads,
     may: (role) => mayAs(session.role, role),
     note,
     record: async (...args) => await ctx.audit.record(note(...args)),

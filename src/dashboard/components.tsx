@@ -119,14 +119,21 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 
 /** A table that scrolls sideways on narrow screens, by keyboard too. */
 export function Table(
-  { label, head, children }: {
+  { label, head, cards, children }: {
     label: string;
     head: readonly (string | Column)[];
+    /** On phones each row is a card; its cells name themselves by `data-label`. */
+    cards?: boolean;
     children?: Child;
   },
 ) {
   return (
-    <div class="table" role="region" aria-label={label} tabindex={0}>
+    <div
+      class={cards ? "table table-cards" : "table"}
+      role="region"
+      aria-label={label}
+      tabindex={0}
+    >
       <table>
         <thead>
           <tr>
@@ -149,9 +156,9 @@ export function numberColumn(title: string): Column {
   return { title, class: "number" };
 }
 
-/** A column whose title is for screen readers alone. */
-export function hiddenColumn(title: string): Column {
-  return { title, hidden: true };
+/** The column of what can be done with a row: it stays in sight; its title is for screen readers. */
+export function actionsColumn(title = "Actions"): Column {
+  return { title, hidden: true, class: "actions" };
 }
 
 export interface Column {

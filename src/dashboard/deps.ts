@@ -10,7 +10,9 @@ import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
 import type { SignInSettings } from "./identity_provider.ts";
 import type { OverviewDeps } from "./pages/overview/load.ts";
+import type { ExampleModels } from "./pages/keys/key_examples.ts";
 import type { PlaygroundDeps } from "./pages/playground/page.tsx";
+import type { RefusalDeps } from "./pages/interactions/refused_page.tsx";
 import type { FlushRecords } from "../records/flush_records.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
@@ -109,8 +111,8 @@ export interface DashboardDeps extends RecordDeps {
   keysChanged: (ids: readonly string[]) => void;
   /** Scopes that a key may have. */
   scopes: readonly string[];
-  /** A model that a first call can be made to. */
-  exampleModel: () => string | undefined;
+  /** What a first call can be made to. */
+  exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
   vendorKeysChanged: () => Promise<void>;
   keyVendors: readonly KeyVendor[];
@@ -121,6 +123,7 @@ export interface DashboardDeps extends RecordDeps {
   /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
+  refusals: RefusalDeps;
   overview: OverviewDeps;
   playground: PlaygroundDeps;
   clock: Clock;

@@ -3,6 +3,7 @@ import type { AssetName, Assets, SheetName } from "./assets.ts";
 import { PostForm } from "./components.tsx";
 import { entries, Icon, type Section, sheetOf } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
+import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
@@ -130,7 +131,7 @@ function Navigation(
     <div class="navigation">
       <nav aria-label="Dashboard">
         <ul>
-          {entries.map((entry) => (
+          {entries.filter((entry) => mayAs(session.role, entry.role)).map((entry) => (
             <li>
               <a
                 href={entry.href}

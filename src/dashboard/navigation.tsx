@@ -2,20 +2,57 @@ import type { SheetName } from "./assets.ts";
 
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
-  { section: "overview", title: "Overview", href: "/dashboard/overview", icon: "chart" },
+  {
+    section: "overview",
+    title: "Overview",
+    href: "/dashboard/overview",
+    icon: "chart",
+    role: "viewer",
+  },
   {
     section: "interactions",
     title: "Interactions",
     href: "/dashboard/interactions",
     icon: "list",
+    role: "viewer",
   },
-  { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
-  { section: "playground", title: "Playground", href: "/dashboard/playground", icon: "bubble" },
-  { section: "cohorts", title: "Cohorts", href: "/dashboard/cohorts", icon: "groups" },
-  { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check" },
-  { section: "exports", title: "Exports", href: "/dashboard/exports", icon: "download" },
-  { section: "deletion", title: "Data deletion", href: "/dashboard/deletion", icon: "trash" },
-  { section: "settings", title: "Settings", href: "/dashboard/settings", icon: "sliders" },
+  { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key", role: "viewer" },
+  {
+    section: "playground",
+    title: "Playground",
+    href: "/dashboard/playground",
+    icon: "bubble",
+    role: "member",
+  },
+  {
+    section: "cohorts",
+    title: "Cohorts",
+    href: "/dashboard/cohorts",
+    icon: "groups",
+    role: "viewer",
+  },
+  { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check", role: "viewer" },
+  {
+    section: "exports",
+    title: "Exports",
+    href: "/dashboard/exports",
+    icon: "download",
+    role: "viewer",
+  },
+  {
+    section: "deletion",
+    title: "Data deletion",
+    href: "/dashboard/deletion",
+    icon: "trash",
+    role: "viewer",
+  },
+  {
+    section: "settings",
+    title: "Settings",
+    href: "/dashboard/settings",
+    icon: "sliders",
+    role: "viewer",
+  },
 ] as const;
 
 export type Section = (typeof entries)[number]["section"];

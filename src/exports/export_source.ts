@@ -11,6 +11,8 @@ export interface ExportQuery {
   filters: ExportFilters;
   /** As `snapshot` gave it. */
   snapshot: string;
+  /** The payloads of calls aren't read. */
+  withoutPayloads?: boolean;
 }
 
 /** Where an export's rows come from. Implemented in `src/exports/store/`. */

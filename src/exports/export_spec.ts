@@ -1,10 +1,10 @@
 import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
-import type { ExportTable } from "../../contracts/data/export_tables.ts";
+import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
 import { Fault } from "../shared/fault.ts";
-import { assertStorableTime, type TimeSpan, timeSpan } from "../shared/time_span.ts";
+import { type TimeSpan, timeSpan } from "../shared/time_span.ts";
 
-export type ExportFormat = "json" | "csv";
+export type ExportFormat = "json" | "csv" | "jsonl";
 export type Delivery = "job" | "stream" | "bucket";
 
 /** What an export is to hold; its span is of `created_at`. */
@@ -13,6 +13,8 @@ export interface ExportSpec extends TimeSpan {
   tables: readonly ExportTable[];
   filters: ExportFilters;
   rawCells: boolean;
+  /** Only these columns, in this order; absent: all. */
+  columns?: readonly string[];
 }
 
 /** The body of `POST /api/v1/exports`, by its contract. */
@@ -23,13 +25,21 @@ export interface ExportRequest {
   end_date?: string | undefined;
   tables: readonly ExportTable[];
   filters: ExportFilters;
+  columns?: readonly string[] | undefined;
+  payloads?: boolean | undefined;
   raw_cells: boolean;
   delivery?: Delivery | undefined;
 }
 
-/** What a file of an export is (RFC 9110, "Content-Type"). */
+const mediaTypes: Readonly<Record<ExportFormat, string>> = {
+  json: "application/json",
+  // RFC 9110, "Content-Type".
+  csv: "text/csv; charset=utf-8; header=present",
+  jsonl: "application/x-ndjson",
+};
+
 export function exportMediaType(format: ExportFormat): string {
-  return format === "csv" ? "text/csv; charset=utf-8; header=present" : "application/json";
+  return mediaTypes[format];
 }
 
 /** Reads a request that fits its contract. Throws faults that name the field. */
@@ -38,23 +48,57 @@ export function readExportSpec(
   context: { accountId: number; hasBucket: boolean },
 ): { order: ExportSpec; delivery: Delivery } {
   const tables = [...new Set(request.tables)];
-  if (request.format === "csv" && tables.length > 1) {
+  if (request.format !== "json" && tables.length > 1) {
     throw invalidFilter(
       "tables",
-      "csv takes exactly one table; ask for the others in exports of their own",
+      `${request.format} takes exactly one table; ask for the others in exports of their own`,
     );
   }
+  const columns = columnsOfRequest(request, tables);
   const order = {
     format: request.format,
     tables,
     ...span(request),
     filters: checkFilters(request.filters, tables, context.accountId),
     rawCells: request.raw_cells,
+    ...(columns ? { columns } : {}),
   };
   return { order, delivery: deliveryOf(request, context.hasBucket) };
 }
 
-const dayMs = 24 * 60 * 60 * 1000;
+/** The columns of a table, in the order of an export. */
+export function columnNamesOf(table: ExportTable): string[] {
+  return Object.keys(columnKinds[table]);
+}
+
+const payloadColumns: readonly string[] = ["request", "response"];
+
+/** Undefined: all columns. */
+function columnsOfRequest(
+  { columns, payloads }: ExportRequest,
+  tables: readonly ExportTable[],
+): readonly string[] | undefined {
+  if (columns === undefined) {
+    if (payloads !== false) return undefined;
+    const all = [...new Set(tables.flatMap(columnNamesOf))];
+    return all.filter((name) => !payloadColumns.includes(name));
+  }
+  const existing = new Set(tables.flatMap(columnNamesOf));
+  for (const [at, name] of columns.entries()) {
+    if (!existing.has(name)) {
+      throw invalidFilter(`columns[${at}]`, `expected one of ${[...existing].join(", ")}`);
+    }
+    if (payloads === false && payloadColumns.includes(name)) {
+      throw invalidFilter(`columns[${at}]`, `${name} is a payload, and payloads is false`);
+    }
+  }
+  const empty = tables.find((table) =>
+    !columnNamesOf(table).some((name) => columns.includes(name))
+  );
+  if (empty === undefined) return [...new Set(columns)];
+  throw invalidFilter("columns", `expected at least one column of ${empty}`);
+}
+
 function span(request: ExportRequest): TimeSpan {
   const { range, start_date, end_date } = request;
   const hasTimes = start_date !== undefined || end_date !== undefined;
@@ -62,19 +106,14 @@ function span(request: ExportRequest): TimeSpan {
     throw invalidFilter("range", "give either range, or start_date and end_date, not both");
   }
   if (range) {
-    if (range.end < range.start) {
-      throw invalidFilter("range.end", "expected a day not before range.start");
-    }
-    return assertStorableTime({
-      start: new Date(range.start),
-      end: new Date(Date.parse(range.end) + dayMs),
-    });
+    const names = { start: "range.start", end: "range.end" };
+    return timeSpan({ start_date: range.start, end_date: range.end }, names);
   }
   if (!hasTimes) {
     throw new Fault("missing_required_field", {
       param: "start_date",
       message:
-        "start_date: give start_date, end_date or both, as RFC 3339 timestamps, or range with two dates.",
+        "start_date: give start_date, end_date or both, as days or RFC 3339 timestamps, or range with two of them.",
     });
   }
   return timeSpan(request);

@@ -13,20 +13,39 @@ export function columnsOf(table: ExportTable): [string, ColumnKind][] {
   return Object.entries(columnKinds[table]);
 }
 
+interface WrittenColumn {
+  name: string;
+  kind: ColumnKind;
+  /** Where its value stands in a row's cells. */
+  at: number;
+}
+
+/** All columns of the table, or those of `chosen` that it has, in that order. */
+function writtenColumns(table: ExportTable, chosen?: readonly string[]): WrittenColumn[] {
+  const all = columnsOf(table).map(([name, kind], at) => ({ name, kind, at }));
+  if (chosen === undefined) return all;
+  const byName = new Map(all.map((column) => [column.name, column]));
+  return chosen.flatMap((name) => byName.get(name) ?? []);
+}
+
 /**
  * Writes rows of a table as JSON objects. JSON cells, payloads above all, are put in as the text
- * they are: nothing is parsed or written again.
+ * they are: nothing is parsed or written again. Rows have all cells of the table, whatever columns
+ * are `chosen`; the same goes for the writers below.
  */
-export function jsonWriter(table: ExportTable): (cells: Cells) => string {
-  const columns = columnsOf(table).map(([name, kind], at) => ({
-    start: `${at === 0 ? "" : ","}"${name}":`,
+export function jsonWriter(
+  table: ExportTable,
+  chosen?: readonly string[],
+): (cells: Cells) => string {
+  const columns = writtenColumns(table, chosen).map(({ name, kind, at }, index) => ({
+    start: `${index === 0 ? "" : ","}"${name}":`,
+    at,
     // Truths may come as text; numbers and truths are written as they are.
     isQuoted: kind !== "json" && kind !== "number" && kind !== "boolean",
   }));
   return (cells) => {
     let text = "{";
-    for (let at = 0; at < columns.length; at++) {
-      const { start, isQuoted } = columns[at]!;
+    for (const { start, at, isQuoted } of columns) {
       const cell = cells[at] ?? null;
       text += start + (cell === null ? "null" : isQuoted ? JSON.stringify(cell) : cell);
     }
@@ -35,8 +54,8 @@ export function jsonWriter(table: ExportTable): (cells: Cells) => string {
 }
 
 /** The header line of a table, ended by CRLF. */
-export function csvHeader(table: ExportTable): string {
-  return columnsOf(table).map(([name]) => name).join(",") + "\r\n";
+export function csvHeader(table: ExportTable, chosen?: readonly string[]): string {
+  return writtenColumns(table, chosen).map(({ name }) => name).join(",") + "\r\n";
 }
 
 /**
@@ -44,13 +63,18 @@ export function csvHeader(table: ExportTable): string {
  * text is `""`, as PostgreSQL's COPY tells them apart. Unless `rawCells`, words of callers and
  * vendors that a spreadsheet would take for a formula begin with `'`.
  */
-export function csvWriter(table: ExportTable, rawCells: boolean): (cells: Cells) => string {
-  const kinds = columnsOf(table).map(([, kind]) => kind);
+export function csvWriter(
+  table: ExportTable,
+  rawCells: boolean,
+  chosen?: readonly string[],
+): (cells: Cells) => string {
+  const columns = writtenColumns(table, chosen);
   return (cells) => {
     let text = "";
-    for (let at = 0; at < kinds.length; at++) {
-      const cell = csvCell(cells[at] ?? null, kinds[at]!, rawCells);
-      text += at === 0 ? cell : "," + cell;
+    for (let index = 0; index < columns.length; index++) {
+      const { kind, at } = columns[index]!;
+      const cell = csvCell(cells[at] ?? null, kind, rawCells);
+      text += index === 0 ? cell : "," + cell;
     }
     return text + "\r\n";
   };
@@ -60,7 +84,8 @@ export function csvWriter(table: ExportTable, rawCells: boolean): (cells: Cells)
 const formula = /^[=+\-@\t\r]/;
 const special = /[",\r\n]/;
 
-function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
+/** One cell of a line of CSV; see `csvWriter`. */
+export function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const isTheirs = kind === "text" || kind === "json";

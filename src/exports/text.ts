@@ -56,6 +56,13 @@ async function* exportTexts(source: ExportSource, work: ExportWork): AsyncGenera
     return;
   }
   const { tables } = work;
+  if (work.format === "jsonl") {
+    const write = jsonWriter(tables[0]!, work.columns);
+    for await (const some of rowsOf(source, work, tables[0]!)) {
+      yield written(some, (cells) => write(cells) + "\n");
+    }
+    return;
+  }
   if (tables.length === 1) {
     yield* jsonArray(source, work, tables[0]!);
     yield between("\n");
@@ -70,8 +77,8 @@ async function* exportTexts(source: ExportSource, work: ExportWork): AsyncGenera
 
 async function* csvTexts(source: ExportSource, work: ExportWork): AsyncGenerator<Texts> {
   const table = work.tables[0]!;
-  yield between(csvHeader(table));
-  const write = csvWriter(table, work.rawCells);
+  yield between(csvHeader(table, work.columns));
+  const write = csvWriter(table, work.rawCells, work.columns);
   for await (const some of rowsOf(source, work, table)) yield written(some, write);
 }
 
@@ -81,7 +88,7 @@ async function* jsonArray(
   table: ExportSpec["tables"][number],
 ): AsyncGenerator<Texts> {
   yield between("[");
-  const write = jsonWriter(table);
+  const write = jsonWriter(table, work.columns);
   let start = "\n";
   for await (const some of rowsOf(source, work, table)) {
     yield written(some, (cells) => {
@@ -95,7 +102,7 @@ async function* jsonArray(
 
 function rowsOf(
   source: ExportSource,
-  { accountId, start, end, filters, snapshot }: ExportWork,
+  { accountId, start, end, filters, snapshot, columns }: ExportWork,
   table: ExportSpec["tables"][number],
 ): AsyncIterable<readonly Cells[]> {
   return source.read({
@@ -105,7 +112,12 @@ function rowsOf(
     snapshot,
     ...(start ? { start } : {}),
     ...(end ? { end } : {}),
+    ...(hasPayloads(columns) ? {} : { withoutPayloads: true }),
   });
+}
+
+function hasPayloads(columns: readonly string[] | undefined): boolean {
+  return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
 const between = (text: string): Texts => ({ texts: [text], areRows: false });

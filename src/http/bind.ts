@@ -1,7 +1,7 @@
 import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
-import type { Contract } from "../../contracts/kernel/contract.ts";
+import { adminScope, type Contract } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -12,7 +12,7 @@ import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyMemory, type HeavyBodies, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
-import type { Env, RequestContext } from "./request_context.ts";
+import type { Env, OnFault, RequestContext } from "./request_context.ts";
 import { jsonReply, toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
@@ -54,7 +54,9 @@ export interface BindDeps {
   /** Processes bodies with many values in turns. */
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
-  onFault: (fault: Fault, requestId: string) => void;
+  onFault: OnFault;
+  /** Whether the account is the first one, whose keys may administer the service. */
+  isFirstAccount: (accountId: number) => Promise<boolean>;
   /** Endpoints that need a key and that the listener may call itself. */
   direct?: DirectEndpoints;
 }
@@ -78,6 +80,7 @@ export function bind<
     const caller = callerOf(request, requestContext, contract.path);
     // Permission is checked before the body is validated.
     authorize(contract.scope, caller);
+    if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
     const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // Once the call has begun it must be settled, even if the caller leaves.
@@ -142,12 +145,13 @@ type Run<Answer> = (
 ) => Promise<Output<Answer>>;
 
 function endpointOf<Answer>(
-  contract: Pick<Contract, "path" | "dialect" | "status">,
+  contract: Pick<Contract, "path" | "dialect" | "status" | "interaction">,
   deps: BindDeps,
   run: Run<Answer>,
 ): Endpoint {
   return async (request, requestContext) => {
     requestContext.route = contract.path;
+    requestContext.isCall = contract.interaction === true;
     const room: BodyMemory = {};
     try {
       const output = await run(request, requestContext, room);
@@ -157,7 +161,7 @@ function endpointOf<Answer>(
       const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
       if (isAbort(thrown) || isLeft) return leftReply;
       const fault = asFault(thrown);
-      deps.onFault(fault, requestContext.requestId);
+      deps.onFault(fault, requestContext);
       return errorReply(fault, contract.dialect, requestContext.requestId);
     } finally {
       room.leaveHeavy?.();
@@ -175,21 +179,28 @@ async function readInput<
   Body extends z.ZodType | undefined,
 >(
   request: HttpRequest,
-  { principal, remoteHost, peerHost, trace }: RequestContext,
+  requestContext: RequestContext,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   deps: BindDeps,
   room: BodyMemory,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
+  const { principal, remoteHost, peerHost, trace } = requestContext;
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
+  trace.times?.uploadBegins();
+  room.arrived = () => trace.times?.uploadEnds();
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
   return {
-    params: check(contract.params, () => request.params()),
-    query: check(contract.query, () => request.query()),
-    body: await checkBody(schema, sent) as Parsed<Body>,
+    params: check(contract.params, () => {
+      const params = request.params();
+      noteModel(requestContext, params);
+      return params;
+    }),
+    query: check(contract.query, () => queryValues(contract.query!, request)),
+    body: await checkBody(schema, sent, requestContext) as Parsed<Body>,
     step: sent.step,
     bodyText: sent.text,
     form: sent.form,
@@ -205,12 +216,46 @@ function check<S extends z.ZodType | undefined>(
   return (schema === undefined ? undefined : validate(schema, value())) as Parsed<S>;
 }
 
-async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {
+/**
+ * Parameters of the address: the first of each name. Where a contract has some that may be given
+ * several times, those are arrays, and another one that is given twice is refused.
+ */
+function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string, unknown> {
+  const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
+  if (lists.length === 0) return request.query();
+  const names = new Set(lists.map(([name]) => name));
+  return Object.fromEntries(
+    Object.entries(request.queries()).map(([name, values]) => [
+      name,
+      names.has(name) || values.length > 1 ? values : values[0],
+    ]),
+  );
+}
+
+function isList(field: z.core.$ZodType): boolean {
+  const { def } = field._zod as z.core.$ZodTypes["_zod"];
+  return def.type === "array" || def.type === "optional" && isList(def.innerType);
+}
+
+async function checkBody(
+  schema: z.ZodType | undefined,
+  sent: SentBody,
+  requestContext: RequestContext,
+): Promise<unknown> {
   if (schema === undefined) return undefined;
   const value = await sent.value(previewIssues(schema));
+  noteModel(requestContext, value);
   return sent.step.isHeavy
     ? await sent.step.inSteps(() => validateSteps(schema, value))
     : validate(schema, value);
+}
+
+/** A refusal says which model was asked for, also where the rest of the request is wrong. */
+function noteModel(requestContext: RequestContext, sent: unknown): void {
+  const { model } = (sent ?? {}) as { model?: unknown };
+  if (typeof model !== "string" || model === "") return;
+  // Some paths have the model with its collection and the method.
+  requestContext.model = model.replace(/^models\//, "").replace(/:[a-z]+[A-Z]\w*$/, "");
 }
 
 function callerOf(
@@ -253,6 +298,20 @@ function authorize(scope: Contract["scope"], caller: CallContext): void {
   }
   throw new Fault("permission_denied", {
     message: `This API key does not have the scope '${scope}', which this endpoint needs.`,
+  });
+}
+
+/** `authorize` takes a key without scopes for one that may do everything: this is more. */
+async function authorizeAdministrator(
+  { principal: { key, account } }: CallContext,
+  { isFirstAccount }: BindDeps,
+): Promise<void> {
+  const isNamed = key.scopes.includes(adminScope);
+  if (isNamed && await isFirstAccount(account.id)) return;
+  throw new Fault("permission_denied", {
+    message: isNamed
+      ? "Only keys of the first account may administer the service; this API key is another account's."
+      : `The scopes of this API key don't name '${adminScope}', which this endpoint needs; a key without scopes doesn't have it.`,
   });
 }
 

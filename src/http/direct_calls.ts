@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { joinBytes } from "../base/bytes.ts";
 import { PushedStream } from "../base/streams.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
-import type { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { DirectEndpoints, FoundEndpoint } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
@@ -13,7 +12,7 @@ import type { Authenticate } from "./middleware/authenticate.ts";
 import type { RateCheck } from "./middleware/rate_limit.ts";
 import { newRequestContext, type RequestContextDeps } from "./middleware/request_context.ts";
 import { addServiceHeaders } from "./middleware/response_headers.ts";
-import type { RequestContext } from "./request_context.ts";
+import type { OnFault, RequestContext } from "./request_context.ts";
 import { nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
 import { sendPushed } from "./stream_sink.ts";
@@ -25,7 +24,7 @@ export interface DirectCallsDeps {
   rateCheck: RateCheck;
   accessLog: AccessLog;
   errorDialect: (path: string) => ErrorDialect;
-  onFault: (fault: Fault, requestId: string) => void;
+  onFault: OnFault;
 }
 
 /** Answers a request and returns true; false if the web framework has to answer it. */
@@ -45,7 +44,7 @@ export function createDirectCalls(deps: DirectCallsDeps): DirectCalls {
     if (found === undefined || !isPlain(incoming, deps.contexts.trustProxy)) return false;
     answer(deps, found, { incoming, outgoing, path, search }).catch((thrown) => {
       // The answer can't be written: its beginning must not look like a whole answer.
-      deps.onFault(asFault(thrown), "");
+      deps.onFault(asFault(thrown), { requestId: "" });
       outgoing.destroy();
     });
     return true;
@@ -95,7 +94,7 @@ async function replyTo(
     return { reply: refusal ?? await endpoint(request, requestContext), headers };
   } catch (thrown) {
     const fault = asFault(thrown);
-    deps.onFault(fault, requestContext.requestId);
+    deps.onFault(fault, requestContext);
     const dialect = deps.errorDialect(request.path);
     return { reply: errorReply(fault, dialect, requestContext.requestId), headers: {} };
   }
@@ -116,6 +115,7 @@ function requestOf(
     header: (name) => headers.get(name),
     headerNames: () => [...headers.keys()],
     query: () => queryOf(search),
+    queries: () => queriesOf(search),
     params: () => ({ ...params }),
     signal: leaving.signal,
     body: { whole: () => readWhole(incoming), pieces: () => undefined },
@@ -141,6 +141,14 @@ function queryOf(search: string): Record<string, string> {
   return query;
 }
 
+function queriesOf(search: string): Record<string, string[]> {
+  const pairs = [...new URLSearchParams(search)];
+  const byName = Map.groupBy(pairs, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, all]) => [name, all.map(([, value]) => value)]),
+  );
+}
+
 function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const pieces: Uint8Array[] = [];
@@ -149,7 +157,8 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   incoming.on("data", (piece: Uint8Array) => void pieces.push(piece));
   incoming.once("end", () => resolve(joinBytes(pieces)));
   incoming.once("error", cut);
-  incoming.once("close", cut);
+  // Every request closes in the end: only one that is cut off is worth an error with its stack.
+  incoming.once("close", () => incoming.readableEnded || cut());
   return promise;
 }
 

@@ -12,6 +12,8 @@ export interface HttpRequest {
   headerNames(): string[];
   /** Parameters of the address, the first of each name. */
   query(): Record<string, string>;
+  /** All of each name. */
+  queries(): Record<string, string[]>;
   /** What the route's pattern found in the path. */
   params(): Record<string, string>;
   /** Aborted when the caller leaves. */
@@ -35,6 +37,7 @@ export function requestOf(context: Context<Env>): HttpRequest {
     header: (name) => req.header(name),
     headerNames: () => [...req.raw.headers.keys()],
     query: () => req.query(),
+    queries: () => req.queries(),
     params: () => req.param(),
     get signal() {
       return req.raw.signal;

@@ -1,6 +1,7 @@
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CallTrace } from "../relay/call_context.ts";
+import type { Fault } from "../shared/fault.ts";
 
 /** The middleware's view of a request; handlers get a `CallContext`. */
 export interface RequestContext {
@@ -13,6 +14,12 @@ export interface RequestContext {
   readonly remoteHost: string;
   /** Path template of the route, once matched. */
   route: string | undefined;
+  /** Whether the route calls a model; undefined before the route is known. */
+  isCall?: boolean;
+  /** The model as the caller named it, once the request is read. */
+  model?: string;
+  /** What the answer says instead of a good one. */
+  fault?: Fault;
   principal: Principal | undefined;
   vendorKey: Secret | undefined;
   /** The request as the listener knows it. */
@@ -21,6 +28,12 @@ export interface RequestContext {
   /** Interactions whose content the request holds although the caller sent none of it. */
   sourceIds?: readonly string[];
 }
+
+/** Takes note of what a request is answered with instead of a good answer. */
+export type OnFault = (
+  fault: Fault,
+  request: Pick<RequestContext, "requestId"> & { fault?: Fault },
+) => void;
 
 /** Types of the web framework's context. */
 export interface Env {

@@ -32,6 +32,8 @@ export interface BodyMemory {
   release?: () => void;
   /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
+  /** Called when the body's last byte has come. */
+  arrived?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
@@ -101,7 +103,10 @@ function takeRoom(
     ready: () => taken.ready()?.catch(refused),
     onPiece: (piece) => taken.take(piece.length)?.catch(refused),
     stopped: lost.promise,
-    complete: () => taken.complete(),
+    complete: () => {
+      room.arrived?.();
+      taken.complete();
+    },
   };
 }
 

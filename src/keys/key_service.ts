@@ -47,6 +47,13 @@ export interface KeyService {
     key: NewApiKey,
     note: { environment: string; madeBy?: string; audit?: AuditNote },
   ): Promise<void>;
+  /** Changes name and caps. False when the account has no such key, or it was revoked. */
+  change(
+    accountId: number,
+    id: string,
+    changed: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">,
+    audit?: AuditNote,
+  ): Promise<boolean>;
   /** False when the account has no such key in use. */
   revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
   /**

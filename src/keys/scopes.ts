@@ -1,5 +1,12 @@
+import { adminScope } from "../../contracts/kernel/contract.ts";
+
 /** Scopes that only owners may give to a key, whoever asks for them. */
-const ownerScopes: ReadonlySet<string> = new Set(["data:delete", "admin"]);
+const ownerScopes: ReadonlySet<string> = new Set(["data:delete", adminScope]);
+
+/** Of these the ones that a key of the account may have: `admin` is for the first account's alone. */
+export function accountScopes(scopes: readonly string[], isFirstAccount: boolean): string[] {
+  return isFirstAccount ? [...scopes] : scopes.filter((scope) => scope !== adminScope);
+}
 
 /** Of these the ones that somebody who is not an owner may give. */
 export function memberScopes(scopes: readonly string[]): string[] {

@@ -17,11 +17,15 @@ import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
 import { createResponseSockets } from "../http/sockets/response_sockets.ts";
+import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
+import { adminModelRoutes } from "../http/routes/admin_models.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
 import { exportRoutes } from "../http/routes/exports.ts";
 import { healthRoutes } from "../http/routes/health.ts";
+import { recordedCallRoutes } from "../http/routes/interactions.ts";
+import { usageRoutes } from "../http/routes/usage.ts";
 import { storedResponseRoutes } from "../http/routes/stored_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "../http/routes/media.ts";
 import { mediaCallRoutes } from "../http/routes/media_calls.ts";
@@ -31,6 +35,9 @@ import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { statusRoutes } from "../http/routes/status.ts";
+import { createFairAnalytics } from "../records/wire.ts";
+import { createCostLines } from "../repricing/cost_lines.ts";
+import { createFairUsage } from "../usage/wire.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import type { AddressDeps } from "../http/own_address.ts";
 import type { Env, RequestContext } from "../http/request_context.ts";
@@ -54,16 +61,22 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, direct };
+  const { accounts } = services.stores;
+  const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
+  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
-    onFault(fault, request.requestId);
+    onFault(fault, request);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
   const { trustProxy, metricsToken } = config;
-  const loadHooks = createLoadHooks(services);
-  const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
-  const accessLog = createAccessLog({ clock, log, metrics });
+  const contexts = {
+    clock,
+    newRequestId: services.newId,
+    trustProxy,
+    ...createLoadHooks(services),
+  };
+  const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
   app.use(logAccess(accessLog));
@@ -83,6 +96,8 @@ export function createApp(
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
+  readingRoutes(app, binding, services);
+  adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
   app.notFound((context) =>
@@ -98,13 +113,9 @@ export function createApp(
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return {
-    app,
-    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
-    sockets: createResponseSockets({
-      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
-    }),
-  };
+  const calls = { endpoints: direct, ...steps };
+  const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
+  return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
 /** What WebSockets need of the services. */
@@ -149,6 +160,33 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
     ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
   });
+}
+
+/** Recorded calls, their sums, and credit. */
+function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, archivePrices, credit } = services;
+  const { registry, prices } = services.vendors;
+  const { priceVersions } = services.stores;
+  const { flushRecords, reads } = services.records;
+  const interactions = createFairAnalytics(reads);
+  recordedCallRoutes(app, {
+    ...{ ...binding, interactions, flushRecords },
+    costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),
+  });
+  usageRoutes(app, {
+    ...{ ...binding, flushRecords, clock },
+    usage: createFairUsage(reads),
+    labelSums: interactions.labelSums,
+    credit: (accountId) => credit.reservations.show(accountId),
+  });
+}
+
+/** Administration: what the operator's commands do. */
+function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+  const { clock, routing } = services;
+  const { accounts, audit } = services.stores;
+  adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
+  adminAuditRoutes(app, { ...binding, accounts, audit });
 }
 
 /** Calls to vendors. */
@@ -206,11 +244,12 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 
 /** Only our own failures are logged as errors; invalid requests are ordinary. */
 function createFaultLog(log: Log): BindDeps["onFault"] {
-  return (fault, requestId) => {
+  return (fault, request) => {
+    request.fault = fault;
     const { status } = errors[fault.code];
     if (status < 500) return;
     const fields = {
-      id: requestId,
+      id: request.requestId,
       code: fault.code,
       note: fault.note === undefined ? undefined : maskSecrets(fault.note),
       cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),

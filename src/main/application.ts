@@ -1,12 +1,15 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
-import { createLog, type Log, type LogFields, type LogLines } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { createCohorts } from "../cohorts/store/cohorts.ts";
 import { sweepKeyCharges } from "../credit/store/spend.ts";
+import { chargedInScope } from "../budgets/budget.ts";
+import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
@@ -47,8 +50,11 @@ import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
+import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { CallDeps } from "../relay/call.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -64,7 +70,7 @@ import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
-export interface Services {
+export interface Services extends RefusalServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -85,6 +91,7 @@ export interface Services {
   keys: KeyCaches;
   credit: CreditServices;
   rateLimiter: RateLimiter;
+  budgets: BudgetServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
   /** What WebSockets remember of their last response. */
@@ -143,10 +150,11 @@ export function createServices(
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
   const { records, storedResponses, responseCache, exports, erasure } = recording;
+  const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth },
+    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
   });
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
@@ -155,7 +163,7 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines },
+    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures],
@@ -164,10 +172,11 @@ export function createServices(
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
+  const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      routing,
+      ...{ routing, budgets, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -175,7 +184,8 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, ...access, ...recording },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
@@ -199,6 +209,9 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Counts every settled call, for the metrics `callFamilies`. */
+  observe: NonNullable<CallDeps["observe"]>;
+  callFamilies: readonly MetricFamily[];
 }
 
 function createCore(
@@ -214,9 +227,17 @@ function createCore(
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
+  const callMetrics = new CallMetrics();
   return {
+    observe: (call, timing) => callMetrics.settled(call, timing),
+    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{ config, clock, log: createServiceLog(lines, clock, seat), newId: createUuidv7(clock) },
+    ...{
+      config,
+      clock,
+      log: createServiceLog(lines, clock, seat, config),
+      newId: createUuidv7(clock),
+    },
     siblings,
   };
 }
@@ -234,6 +255,20 @@ function createAccess(
     credit: createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }),
     rateLimiter: createRateLimiter({ store, clock, newId, pause, leaseMs: leaseSeconds * 1000 }),
   };
+}
+
+function createConfiguredBudgets(
+  { config: { leaseSeconds }, database, analyticsStore, processId, clock, log, newId }: Core,
+  { flushRecords }: Pick<RecordServices, "flushRecords">,
+): BudgetServices {
+  const stored = chargedInScope(analyticsStore);
+  return createBudgets({
+    ...{ database, processId, leaseSeconds, clock, log, newId },
+    chargedSince: async (...args) => {
+      await flushRecords({ timeoutMs: 10_000 });
+      return await stored(...args);
+    },
+  });
 }
 
 /** Records, idempotency, exports and erasure. */
@@ -332,17 +367,14 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
   };
 }
 
-/** What ends each line of a worker's log. */
-export function logFieldsOf({ index, count }: WorkerSeat): LogFields {
-  return count > 1 ? { worker: index } : {};
-}
-
-function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log {
-  const log = createLog(
-    (line, mayWait) => lines.write(line, mayWait),
-    clock.now,
-    logFieldsOf(seat),
-  );
+function createServiceLog(
+  lines: LogLines,
+  clock: Clock,
+  seat: WorkerSeat,
+  { logFormat }: Config,
+): Log {
+  const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
+  const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
     log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
   );
@@ -352,25 +384,26 @@ function createServiceLog(lines: LogLines, clock: Clock, seat: WorkerSeat): Log 
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
   core: Core,
-  { stores, records, erasure, evals, keys, routing, archivePrices, metrics }: Pick<
+  { stores, records, erasure, evals, keys, routing, budgets, archivePrices, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "archivePrices" | "metrics"
+    | ("stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "budgets")
+    | ("archivePrices" | "metrics")
   >,
   jobs: JobRunner,
 ): Promise<void> {
-  const { recorder } = records;
+  const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
   // First, so that the journal doesn't restore erased calls.
   await erasure.restoreTombstones(core.leftDirs);
-  await recover(core, { recorder, ledger: stores.ledger });
+  await recover(core, found);
   await takeOverWorkers(core.leftDirs, {
     processDir: core.processDir,
     log: core.log,
     observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
-    recover: (journal, processId) =>
-      recover({ ...core, journal, processId }, { recorder, ledger: stores.ledger }),
+    recover: (journal, processId) => recover({ ...core, journal, processId }, found),
   });
   // Before anything calls a model.
   await routing.virtualModelCache.refresh();
+  await budgets.budgetCache.refresh();
   evals.evalRunner.wake();
   jobs.start();
   await keys.storedKeys.refresh();
@@ -381,12 +414,17 @@ async function start(
 /** Posts charges before it returns leases: what a lease still holds then is unused. */
 async function recover(
   { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
-  { recorder, ledger }: { recorder: Recorder; ledger: Ledger },
+  { recorder, ledger, budgets }: {
+    recorder: Recorder;
+    ledger: Ledger;
+    budgets: Pick<BudgetServices, "takeBackBudgets">;
+  },
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {
     for (const interaction of interactions) recorder.record(interaction);
     await recorder.drain();
   });
+  await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
   log.info("recovered the journal and leases of the last run", { ...found, leases });
@@ -400,6 +438,7 @@ function closeInOrder(
     records,
     rateLimiter,
     credit,
+    budgets,
     idempotency,
     responseCache,
     exports,
@@ -407,6 +446,7 @@ function closeInOrder(
     evals,
     background,
     loopWatch,
+    refusalRecorder,
     log,
   }: Services,
   jobs: JobRunner,
@@ -416,6 +456,7 @@ function closeInOrder(
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());
+  stack.defer(() => budgets.budgetHolds.close());
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
       log.warn(
@@ -433,6 +474,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

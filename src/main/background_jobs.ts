@@ -1,4 +1,5 @@
 import type { BackgroundServices } from "../background/wire.ts";
+import type { BudgetServices } from "../budgets/wire.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { CreditServices } from "../credit/wire.ts";
 import { retentionEveryMs, retentionFirstMs } from "../erasure/retention_job.ts";
@@ -9,11 +10,16 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { RefusalServices } from "../refusals/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
+  budgets: Pick<
+    BudgetServices,
+    "budgetCache" | "budgetHolds" | "sweepBudgetLeases" | "sweepBudgets"
+  >;
   background: Pick<BackgroundServices, "backgroundRunner">;
   credit: CreditServices;
   erasure: Pick<ErasureServices, "deletions" | "erasures" | "vacuum" | "sweepErasureFeed">;
@@ -24,6 +30,7 @@ export interface BackgroundJobDeps {
   ledger: Pick<Ledger, "sweepExpired">;
   rateLimiter: Pick<RateLimiter, "tick">;
   responseCache: Pick<ResponseCache, "sweep">;
+  refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
@@ -46,7 +53,7 @@ const keyPollMs = 250;
  * fails is logged, counted and run again at its next time.
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
-  const { credit, erasure, exports, keys, routing } = on;
+  const { budgets, credit, erasure, exports, keys, routing } = on;
   const { vacuum } = erasure;
   return [
     // Calls
@@ -57,6 +64,8 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
       everyMs: 10_000,
       run: async () => void await on.ledger.sweepExpired(),
     },
+    { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
+    { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
     { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
@@ -78,6 +87,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ...(on.isEmbedded ? [] : [
       { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
       { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
+      { name: "budget_cache", everyMs: 1_000, run: () => budgets.budgetCache.refresh() },
       {
         name: "virtual_model_cache",
         everyMs: 1_000,
@@ -86,11 +96,15 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ]),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
+    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
+
     // Housekeeping
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
+    { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

@@ -64,6 +64,8 @@ export interface Config {
   /** Whether `GET …/responses` opens WebSockets (`RESPONSES_WEBSOCKET`). */
   responsesWebSocket: boolean;
   connectionsPerPeerMax: number;
+  /** The form of log lines on standard output. */
+  logFormat: LogFormat;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
   /** Processes that answer on one port (`WORKERS`). */
@@ -76,6 +78,8 @@ export interface Config {
   /** Value of the environment variable that a vendor row names; undefined if not set. */
   secretFrom(name: string): Secret | undefined;
 }
+
+export type LogFormat = "text" | "json";
 
 /** What a worker is told by the process that starts it. */
 export interface WorkerConfig {
@@ -164,6 +168,7 @@ export function parseConfig(environment: Environment): Config {
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
+    logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
     workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
     worker: workerSettings(read),

@@ -53,6 +53,7 @@ const wholeNumbers: Wrong[] = [
   ...["CONNECTIONS_MAX", "CONNECTIONS_PER_PEER_MAX"].map(
     (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 1000000`) }),
   ),
+  { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
     set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },
@@ -250,6 +251,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       storedBytesPerDay: 10_737_418_240,
       journalSync: "always",
       leaseSeconds: 150,
+      logFormat: "text",
       metricsToken: undefined,
       fetchAllowHosts: [],
     } satisfies Omit<Config, "secretFrom" | "vendors"> & { vendors: string[] },

@@ -14,14 +14,15 @@ import { createSessions } from "../people/store/sessions.ts";
 import { createSignIns } from "../people/store/sign_ins.ts";
 import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
-import { createFairAnalytics } from "../records/wire.ts";
-import { costLines } from "../repricing/cost_lines.ts";
+import { createFairAnalytics, createFairLabelRows } from "../records/wire.ts";
+import { createCostLines } from "../repricing/cost_lines.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
+import { createLabelUsage } from "../usage/label_usage.ts";
 import { createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
-import { firstModel } from "./greeting.ts";
+import { firstModel, firstModelOf } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
@@ -30,6 +31,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   const { config, database, clock, log, newId, stores, credit, records } = services;
   const { keyCache, storedKeys } = services.keys;
   const { registry, prices } = services.vendors;
+  const usage = createFairUsage(records.reads);
   const keys = createKeyService(database, services.analyticsStore);
   return {
     baseUrl: address,
@@ -42,7 +44,15 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     keys,
     keysChanged: (ids) => keyCache.evict(ids),
     scopes: scopesOf(registry),
-    exampleModel: () => firstModel({ registry, prices, clock }),
+    exampleModels: {
+      anyModel: () => firstModel({ registry, prices, clock }),
+      ofVendor(label) {
+        const vendor = registry.all.find((one) => one.label === label);
+        if (!vendor?.family.dialects.includes("chat")) return undefined;
+        const model = firstModelOf(vendor, { prices, clock });
+        return { names: vendor.family.aliases, model };
+      },
+    },
     vendorKeys: stores.vendorKeys,
     vendorKeysChanged: () => storedKeys.refresh(),
     keyVendors: vendorsWithStoredKeys(registry).map(({ label, aliases, family }) => ({
@@ -55,8 +65,14 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     virtualModels: services.routing.virtualModels,
     isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
+    refusals: services,
     overview: {
-      usage: createFairUsage(records.reads),
+      refusals: services,
+      usage,
+      labels: createLabelUsage({
+        rows: createFairLabelRows(records.reads),
+        storedDays: usage.storedDays,
+      }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),
@@ -74,7 +90,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
 /** Dependencies of the pages on interactions. */
 function createInteractionDeps(services: Services): InteractionDeps {
   const { dialects, records, stores, erasure, exports, archivePrices } = services;
-  const { registry } = services.vendors;
+  const { registry, prices } = services.vendors;
   const dialectsByName: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
     Object.entries(dialects),
   );
@@ -85,17 +101,9 @@ function createInteractionDeps(services: Services): InteractionDeps {
     keyNames: async (accountId) =>
       new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
     readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),
-    async costLines(detail) {
-      const { priceVersion } = detail.summary;
-      if (priceVersion === null) return undefined;
-      let version = await stores.priceVersions.find(priceVersion);
-      if (!version) {
-        // A new version may not be stored yet.
-        await archivePrices();
-        version = await stores.priceVersions.find(priceVersion);
-      }
-      return costLines(detail, version, registry);
-    },
+    costLines: createCostLines({
+      ...{ priceVersions: stores.priceVersions, archivePrices, registry, prices },
+    }),
     mediaSigner: records.mediaSigner,
     exports,
     deletions: erasure.deletions,

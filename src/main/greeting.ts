@@ -64,12 +64,18 @@ export function firstModel(
   );
   for (const vendor of vendors) {
     if (!vendor.apiKey || !vendor.dialects.includes("chat")) continue;
-    const now = clock.now();
-    const model = defaultModels[vendor.label] ??
-      prices.listed(vendor.label, now)[0]?.model;
+    const model = firstModelOf(vendor, { prices, clock });
     if (model !== undefined) return `${vendor.label}/${model}`;
   }
   return undefined;
+}
+
+/** A chat model of one vendor, as its own paths name it. */
+export function firstModelOf(
+  { label }: { readonly label: string },
+  { prices, clock }: Omit<ModelDeps, "registry">,
+): string | undefined {
+  return defaultModels[label] ?? prices.listed(label, clock.now())[0]?.model;
 }
 
 const firstVendor = "vendor-b";

@@ -11,6 +11,8 @@ import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
 import { type Config, readConfig } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
+import { chargedInScope } from "../budgets/budget.ts";
+import { createBudgets } from "../budgets/wire.ts";
 import { runHealth } from "./run_health.ts";
 import { vacuumHere } from "../admin/vacuum_here.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
@@ -198,6 +200,14 @@ function createAdminDeps(
     ...createOperatorStores({ database, masterKey, clock }),
     scrub: () => vacuumHere(config, database),
     registry,
+    budgets: createBudgets({
+      ...{ database, processId: "admin", leaseSeconds: config.leaseSeconds, clock, log },
+      newId: createUuidv7(clock),
+      chargedSince: async (...args) => {
+        const { analyticsStore } = await openAnalyticsStore(config, database, stack);
+        return await chargedInScope(analyticsStore)(...args);
+      },
+    }).budgets,
     openVirtualModels: () => {
       const prices = createConfiguredPrices(config, registry);
       return createConfiguredRouting(config, { database, registry, prices, log }).virtualModels;

@@ -4,6 +4,8 @@ import { messageOf } from "../shared/fault.ts";
 import { openParentLink } from "../workers/parent_link.ts";
 import { startServer, type Worker } from "./serve.ts";
 import { startWorkers } from "./serve_workers.ts";
+import { createPrint } from "./log_events.ts";
+import { systemClock } from "../base/clock.ts";
 
 /** What runs until it is told to stop. */
 interface Running {
@@ -43,9 +45,10 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     const lines = stdoutLines({ lingerMs: 20, ...shared });
     flush = () => lines.flush();
     const worker = workerOf(config, { stop, reload: () => void running?.reload() });
+    const print = createPrint((line) => lines.print(line), systemClock.now, config.logFormat);
     running = isParent
       ? await startWorkers(config, lines)
-      : await startServer(config, (line) => lines.print(line), lines, worker);
+      : await startServer(config, print, lines, worker);
   } catch (thrown) {
     await flush();
     console.error(failedStart(thrown));

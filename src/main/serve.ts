@@ -1,4 +1,4 @@
-import { createLog, type Log, type LogLines, stdoutLines } from "../base/log.ts";
+import { type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
@@ -11,11 +11,12 @@ import { ensureFirstAccount } from "../people/store/first_start.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
-import { createServices, logFieldsOf, type Services } from "./application.ts";
+import { createServices, type Services } from "./application.ts";
 import type { Config } from "./config.ts";
 import { createDashboardDeps } from "./dashboard.ts";
 import { greeting } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import { createProgramLog } from "./log_events.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
@@ -73,7 +74,8 @@ export async function startServer(
   await directory?.describe({ address: listeners.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
-  const log = createLog((line) => lines.write(line), systemClock.now, logFieldsOf(seat));
+  const { logFormat } = config;
+  const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
   const opened = await openStores(config, starting, log, seat);
   const services = createServices(config, opened, version, lines, starting, {
     seat,
@@ -171,9 +173,10 @@ function operatorDepsOf(
   dashboard: { dashboardBase: string; hasSignIn: boolean },
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records } = services;
+  const { vendors, routing, records, budgets } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
+    budgets: budgets.budgets,
     openVirtualModels: () => routing.virtualModels,
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,

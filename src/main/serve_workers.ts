@@ -1,12 +1,13 @@
 import { systemClock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
-import { createLog, type LogLines } from "../base/log.ts";
+import type { LogLines } from "../base/log.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { readMeasures } from "../shared/metrics.ts";
 import { mayStart, spawnWorker, workerCommand } from "../workers/spawn_worker.ts";
 import { WorkerGroup } from "../workers/worker_group.ts";
 import { type Config, ConfigError, workerEnvironment } from "./config.ts";
 import { findSharedPorts } from "./listeners.ts";
+import { createProgramLog } from "./log_events.ts";
 import { supervisorOf } from "./serve.ts";
 import { residentMeasure } from "./service_metrics.ts";
 import { openSupervisor } from "./supervisor.ts";
@@ -27,7 +28,7 @@ export async function startWorkers(
   starting.defer(() => lines.flush());
   const directory = await claimDataDir(config.dataDir);
   starting.defer(() => directory.release());
-  const log = createLog((line) => lines.write(line), systemClock.now);
+  const log = createProgramLog((line) => lines.write(line), systemClock.now, config);
   const command = workerCommand();
   if (!mayStart(command)) {
     throw new ConfigError(

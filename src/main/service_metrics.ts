@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
 import { createMetrics, type Measures, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
+import type { MetricFamily } from "../shared/call_metrics.ts";
 import type { Admission } from "../overload/admission.ts";
 import { loadMeasures } from "./load.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -11,7 +12,7 @@ import { type JournalStatus, readAside } from "../records/journal/status.ts";
 
 /** The service's metrics, including those that are read from its subjects on request. */
 export function createServiceMetrics(
-  { admission, records, exports, journal, clock, lines, gauges }: {
+  { admission, records, exports, journal, clock, lines, gauges, families }: {
     admission: Admission;
     records: Pick<RecordServices, "recorder" | "storedBytes" | "tries">;
     exports: { readonly running: number };
@@ -20,6 +21,8 @@ export function createServiceMetrics(
     lines: Pick<LogLines, "dropped">;
     /** Metrics that subjects define themselves. */
     gauges: readonly Measures[];
+    /** Metrics that count for themselves. */
+    families: readonly MetricFamily[];
   },
 ): Metrics {
   const { recorder, storedBytes, tries } = records;
@@ -68,7 +71,7 @@ export function createServiceMetrics(
       read: () => lines.dropped ?? 0,
     },
     ...residentMeasure,
-  });
+  }, families);
 }
 
 /** Memory of this process; of a program with workers, of them and their parent together. */

@@ -32,6 +32,8 @@ export interface Person {
 export interface Membership {
   person: Person;
   role: Role;
+  /** Whether they see what callers sent and received: of viewers only those whom an owner lets. */
+  payloads: boolean;
   createdAt: Date;
   signedInAt: Date;
 }
@@ -87,6 +89,8 @@ export interface PeopleStore {
     personId: string,
     role: Role,
     audit?: (person: Person) => AuditNote,
+    /** Whether a viewer sees payloads. */
+    payloads?: boolean,
   ): Promise<Person | Refusal>;
   /**
    * Their sessions in the account end with it. An account keeps at least one owner. `revoked`: the

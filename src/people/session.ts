@@ -13,6 +13,8 @@ export interface Session {
   person: Person;
   account: Account;
   role: Role;
+  /** Whether the person sees what callers sent and received. */
+  seesPayloads: boolean;
   /** All accounts that the person belongs to. */
   accounts: readonly { id: number; name: string }[];
 }

@@ -5,6 +5,8 @@ import type {
   BillingBasis,
   InteractionQuery,
   InteractionStore,
+  LabelSums,
+  LabelSumsQuery,
   Mode,
   SettledCall,
 } from "../shared/interaction.ts";
@@ -66,6 +68,12 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   oldestCall(accountId: number): Promise<Date | undefined>;
   /** API key → its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
+  /** What stored calls since a time were charged, all of them or those of an app or end user. */
+  chargedSince(
+    accountId: number,
+    by: { app?: string; userId?: string },
+    since: Date,
+  ): Promise<bigint>;
   /** Sums of cohorts that have calls: of all calls, or of the latest. */
   cohortSums(
     accountId: number,
@@ -92,6 +100,11 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
     cohortIds: readonly string[],
     bounds: CallBounds,
   ): Promise<CohortCosts[]>;
+  /**
+   * Sums of stored calls by the values of these labels, in no order; undefined if there are more
+   * than `most` groups. Times are half-open.
+   */
+  labelSums(query: LabelSumsQuery): Promise<LabelSums[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   /** How many calls are in the scope of an erasure or have one of these ids. */

@@ -258,6 +258,25 @@ export function exportedCells(row: ExportedRow): Cell[] {
   return cells;
 }
 
+/**
+ * The cells of a call that was read as a record, in the order of an export; those of its payloads
+ * are null unless they are given.
+ */
+export function recordCells(
+  summary: InteractionSummary,
+  payloads: { request: string | null; response: string | null } = { request: null, response: null },
+): Cell[] {
+  return Object.values<StoredColumn | PayloadColumn>(table).map((column) => {
+    if ("payload" in column) return payloadCell(payloads[column.payload], summary.payloadTruncated);
+    const value = summary[column.field as keyof InteractionSummary] ?? null;
+    if (value instanceof Date) return value.toISOString();
+    if (typeof value === "bigint") return nanosToUsd(value);
+    // What the record holds as text is JSON already.
+    if (value !== null && typeof value === "object") return JSON.stringify(value);
+    return value;
+  });
+}
+
 function textCell(text: string | null, kind: ColumnKind): Cell {
   if (text === null) return null;
   if (kind === "timestamp") return isoTime(text);

@@ -1,3 +1,4 @@
+import type { VendorAnswer } from "../shared/fault.ts";
 import type {
   InteractionListQuery,
   InteractionSummary,
@@ -20,6 +21,8 @@ export interface InteractionDetail {
   /** Null if there was none, or retention has erased it. */
   request: StoredPayload | null;
   response: StoredPayload | null;
+  /** What the vendor answered to a call that failed; null likewise. */
+  vendorAnswer: VendorAnswer | null;
 }
 
 /** Which rows a page of the dashboard shows. */

@@ -43,7 +43,12 @@ export function searchTerms(text: string): SearchTerms {
 }
 
 /** Further words of a search are ignored. */
-const maxTerms = 12;
+export const maxTerms = 12;
+
+/** How many different words a search names. */
+export function countTerms(text: string): number {
+  return new Set(textWords(text)).size;
+}
 
 /** The keys of a word in these spans. */
 export function termKeys(accountId: number, spans: readonly number[], word: string): number[] {

@@ -10,11 +10,13 @@ import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
 import type { MediaStore } from "../shared/media.ts";
+import type { LabelRows } from "../usage/label_usage.ts";
 import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
 import { createAnalyticsReads } from "./store/analytics_store.ts";
+import { createLabelRows } from "./store/label_days.ts";
 import { createMedia } from "./store/media.ts";
 import { createRecords } from "./store/records.ts";
 import { StoredBytes } from "./stored_bytes.ts";
@@ -101,7 +103,15 @@ export type FairAnalytics = Pick<
   | "modelsOfOutcomes"
   | "cohortNames"
   | "cohortCosts"
+  | "labelSums"
 >;
+
+/** Sums by the labels of calls, read in turns by account. */
+export function createFairLabelRows(reads: FairReads): LabelRows {
+  return {
+    read: (query, label) => createLabelRows(reads.of(query.accountId)).read(query, label),
+  };
+}
 
 /** Reads of interactions, scheduled by account. */
 export function createFairAnalytics(reads: FairReads): FairAnalytics {
@@ -115,5 +125,6 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
     modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
     cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
     cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
+    labelSums: (query) => of(query.accountId).labelSums(query),
   };
 }

@@ -5,6 +5,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import {
   bareInteraction,
   type CacheResult,
+  type CallTiming,
   type InteractionStatus,
   type SettledCall,
   type VendorAttempt,
@@ -15,15 +16,16 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
-import type { CallContext } from "./call_context.ts";
+import { type CallContext, CallTimes } from "./call_context.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
+import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { SettlingStep, Tries } from "./settling_steps.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
-import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
@@ -33,8 +35,6 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Retainer } from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { mendJson } from "../base/mend_json.ts";
-import { innerJson, isRecord } from "../dialects/kernel/json.ts";
 
 /** What does not change while one vendor is asked. */
 type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
@@ -121,6 +121,8 @@ export class Call<M extends CallMeter = Meter> {
     this.#request = recorded.payload ?? this.#bound(recorded.bodyText);
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
+    // A caller that came from no request, such as a job.
+    trace.times ??= new CallTimes(() => deps.clock.monotonicMs());
     this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
     try {
       if (!task) deps.journal.begin(this.begun());
@@ -229,9 +231,10 @@ export class Call<M extends CallMeter = Meter> {
     if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
     const answerText = answer.isCut ? undefined : answer.text;
     this.#try("cache", () => this.#cache?.settled?.(interaction, answerText), undefined);
-    this.#try("tell", () => this.#notify(interaction), undefined);
     // The reservation is released only once the charge can't be lost any more.
     await noted;
+    // The caller waits for the record too, so that is part of the call's time.
+    this.#try("tell", () => this.#notify(interaction), undefined);
     this.#leave(interaction.chargedNanos);
   }
 
@@ -286,9 +289,12 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #notify(interaction: SettledCall): void {
-    const { trace } = this.#caller;
+    const { trace, arrivedMs } = this.#caller;
+    const timing = trace.times!.timing(arrivedMs, this.meter.firstTokenMs);
+    trace.timing = timing;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
+    this.#deps.observe?.(interaction, timing);
     trace.onSettled?.(interaction);
   }
 
@@ -332,6 +338,7 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
+      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
@@ -388,7 +395,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Who called whom, how and when. */
   #identity(): Identity {
     const { dialect, facts } = this.#candidate.recorded;
-    const { leaseId } = this.#authorization;
+    const { leaseId, budgetLeaseIds } = this.#authorization;
     const caller = this.#caller;
     return {
       transactionId: this.transactionId,
@@ -410,6 +417,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
       ...(leaseId === null ? {} : { leaseId }),
+      ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
@@ -543,54 +551,6 @@ export interface CallDeps {
   mediaInlineBytes: number;
   log: Log;
   tries: Tries;
-}
-
-/** The text of a streamed answer for its record. */
-interface RecordedAnswer {
-  text?: string;
-  /** The text is not the whole answer. */
-  isCut: boolean;
-  /** The answer as it was can't be written in the caller's dialect. */
-  errorCode?: ErrorCode;
-}
-
-type Encode = (answer: CanonicalAnswer) => unknown;
-type Attempt = <T>(act: () => T, otherwise: () => T) => T;
-
-/**
- * Folds a stream into the text for its record. What the caller's dialect can't express is repaired:
- * broken tool-call arguments keep what can be read. Throws only what `attempt` does not catch.
- */
-function recordedAnswer(
-  fold: () => CanonicalAnswer,
-  encode: Encode,
-  attempt: Attempt,
-): RecordedAnswer {
-  const failed = { errorCode: "upstream_invalid_response" } as const;
-  return attempt<RecordedAnswer>(
-    () => written(fold(), encode),
-    () =>
-      attempt<RecordedAnswer>(
-        () => ({ ...written(mendedAnswer(fold()), encode), ...failed, isCut: true }),
-        () => ({ ...failed, isCut: true }),
-      ),
-  );
-}
-
-function written(answer: CanonicalAnswer, encode: Encode): RecordedAnswer {
-  if (answer.choices.length === 0) return { isCut: false };
-  return { text: JSON.stringify(encode(answer)), isCut: answer.truncated };
-}
-
-function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {
-  const choices = answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(mended) }));
-  return { ...answer, choices };
-}
-
-function mended(part: AnswerPart): AnswerPart {
-  if (part.kind !== "tool-call" || isRecord(innerJson(part.text))) return part;
-  for (const value of mendJson(part.text)) {
-    if (isRecord(value)) return { ...part, text: JSON.stringify(value) };
-  }
-  return { ...part, text: part.text === "" ? "{}" : JSON.stringify({ unreadable: part.text }) };
+  /** Called with every settled call, whoever made it. */
+  observe?: (call: SettledCall, timing: CallTiming) => void;
 }

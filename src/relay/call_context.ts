@@ -1,7 +1,7 @@
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { SettledCall } from "../shared/interaction.ts";
+import type { CallTiming, SettledCall } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
 /** The caller, and what came with the request besides its body. */
@@ -62,6 +62,64 @@ export interface CallTrace {
   working?: () => void;
   /** Called when the call starts (1) or stops (-1) waiting for its caller or its vendor. */
   waits?: (change: 1 | -1) => void;
+  /** Where its time goes. */
+  times?: CallTimes;
+  /** Set once the call has been settled. */
+  timing?: CallTiming;
+}
+
+/** Measures where the time of a call goes: the caller's upload, vendors, and all the rest. */
+export class CallTimes {
+  readonly #nowMs: () => number;
+  #uploadSinceMs: number | undefined;
+  #uploadMs = 0;
+  #vendorRequests = 0;
+  #vendorSinceMs = 0;
+  #vendorMs = 0;
+
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** The request's body is read from here on. */
+  uploadBegins(): void {
+    this.#uploadSinceMs = this.#nowMs();
+  }
+
+  /** Its last byte has come. */
+  uploadEnds(): void {
+    if (this.#uploadSinceMs !== undefined) this.#uploadMs += this.#nowMs() - this.#uploadSinceMs;
+    this.#uploadSinceMs = undefined;
+  }
+
+  /** A request to a vendor begins; it ends with the returned function's first call. */
+  vendorBegins(): () => void {
+    if (this.#vendorRequests++ === 0) this.#vendorSinceMs = this.#nowMs();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      if (--this.#vendorRequests === 0) this.#vendorMs += this.#nowMs() - this.#vendorSinceMs;
+    };
+  }
+
+  /** Milliseconds so far during which at least one request to a vendor was under way. */
+  get vendorMs(): number {
+    const running = this.#vendorRequests > 0 ? this.#nowMs() - this.#vendorSinceMs : 0;
+    return this.#vendorMs + running;
+  }
+
+  /** The whole so far, of a call that arrived at `arrivedMs`. */
+  timing(arrivedMs: number, firstTokenMs: number | undefined): CallTiming {
+    const totalMs = this.#nowMs() - arrivedMs;
+    const { vendorMs } = this;
+    return {
+      ...{ totalMs, vendorMs },
+      overheadMs: Math.max(0, totalMs - vendorMs - this.#uploadMs),
+      ...(firstTokenMs === undefined ? {} : { firstTokenMs: firstTokenMs - arrivedMs }),
+    };
+  }
 }
 
 /** A call that a background job makes for an account. */

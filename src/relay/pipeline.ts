@@ -19,6 +19,7 @@ import type { CallMeter } from "./meter.ts";
 import { modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
+import type { BudgetHolds } from "../budgets/budget_holds.ts";
 import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
 
@@ -26,13 +27,16 @@ export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
   reservations: Reservations;
   spendCaps: SpendCaps;
+  budgetHolds: Pick<BudgetHolds, "reserve">;
   targetHealth: TargetHealth;
 }
 
-/** The credit and the room under spend caps that are held for one call. */
+/** The credit and the room under spend caps and budgets that are held for one call. */
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
+  /** The leases of budgets that it comes out of as well, where there are some. */
+  readonly budgetLeaseIds?: readonly string[];
   /** The amount that is held; null where the account is not charged. */
   readonly heldNanos: bigint | null;
   /** Ends the hold: the call was charged this many nano-dollars. Later calls do nothing. */
@@ -192,27 +196,38 @@ export async function eachPossible<T, R>(
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
  */
 async function authorize<M extends CallMeter>(
-  { reservations, spendCaps }: PipelineDeps,
+  { reservations, spendCaps, budgetHolds }: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
 ): Promise<Authorization> {
   const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
   if (bounds.length === 0) return nothingHeld;
   const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
-  const { caller: { principal: { key, account }, arrivedAt: at }, transactionId } =
-    plans[0].vendorCall;
-  const hold = await spendCaps.reserve({ key, transactionId, upperBoundNanos: heldNanos, at });
+  const { vendorCall: { caller, transactionId }, recorded: { facts } } = plans[0];
+  const { principal: { key, account }, arrivedAt: at } = caller;
+  const upperBoundNanos = heldNanos;
+  const holds: { settle(chargedNanos: bigint): void }[] = [];
+  const settle = (chargedNanos: bigint) => holds.forEach((hold) => hold.settle(chargedNanos));
   try {
+    holds.push(await spendCaps.reserve({ key, transactionId, upperBoundNanos, at }));
+    const budgets = await budgetHolds.reserve(
+      {
+        accountId: account.id,
+        app: facts.tags.app ?? null,
+        userId: caller.userId ?? facts.endUser ?? null,
+      },
+      { upperBoundNanos, at },
+    );
+    holds.push(budgets);
     const reservation = await reservations.reserve(account.id, heldNanos);
+    holds.push(reservation);
     return {
       leaseId: reservation.leaseId,
+      ...(budgets.leaseIds.length === 0 ? {} : { budgetLeaseIds: budgets.leaseIds }),
       heldNanos,
-      settle(chargedNanos) {
-        reservation.settle(chargedNanos);
-        hold.settle(chargedNanos);
-      },
+      settle,
     };
   } catch (thrown) {
-    hold.settle(0n);
+    settle(0n);
     throw thrown;
   }
 }

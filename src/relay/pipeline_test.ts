@@ -91,6 +91,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     streams: createOpenStreams({ perAccount: 10, unreadMs: 60_000 }),
     tries: new Tries({ log }),
     spendCaps: { reserve: () => Promise.resolve({ settle() {} }) } as never,
+    budgetHolds: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
     storedKeys: { find: () => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     responseCache: undefined as never,

@@ -336,6 +336,7 @@ async function sendToVendor(
   const { caller, target: { vendor }, isManaged } = access;
   const cancel = caller.principal.key.onDisconnect === "cancel";
   const begunMs = clock.monotonicMs();
+  const vendorEnds = caller.trace.times?.vendorBegins();
   let tries = 0;
   try {
     return await upstream.call({
@@ -359,6 +360,7 @@ async function sendToVendor(
         tries++;
         budget.attempted(attemptOf(access, entry));
       },
+      ...(vendorEnds ? { onEnd: vendorEnds } : {}),
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
   } catch (thrown) {

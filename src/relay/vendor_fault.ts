@@ -2,6 +2,7 @@ import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import { type ErrorCode } from "../../contracts/kernel/errors.ts";
 import { maskSecrets, type Secret } from "../base/secret.ts";
 import type { VendorError } from "../dialects/kernel/vendor_error.ts";
+import { capPayload } from "../records/payload.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 
@@ -37,11 +38,18 @@ export function vendorFault(
       ? { param: scrubbed(error.param).slice(0, 200) }
       : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    vendorAnswer: {
+      status: error.status ?? null,
+      message: capPayload(scrubbed(error.message ?? ""), maxVendorWords).text,
+    },
     note: `vendor status ${error.status ?? "none"}, code ${
       identifier(error.code ?? error.type, keys)
     }`,
   });
 }
+
+/** Bytes of a vendor's message that a record keeps. */
+const maxVendorWords = 4_096;
 
 /** For the log: only a name such as `insufficient_quota`; other text may be the prompt's. */
 function identifier(code: string | undefined, keys: readonly Secret[]): string {

@@ -37,14 +37,22 @@ export interface VirtualModelChange {
   createdAt: Date;
 }
 
+/** What becomes of a virtual model; `existing` is undefined where there is none of the name. */
+export type VirtualModelChanger = (
+  existing: VirtualModelDefinition | undefined,
+) => VirtualModelDefinition;
+
 /** Where accounts' virtual models live. Implemented in `src/routing/store/virtual_models.ts`. */
 export interface VirtualModelStore {
-  /** Makes or replaces one. Undefined where the account has `virtualModelLimits.perAccount`. */
+  /**
+   * Makes or replaces one. A function gets what is there, so that no other change comes between; what
+   * it throws changes nothing. Undefined where the account has `virtualModelLimits.perAccount`.
+   */
   set(
     accountId: number,
     name: string,
-    definition: VirtualModelDefinition,
-    audit?: AuditNote,
+    definition: VirtualModelDefinition | VirtualModelChanger,
+    audit?: AuditNote | ((definition: VirtualModelDefinition) => AuditNote),
   ): Promise<StoredVirtualModel | undefined>;
   /** False where there is none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
@@ -125,6 +133,14 @@ export function readVirtualModel(json: unknown, models: RealModels): VirtualMode
   for (const [index, { model }] of targets.entries()) check(model, `targets[${index}].model`);
   for (const [index, name] of fallbacks.entries()) check(name, `fallbacks[${index}]`);
   return { targets, fallbacks, ...(stickBy ? { stickBy } : {}) };
+}
+
+/** As `gpt-5-mini (9), claude-haiku-4-5 (1), else gemini-2.5-flash`, for people. */
+export function shownTargets({ targets, fallbacks }: VirtualModelDefinition): string {
+  const shown = targets.length === 1
+    ? targets[0]!.model
+    : targets.map(({ model, weight }) => `${model} (${weight})`).join(", ");
+  return fallbacks.length === 0 ? shown : `${shown}, else ${fallbacks.join(", ")}`;
 }
 
 /** The JSON form of a definition, as `readVirtualModel` takes it. */

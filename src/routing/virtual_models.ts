@@ -1,14 +1,20 @@
 import type { AuditNote } from "../audit/audit.ts";
+import { Fault } from "../shared/fault.ts";
 import type { FileModel } from "./models_file.ts";
 import type { RealModels } from "./real_models.ts";
 import {
   checkVirtualName,
   readVirtualModel,
   type StoredVirtualModel,
+  type VirtualModelDefinition,
   VirtualModelError,
+  virtualModelJson,
   virtualModelLimits,
   type VirtualModelStore,
 } from "./virtual_model.ts";
+
+/** The entry of the audit log, which may say what was set. */
+type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
 
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
@@ -20,7 +26,24 @@ export interface VirtualModels {
     accountId: number,
     name: string,
     json: unknown,
-    audit?: AuditNote,
+    audit?: VirtualModelAudit,
+  ): Promise<StoredVirtualModel>;
+  /** As `set`, for a name that is free. Throws `Fault("already_exists")` where it isn't. */
+  create(
+    accountId: number,
+    name: string,
+    json: unknown,
+    audit?: VirtualModelAudit,
+  ): Promise<StoredVirtualModel>;
+  /**
+   * Replaces the fields that `fields` has; null takes `stick_by` away. Throws `VirtualModelError`, and
+   * `Fault("model_not_found")` where the account has none of this name.
+   */
+  change(
+    accountId: number,
+    name: string,
+    fields: Readonly<Record<string, unknown>>,
+    audit?: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /** False where the account has none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
@@ -28,6 +51,14 @@ export interface VirtualModels {
   list(accountId?: number): Promise<StoredVirtualModel[]>;
   /** Those of the service, for all accounts. */
   listOfService(): readonly FileModel[];
+}
+
+/** An account has no virtual model of this name. */
+export function noVirtualModel(name: string): Fault {
+  return new Fault("model_not_found", {
+    param: "name",
+    message: `The account has no virtual model named '${name.slice(0, 100)}'.`,
+  });
 }
 
 export interface VirtualModelsDeps {
@@ -41,17 +72,33 @@ export interface VirtualModelsDeps {
 export function createVirtualModels(
   { store, models, ofService, changed }: VirtualModelsDeps,
 ): VirtualModels {
+  const write = async (...[accountId, name, change, audit]: Parameters<typeof store.set>) => {
+    const stored = await store.set(accountId, checkVirtualName(name), change, audit);
+    if (!stored) {
+      const { perAccount } = virtualModelLimits;
+      throw new VirtualModelError("name", `the account has ${perAccount} virtual models already`);
+    }
+    await changed();
+    return stored;
+  };
   return {
-    async set(accountId, name, json, audit) {
+    set: async (accountId, name, json, audit) =>
+      await write(accountId, name, readVirtualModel(json, models), audit),
+    async create(accountId, name, json, audit) {
       const definition = readVirtualModel(json, models);
-      const stored = await store.set(accountId, checkVirtualName(name), definition, audit);
-      if (!stored) {
-        const { perAccount } = virtualModelLimits;
-        throw new VirtualModelError("name", `the account has ${perAccount} virtual models already`);
-      }
-      await changed();
-      return stored;
+      const change = (existing: VirtualModelDefinition | undefined) => {
+        if (!existing) return definition;
+        const message = `name: the account has a virtual model '${name}' already.`;
+        throw new Fault("already_exists", { param: "name", message });
+      };
+      return await write(accountId, name, change, audit);
     },
+    change: async (accountId, name, fields, audit) =>
+      await write(accountId, name, (existing) => {
+        if (!existing) throw noVirtualModel(name);
+        const { stick_by: stickBy, ...json } = { ...virtualModelJson(existing), ...fields };
+        return readVirtualModel(stickBy === null ? json : { ...json, stick_by: stickBy }, models);
+      }, audit),
     async remove(accountId, name, audit) {
       const removed = await store.remove(accountId, name, audit);
       await changed();

@@ -1,5 +1,12 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 
+/** The failure of a vendor in its own words. It may quote the prompt. */
+export interface VendorAnswer {
+  /** HTTP status, or the one that an error inside a stream names; null without either. */
+  status: number | null;
+  message: string;
+}
+
 /** Details of a fault beside its code. */
 export interface FaultDetails {
   /** Public text; default: the text of the error table. Never a secret or prompt text. */
@@ -12,6 +19,8 @@ export interface FaultDetails {
   retryAfterSeconds?: number;
   /** Details of a vendor's refusal, secrets masked, for clients that act on them. */
   vendorDetails?: Readonly<Record<string, unknown>>;
+  /** What the vendor answered, for the call's record: secrets masked, at most 4 KiB. */
+  vendorAnswer?: VendorAnswer;
   /** Internal note for the log; never leaves the process. */
   note?: string;
   cause?: unknown;
@@ -27,6 +36,7 @@ export class Fault extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly vendorDetails: Readonly<Record<string, unknown>> | undefined;
+  readonly vendorAnswer: VendorAnswer | undefined;
   readonly note: string | undefined;
   /** The vendor's id of the failed request; set where the answer's headers are known. */
   vendorRequestId: string | undefined;
@@ -39,6 +49,7 @@ export class Fault extends Error {
     this.details = details.details;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.vendorDetails = details.vendorDetails;
+    this.vendorAnswer = details.vendorAnswer;
     this.note = details.note;
   }
 }

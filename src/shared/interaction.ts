@@ -1,6 +1,8 @@
 import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
+import type { UsageGroup } from "../../contracts/data/usage.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { VendorAnswer } from "./fault.ts";
 
 /** Whose vendor key a call used: the service's, one stored by the account, or the caller's. */
 export type Mode = "managed" | "stored_key" | "dual_key";
@@ -93,6 +95,8 @@ export interface SettledCall extends Interaction {
   retained?: Retained;
   /** Media that the payloads reference by hash. */
   media?: readonly Media[];
+  /** What the vendor answered to a call that failed; stored with the payloads. */
+  vendorAnswer?: VendorAnswer;
   /** Everything that the price depended on (`pricedUsageText`). */
   pricedUsageText?: string;
   /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
@@ -106,6 +110,20 @@ export interface SettledCall extends Interaction {
   repeat?: { key: string; claimId: string };
   /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
+  /** The leases of budgets that it comes out of. */
+  budgetLeaseIds?: readonly string[];
+}
+
+/** Where the time of a call went, in milliseconds by the monotonic clock. */
+export interface CallTiming {
+  /** From the request's arrival until its record was safe and the answer's last byte may leave. */
+  totalMs: number;
+  /** During which a request to a vendor was under way, with retries, their waits and the answer. */
+  vendorMs: number;
+  /** What remains without the vendor's time and the upload of the request. */
+  overheadMs: number;
+  /** From the request's arrival to the first token. */
+  firstTokenMs?: number;
 }
 
 /**
@@ -113,7 +131,7 @@ export interface SettledCall extends Interaction {
  * without payloads and vendor texts.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
-  const { retained, media: _media, pricedUsageText: _priced, ...rest } = row;
+  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _said, ...rest } = row;
   const background = retained?.background;
   return {
     ...rest,
@@ -136,6 +154,8 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
+  /** `readCells` alone: payloads aren't read, and their cells are null. */
+  withoutPayloads?: boolean;
 }
 
 /** One stored call without its payloads. */
@@ -162,6 +182,32 @@ export interface InteractionPage {
   rows: InteractionSummary[];
   /** Where the next page begins; absent after the last row. */
   next?: ListPosition;
+}
+
+/** Selects stored calls to be summed by their labels; times are half-open. */
+export interface LabelSumsQuery {
+  accountId: number;
+  labels: readonly UsageGroup[];
+  from: Date;
+  to: Date;
+  /** Max groups. */
+  most: number;
+}
+
+/** Sums of calls; amounts in nano-dollars. */
+export interface CallSums {
+  calls: bigint;
+  /** Of `calls`: those that failed, were truncated or interrupted. */
+  failed: bigint;
+  inputTokens: bigint;
+  outputTokens: bigint;
+  costNanos: bigint;
+  chargedNanos: bigint;
+}
+
+export interface LabelSums extends CallSums {
+  /** In the order of the query's labels. */
+  values: (string | null)[];
 }
 
 /** The part of `AnalyticsStore` that calls need. */

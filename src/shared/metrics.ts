@@ -1,17 +1,9 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import { type MetricFamily, RequestMetrics } from "./call_metrics.ts";
 
 /** The service's metrics in the Prometheus text format; labels never hold content. */
 export interface Metrics {
-  readonly requests: Counter<"route" | "status">;
-  readonly requestSeconds: Histogram<"route">;
-  readonly calls: Counter<"vendor" | "status">;
-  readonly cacheHits: Counter<"vendor">;
-  readonly firstTokenSeconds: Histogram<"vendor">;
-  readonly tokens: Counter<"vendor" | "direction">;
-  readonly costUsd: Counter<"vendor" | "mode">;
-  readonly unpricedCalls: Counter<"vendor">;
-  readonly vendorReportedCostUsd: Counter<"vendor" | "by">;
-  readonly disputedCharges: Counter<"vendor">;
+  readonly requests: RequestMetrics;
   readonly journalSyncSeconds: Histogram;
   readonly connections: Gauge;
   readonly connectionsEnded: Counter<"reason">;
@@ -66,52 +58,15 @@ export interface LabelledMeasure {
 
 export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
 
-export function createMetrics(measures: Measures): Metrics {
+/** `families`: metrics that count for themselves, such as those of calls. */
+export function createMetrics(measures: Measures, families: readonly MetricFamily[] = []): Metrics {
   const registry = new Registry();
   const registers = [registry];
   for (const [name, measure] of Object.entries(measures)) registerRead(registers, name, measure);
-  const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+  const requests = new RequestMetrics();
+  for (const family of [...requests.families(), ...families]) registerFamily(registry, family);
   return {
-    requests: new Counter({
-      name: "gateway_requests_total",
-      help: "Answered requests by route and HTTP status",
-      labelNames: ["route", "status"],
-      registers,
-    }),
-    requestSeconds: new Histogram({
-      name: "gateway_request_seconds",
-      help: "Time from a request's arrival to the last byte of its response",
-      labelNames: ["route"],
-      buckets: seconds,
-      registers,
-    }),
-    calls: new Counter({
-      name: "gateway_calls_total",
-      help: "Calls to vendors by how they ended",
-      labelNames: ["vendor", "status"],
-      registers,
-    }),
-    cacheHits: cacheHits(registers),
-    firstTokenSeconds: new Histogram({
-      name: "gateway_first_token_seconds",
-      help: "Time from a request's arrival to the first token of its response",
-      labelNames: ["vendor"],
-      buckets: seconds,
-      registers,
-    }),
-    tokens: new Counter({
-      name: "gateway_tokens_total",
-      help: "Tokens by vendor and direction",
-      labelNames: ["vendor", "direction"],
-      registers,
-    }),
-    costUsd: new Counter({
-      name: "gateway_cost_usd_total",
-      help: "Cost of calls in US dollars; approximate, the ledger is exact",
-      labelNames: ["vendor", "mode"],
-      registers,
-    }),
-    ...billingMeasures(registers),
+    requests,
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
       help: "Duration of journal syncs, each of which many calls may share",
@@ -172,43 +127,10 @@ function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] 
   });
 }
 
-function cacheHits(registers: Registry[]): Metrics["cacheHits"] {
-  return new Counter({
-    name: "gateway_cache_hits_total",
-    help: "Calls that the response cache answered, by the vendor that had made the answer",
-    labelNames: ["vendor"],
-    registers,
-  });
-}
-
-function billingMeasures(
-  registers: Registry[],
-): Pick<Metrics, "unpricedCalls" | "vendorReportedCostUsd" | "disputedCharges"> {
-  return {
-    unpricedCalls: new Counter({
-      name: "gateway_unpriced_calls_total",
-      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
-      labelNames: ["vendor"],
-      registers,
-    }),
-    vendorReportedCostUsd: vendorReportedCostUsd(registers),
-    disputedCharges: new Counter({
-      name: "gateway_disputed_charges_total",
-      help: "Calls whose vendor reported more than ten times the authorized amount",
-      labelNames: ["vendor"],
-      registers,
-    }),
-  };
-}
-
-function vendorReportedCostUsd(registers: Registry[]): Metrics["vendorReportedCostUsd"] {
-  return new Counter({
-    name: "gateway_vendor_reported_cost_usd_total",
-    help:
-      "Cost of calls whose vendor reported it: as reported (by=vendor) and at its price list (by=list)",
-    labelNames: ["vendor", "by"],
-    registers,
-  });
+/** The registry asks only for `get`; its own classes make text for every value they count. */
+function registerFamily(registry: Registry, { name, help, type, values }: MetricFamily): void {
+  const metric = { name, get: () => ({ name, help, type, aggregator: "sum", values: values() }) };
+  registry.registerMetric(metric as unknown as Metric<string>);
 }
 
 function registerRead(

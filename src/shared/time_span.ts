@@ -7,21 +7,35 @@ export interface TimeSpan {
 }
 
 /**
- * The span of a body's `start_date` and `end_date` (RFC 3339 timestamps). Throws a fault of `end_date`
- * if it isn't after the start.
+ * The span of a request's `start_date` and `end_date`: RFC 3339 timestamps, or days of UTC
+ * (`2026-11-21`). A day as an end is included whole. Throws a fault of `names.end` if that isn't
+ * after the start.
  */
 export function timeSpan(
   { start_date, end_date }: { start_date?: string | undefined; end_date?: string | undefined },
+  names = { start: "start_date", end: "end_date" },
 ): TimeSpan {
   const start = start_date === undefined ? undefined : new Date(start_date);
-  const end = end_date === undefined ? undefined : new Date(end_date);
+  const end = end_date === undefined ? undefined : endOf(end_date);
   if (start && end && end <= start) {
     throw new Fault("invalid_value", {
-      param: "end_date",
-      message: "end_date: expected a time after start_date.",
+      param: names.end,
+      message: isDay(start_date!) && isDay(end_date!)
+        ? `${names.end}: expected a day not before ${names.start}.`
+        : `${names.end}: expected a time after ${names.start}.`,
     });
   }
   return assertStorableTime({ start, end });
+}
+
+const dayMs = 86_400_000;
+
+function isDay(text: string): boolean {
+  return !text.includes("T");
+}
+
+function endOf(text: string): Date {
+  return new Date(isDay(text) ? Date.parse(text) + dayMs : text);
 }
 
 /** Times that both the database and RFC 3339 support. */

@@ -1,3 +1,5 @@
+import type { CallSums } from "../shared/interaction.ts";
+import type { StoredDays } from "./label_usage.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** The dimensions of usage. */
@@ -49,12 +51,16 @@ export interface UsageQuery {
   span: "hour" | "day";
   from: Date;
   to: Date;
+  /** Whether `values` leaves out erased calls, which have no app any more. */
+  storedOnly?: boolean;
 }
 
 /** Sums of calls, kept as they are written. Implemented in `src/usage/store/usage_sums.ts`. */
 export interface UsageStore {
   /** Hours or days that had calls, in their order, calls whose records are erased included. */
   steps(query: UsageQuery): Promise<UsageStep[]>;
+  /** Days that have stored calls, each with a text that changes whenever the day's calls do. */
+  storedDays: StoredDays;
   /** Of these, calls whose records were erased: by request, or for their age. */
   erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
   /** Values of a dimension by cost, then by calls; `all` is their number. */
@@ -63,6 +69,23 @@ export interface UsageStore {
     part: UsagePart,
     limit: number,
   ): Promise<{ values: UsageValue[]; all: number }>;
+  /**
+   * Sums by value, of calls whose records are erased apart, and by day if `byDay`; in no order.
+   * Undefined if they are more than `most`.
+   */
+  groups(
+    query: UsageQuery,
+    by: { part: UsagePart | "all"; byDay: boolean },
+    most: number,
+  ): Promise<UsageGroupSums[] | undefined>;
+}
+
+export interface UsageGroupSums extends CallSums {
+  /** As in `UsageValue`; empty for all. */
+  value: string;
+  /** `2026-11-21`; null unless by day. */
+  day: string | null;
+  erased: boolean;
 }
 
 /** Sums over no calls. */

@@ -50,6 +50,8 @@ export interface UpstreamRequest {
   readonly retryLimited?: boolean;
   /** Called with each try that has ended, also where the call rejects in the end. */
   readonly onTry?: (entry: AttemptLogEntry) => void;
+  /** Called once the call has rejected, or the answer's body is over: read, failed or destroyed. */
+  readonly onEnd?: () => void;
   /** How long the vendor may be silent, first byte included, where that is longer than usual. */
   readonly silenceMs?: number;
 }
@@ -112,7 +114,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     closed: false,
   };
   return {
-    call: (request) => callWithRetries(client, request),
+    async call(request) {
+      try {
+        return await callWithRetries(client, request);
+      } catch (thrown) {
+        request.onEnd?.();
+        throw thrown;
+      }
+    },
     close() {
       client.closed = true;
       client.connections.close();
@@ -256,13 +265,13 @@ function delayAfter(
 function answerOf(
   client: Client,
   exchange: Exchange,
-  { signal, silenceMs = 0 }: UpstreamRequest,
+  { signal, silenceMs = 0, onEnd }: UpstreamRequest,
   log: AttemptLogEntry[],
 ): UpstreamAnswer {
   const { clock, setTimer, maxAnswerBytes } = client;
   const idleMs = Math.max(client.timeouts.idleMs, silenceMs);
   const deps = { clock, setTimer, maxAnswerBytes, idleMs };
-  const body = createBody(deps, exchange, signal);
+  const body = createBody(deps, exchange, signal, onEnd);
   let headers = exchange.headers;
   if ("content-encoding" in headers) {
     const { "content-encoding": _encoding, "content-length": _length, ...others } = headers;

@@ -41,15 +41,21 @@ export interface BodyDeps {
   readonly maxAnswerBytes: number;
 }
 
-/** Wraps an answer whose body has not been touched. */
-export function createBody(deps: BodyDeps, exchange: Exchange, signal: AbortSignal): UpstreamBody {
-  return new Body(deps, exchange, signal);
+/** Wraps an answer whose body has not been touched; `onEnd` is called once it is over. */
+export function createBody(
+  deps: BodyDeps,
+  exchange: Exchange,
+  signal: AbortSignal,
+  onEnd?: () => void,
+): UpstreamBody {
+  return new Body(deps, exchange, signal, onEnd);
 }
 
 class Body implements UpstreamBody {
   readonly #deps: BodyDeps;
   readonly #exchange: Exchange;
   readonly #signal: AbortSignal;
+  readonly #onEnd: (() => void) | undefined;
   readonly #deadline: Deadline;
   /** Between the exchange and the reader, where the vendor compresses. */
   #decoder: Transform | undefined;
@@ -61,7 +67,8 @@ class Body implements UpstreamBody {
   #rawBytes = 0;
   #bytes = 0;
 
-  constructor(deps: BodyDeps, exchange: Exchange, signal: AbortSignal) {
+  constructor(deps: BodyDeps, exchange: Exchange, signal: AbortSignal, onEnd?: () => void) {
+    this.#onEnd = onEnd;
     this.#deps = deps;
     this.#exchange = exchange;
     this.#signal = signal;
@@ -199,6 +206,7 @@ class Body implements UpstreamBody {
     this.#over = true;
     this.#deadline.stop();
     this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#onEnd?.();
     return true;
   }
 }

@@ -1,16 +1,27 @@
 import assert from "@std/assert";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { CallMetrics } from "../shared/call_metrics.ts";
 import { createMetrics, type MetricSnapshot, readMeasures } from "../shared/metrics.ts";
 import { MetricSums } from "./metric_sums.ts";
 
 /** A worker that has answered so many calls, as its snapshot comes over the channel. */
 async function snapshot(calls: number, oldest = 0): Promise<MetricSnapshot[]> {
+  const callMetrics = new CallMetrics();
   const metrics = createMetrics({
     gateway_records_waiting: { help: "Waiting", read: () => calls },
     gateway_journal_oldest_seconds: { help: "Oldest", read: () => oldest, overWorkers: "max" },
     gateway_shed_total: { help: "Shed", kind: "counter", read: () => calls },
-  });
-  metrics.calls.inc({ vendor: "vendor-b", status: "completed" }, calls);
-  for (let call = 0; call < calls; call++) metrics.requestSeconds.observe({ route: "/x" }, 0.02);
+  }, callMetrics.families());
+  const row = {
+    ...interactionRow("t"),
+    status: "completed" as const,
+    vendor: "vendor-b",
+    model: "m",
+  };
+  for (let call = 0; call < calls; call++) {
+    callMetrics.settled(row, { totalMs: 20, vendorMs: 15, overheadMs: 5 });
+    metrics.requests.answered("/x", 200, 0.02);
+  }
   return JSON.parse(JSON.stringify(await metrics.snapshot()));
 }
 
@@ -29,7 +40,7 @@ async function read(sums: MetricSums): Promise<Map<string, number>> {
   );
 }
 
-const calls = 'gateway_calls_total{vendor="vendor-b",status="completed"}';
+const calls = 'gateway_calls_total{vendor="vendor-b",model="m",status="completed"}';
 const bucket = 'gateway_request_seconds_bucket{le="0.025",route="/x"}';
 
 Deno.test("counters, histograms and gauges of all workers are added up, ages are the oldest", async () => {

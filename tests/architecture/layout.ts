@@ -44,16 +44,33 @@ function store(name: string, ...may: string[]): Folder {
 
 /** What serves the subjects to people and programs. */
 const subjects = [
-  ...["audit", "background", "cohorts", "credit", "erasure", "evals", "exports", "idempotency"],
+  ...["administration", "audit", "background", "budgets", "cohorts", "credit", "erasure", "evals"],
+  ...["exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...["relay", "repricing", "response_cache", "routing", "usage", "vendors", "dialects/kernel"],
+  ...[
+    "refusals",
+    "relay",
+    "repricing",
+    "response_cache",
+    "routing",
+    "usage",
+    "vendors",
+    "dialects/kernel",
+  ],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
 const stores = [
-  ...["background/store", "cohorts/store", "credit/store", "erasure/store", "evals/store"],
+  ...[
+    "background/store",
+    "budgets/store",
+    "cohorts/store",
+    "credit/store",
+    "erasure/store",
+    "evals/store",
+  ],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["response_cache/store", "routing/store", "work_queue/store", "database"],
+  ...["refusals/store", "response_cache/store", "routing/store", "work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -95,13 +112,15 @@ export const folders: readonly Folder[] = [
   subject("keys", "audit", "vendors"),
   store("keys", "audit", "audit/store", "records"),
   subject("credit", "keys", "pricing"),
-  store("credit", "records"),
+  subject("budgets", "audit", "credit"),
+  store("budgets", "audit", "audit/store", "credit"),
+  store("credit", "records", "budgets/store"),
   subject("people", "audit", "keys"),
   store("people", "audit", "audit/store", "keys", "keys/store", "credit/store"),
   subject("rate_limits"),
   store("rate_limits"),
   subject("repricing", "records", "pricing", "vendors", "dialects/kernel", "dialects/text"),
-  store("repricing", "credit/store", "records"),
+  store("repricing", "budgets/store", "credit/store", "records"),
   subject("response_cache"),
   subject("routing", "audit", "keys", "pricing", "records", "vendors", "dialects/kernel"),
   store("routing", "audit", "audit/store", "records"),
@@ -111,6 +130,7 @@ export const folders: readonly Folder[] = [
     "response_cache",
     "repricing",
     "routing",
+    "budgets",
     "credit",
     "keys",
     "pricing",
@@ -129,6 +149,8 @@ export const folders: readonly Folder[] = [
     ...["relay", "routing", "records", "keys", "pricing", "vendors"],
     ...["dialects/kernel", "dialects/text", "dialects/media"],
   ]),
+  subject("refusals"),
+  store("refusals"),
   subject("playground", "relay", "keys", "rate_limits", "dialects/kernel"),
   subject("evals", ...[
     ...[
@@ -144,15 +166,19 @@ export const folders: readonly Folder[] = [
     "work_queue",
   ]),
   store("evals", "audit/store", "records", "work_queue/store"),
-  store("erasure", "audit/store", "evals/store", "records", "work_queue/store"),
+  store("erasure", "audit/store", "budgets/store", "evals/store", "records", "work_queue/store"),
   store("response_cache", "erasure/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
-    ...["credit", "credit/store", "usage/store"],
+    ...["budgets/store", "credit", "credit/store", "usage", "usage/store"],
     ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
   subject("exports", "audit", "records", "work_queue"),
   store("exports", "audit", "audit/store", "records", "work_queue/store"),
+  subject("administration", ...[
+    ...["audit", "credit", "keys", "people", "pricing", "records", "repricing", "routing"],
+    "vendors",
+  ]),
   subject("cohorts"),
   store("cohorts", "records"),
 

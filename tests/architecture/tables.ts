@@ -31,6 +31,7 @@ const tables: Readonly<Record<string, string>> = {
   audit: "audit_log",
   keys: "accounts api_keys api_key_notes vendor_keys master_key",
   credit: "ledger_entries account_balances leases key_charges corrected_charges",
+  budgets: "budgets budget_periods budget_leases budget_charges",
   people: "people memberships invitations dashboard_sessions sign_in_states",
   rate_limits: "rate_buckets rate_processes",
   idempotency: "replays",

@@ -2,9 +2,17 @@
 import assert from "@std/assert";
 import { smallPicture } from "../../contracts/examples/media.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
-import { type FuzzedDocument, type FuzzedOperation, operationsOf } from "./fuzz/operations.ts";
+import {
+  type FuzzedDocument,
+  type FuzzedOperation,
+  isAdministration,
+  operationsOf,
+} from "./fuzz/operations.ts";
 
-const service = shared(() => startSimulatedService());
+const service = shared(async () => {
+  const started = await startSimulatedService();
+  return { ...started, adminKey: (await started.createKey("--scope", "admin")).key };
+});
 const document: FuzzedDocument = JSON.parse(
   Deno.readTextFileSync(new URL("../../openapi/openapi.json", import.meta.url)),
 );
@@ -28,7 +36,7 @@ Deno.test("every example of a request is answered with what it asks for", async 
 });
 
 function send(
-  { method, path, parameters }: FuzzedOperation,
+  { method, path, parameters, tag }: FuzzedOperation,
   type: string,
   example: Record<string, unknown>,
 ): Promise<Response> {
@@ -36,11 +44,12 @@ function send(
     const parameter = parameters.find((one) => one.in === "path" && one.name === name);
     return encodeURIComponent(String(parameter?.example));
   });
+  const key = isAdministration({ tag }) ? { authorization: `Bearer ${service().adminKey}` } : {};
   return type === "multipart/form-data"
     ? service().fetch(target, { method, body: formOf(example) })
     : service().fetch(target, {
       method,
-      headers: { "content-type": type },
+      headers: { "content-type": type, ...key },
       body: JSON.stringify(example),
     });
 }

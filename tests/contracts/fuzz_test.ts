@@ -11,7 +11,13 @@ import { shared, startSimulatedService } from "../support/service.ts";
 import { answerCheck, type FuzzedReply } from "./fuzz/answers.ts";
 import { KnownIds } from "./fuzz/known_ids.ts";
 import { oddRequest } from "./fuzz/odd_requests.ts";
-import { at, type FuzzedDocument, type FuzzedOperation, operationsOf } from "./fuzz/operations.ts";
+import {
+  at,
+  type FuzzedDocument,
+  type FuzzedOperation,
+  isAdministration,
+  operationsOf,
+} from "./fuzz/operations.ts";
 import { type FuzzedRequest, rightRequest } from "./fuzz/requests.ts";
 import type { Schema } from "./fuzz/schema_values.ts";
 
@@ -25,12 +31,13 @@ const document: FuzzedDocument = JSON.parse(
 );
 const check = answerCheck(document);
 const resolve = (reference: string) => at<Schema>(document, reference);
-const service = shared(() =>
-  startSimulatedService(
+const service = shared(async () => {
+  const started = await startSimulatedService(
     { MAX_BODY_BYTES: "200000", STARTING_CREDIT_USD: "100000" },
     { database: "any" },
-  )
-);
+  );
+  return { ...started, adminKey: (await started.createKey("--scope", "admin")).key };
+});
 
 interface Told {
   readonly statuses: number[];
@@ -65,7 +72,7 @@ function inOrder(operations: readonly FuzzedOperation[]): FuzzedOperation[] {
     operations,
     ({ path }) => makers.find((maker) => path === maker || path.startsWith(`${maker}/`)) ?? path,
   );
-  const methods = ["POST", "GET", "DELETE"];
+  const methods = ["POST", "GET", "PATCH", "DELETE"];
   return [...groups.values()].flatMap((group) =>
     group.sort((a, b) => methods.indexOf(a.method) - methods.indexOf(b.method))
   );
@@ -90,7 +97,8 @@ function assertSound(tag: string, told: readonly Told[]): void {
 /** Sends one operation's requests, right and odd by turns. */
 async function fuzz(operation: FuzzedOperation, ids: KnownIds): Promise<Told> {
   const random = new Random(seed + hashed(operation.id));
-  const sources = { operation, resolve, ids, key: service().key, random };
+  const key = isAdministration(operation) ? service().adminKey : service().key;
+  const sources = { operation, resolve, ids, key, random };
   const told: Told = { statuses: [], problems: [], right: 0, served: 0 };
   for (let run = 0; run < runs; run++) {
     const isRight = run % 2 === 0;

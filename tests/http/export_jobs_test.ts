@@ -266,3 +266,29 @@ eachService("a key without the scope may do none of it", {}, async (service) => 
     await answer.body?.cancel();
   }
 });
+
+eachService(
+  "job form: lines of JSON, of chosen columns, under their own type",
+  {},
+  async (service) => {
+    await call(service, "one");
+    await call(service, "two");
+    const made = await job(service, {
+      ...{ range, format: "jsonl", columns: ["transaction_id", "charged_usd"] },
+    });
+    const answer = await file(service, made.request_id);
+    assert.equal(answer.headers.get("content-type"), "application/x-ndjson");
+    assert.match(answer.headers.get("content-disposition") ?? "", /\.jsonl"$/);
+    const text = await answer.text();
+    assert.equal(new TextEncoder().encode(text).length, made.bytes_size);
+    const rows = await service.rows();
+    assert.equal(
+      text,
+      rows.map(({ transaction_id, charged_usd }) =>
+        JSON.stringify({ transaction_id, charged_usd }) + "\n"
+      ).join(""),
+    );
+    const { data } = await (await service.fetch(path)).json();
+    assert.equal(data[0].format, "jsonl");
+  },
+);

@@ -125,6 +125,50 @@ Deno.test("times are half-open: the start is in, the end is out", async () => {
   assert.equal(await count({ start_date: zoned }), 1);
 });
 
+Deno.test("a day as a start begins at midnight UTC, as an end it is included whole", async () => {
+  const { all, post } = service();
+  const today = String(all[0]!.created_at).slice(0, 10);
+  const dayOf = (days: number) =>
+    new Date(Date.parse(today) + days * 86_400_000).toISOString().slice(0, 10);
+  const count = async (body: unknown) => (await (await post(path, body)).json()).length;
+  assert.equal(await count({ start_date: today, end_date: dayOf(1) }), 3);
+  assert.equal(await count({ end_date: dayOf(-1) }), 0);
+  assert.equal(await count({ start_date: dayOf(2) }), 0);
+  const range = { start: all[0]!.created_at, end: all[2]!.created_at };
+  assert.equal(await count({ range, delivery: "stream" }), 2);
+});
+
+Deno.test("columns are those that were asked for, in that order, in every format", async () => {
+  const { all, post } = service();
+  const columns = ["model", "cost_usd", "translation_loss", "transaction_id"];
+  const wanted = all.map((row) => Object.fromEntries(columns.map((name) => [name, row[name]])));
+  const text = async (format: string) =>
+    await (await post(path, { start_date: start, format, columns })).text();
+  const rows = JSON.parse(await text("json"));
+  assert.deepEqual(rows, wanted);
+  assert.deepEqual(Object.keys(rows[0]), columns);
+  const lines = (await text("jsonl")).split("\n");
+  assert.equal(lines.pop(), "");
+  assert.deepEqual(lines.map((line) => JSON.parse(line)), wanted);
+  assert.deepEqual((await text("csv")).split("\r\n").slice(0, 2), [
+    columns.join(),
+    `${all[0]!.model},${all[0]!.cost_usd},[],${all[0]!.transaction_id}`,
+  ]);
+});
+
+Deno.test("without payloads no prompt and no answer leaves, and every figure does", async () => {
+  const { all, post } = service();
+  const answer = await post(path, { start_date: start, format: "jsonl", payloads: false });
+  assert.equal(answer.headers.get("content-type"), "application/x-ndjson");
+  const text = await answer.text();
+  assert.ok(!text.includes("How are you?"));
+  const rows = text.trimEnd().split("\n").map((line) => JSON.parse(line) as Row);
+  assert.deepEqual(
+    rows,
+    all.map(({ request: _request, response: _response, ...figures }) => figures),
+  );
+});
+
 Deno.test("another account's rows are never seen, whatever is filtered", async () => {
   const { rows, other, all } = service();
   const theirs = await rows({}, other.key);
@@ -158,7 +202,7 @@ Deno.test("an export is no call: it leaves no row and names no transaction", asy
 
 testScenarios(service, [
   refused("neither form", {}, "missing_required_field", /^start_date: give start_date, end_date/),
-  refused("a date without a time", { start_date: "2026-01-01" }, "invalid_value", /^start_date: /),
+  refused("no day", { start_date: "2026-02-30" }, "invalid_value", /^start_date: expected a day/),
   refused("a time without a zone", { start_date: "2026-01-01T00:00:00" }, "invalid_value", /RFC/),
   refused("a time as a number", { start_date: 5 }, "invalid_value", /^start_date: /),
   refused(
@@ -205,7 +249,7 @@ testScenarios(service, [
   ),
   ...([
     ["a day that there is not", { start: "2026-02-30", end: "2026-03-01" }, /^range\.start: exp/],
-    ["a time in place of a day", { start, end: "2026-03-01" }, /^range\.start: expected a date/],
+    ["its end at its start", { start, end: start }, /^range\.end: expected a time after range\.st/],
     ["its end before its start", { start: "2026-03-02", end: "2026-03-01" }, /^range\.end: exp/],
     ["more than two fields", { start: "2026-03-01", end: "2026-03-01", zone: "x" }, /^range\.zone/],
     ["text", "2026-03", /^range: expected an object/],
@@ -229,6 +273,43 @@ testScenarios(service, [
     { start_date: start, format: "csv", tables: ["interactions", "eval_runs"] },
     "invalid_value",
     /^tables: csv takes exactly one/,
+  ),
+  refused(
+    "jsonl of two tables",
+    { start_date: start, format: "jsonl", tables: ["interactions", "eval_runs"] },
+    "invalid_value",
+    /^tables: jsonl takes exactly one/,
+  ),
+  refused("no column", { start_date: start, columns: [] }, "invalid_value", /^columns: /),
+  refused(
+    "an unknown column",
+    { start_date: start, columns: ["x"] },
+    "invalid_value",
+    /^columns\[0/,
+  ),
+  refused(
+    "another table's column",
+    { start_date: start, columns: ["app", "passed"] },
+    "invalid_value",
+    /^columns\[1\]: expected one of transaction_id, /,
+  ),
+  refused(
+    "a table of which no column is asked for",
+    { start_date: start, columns: ["app"], tables: ["interactions", "eval_results"] },
+    "invalid_value",
+    /^columns: expected at least one column of eval_results/,
+  ),
+  refused(
+    "a payload that is left out too",
+    { start_date: start, columns: ["app", "request"], payloads: false },
+    "invalid_value",
+    /^columns\[1\]: request is a payload/,
+  ),
+  refused(
+    "payloads in words",
+    { start_date: start, payloads: "no" },
+    "invalid_value",
+    /^payloads: /,
   ),
   refused("raw cells in words", { start_date: start, raw_cells: "yes" }, "invalid_value", /^raw_c/),
   refused("another delivery", { start_date: start, delivery: "mail" }, "invalid_value", /^deliv/),

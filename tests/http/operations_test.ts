@@ -118,9 +118,18 @@ Deno.test("metrics count calls, tokens and cost by vendor, and hold no content",
   await answer.body?.cancel();
   await fetch("/canary-in-a-path").then((unknown) => unknown.body?.cancel());
   const text = await (await fetch("/metrics")).text();
-  assert.match(text, /^gateway_calls_total\{vendor="vendor-g",status="completed"\} 1$/m);
-  assert.match(text, /^gateway_tokens_total\{vendor="vendor-g",direction="output"\} [1-9]\d*$/m);
-  assert.match(text, /^gateway_cost_usd_total\{vendor="vendor-g",mode="managed"\} 0\.0*[1-9]/m);
+  assert.match(
+    text,
+    /^gateway_calls_total\{vendor="vendor-g",model="grok-4.3",status="completed"\} 1$/m,
+  );
+  assert.match(
+    text,
+    /^gateway_tokens_total\{vendor="vendor-g",model="grok-4.3",kind="output"\} [1-9]\d*$/m,
+  );
+  assert.match(
+    text,
+    /^gateway_cost_usd_total\{vendor="vendor-g",model="grok-4.3",mode="managed"\} 0\.0*[1-9]/m,
+  );
   assert.match(
     text,
     /^gateway_requests_total\{route="\/vendor-g\/v1\/chat\/completions",status="200"\} 1$/m,

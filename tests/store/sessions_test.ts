@@ -37,6 +37,7 @@ eachDatabase("a session says who, where and in which role", async (database) => 
     person: { id: "ann", email: "ann@example.com", name: "Ann" },
     account,
     role: "member",
+    seesPayloads: true,
     accounts: [{ id: account.id, name: "ours" }],
   });
   assert.equal(await sessions.find("another", clock.now()), undefined);

@@ -2439,51 +2439,66 @@ export type ExportedEvalResult = {
     detail: string | null;
 };
 
+/**
+ * A row of an export with `columns` or `payloads`: the columns that were asked for.
+ */
+export type ChosenColumns = {
+    [key: string]: unknown;
+};
+
 export type ExportedTables = {
     /**
      * Rows of `interactions`, where it was asked for.
      */
-    interactions?: Array<Interaction>;
+    interactions?: Array<Interaction> | Array<ChosenColumns>;
     /**
      * Rows of `eval_runs`, where it was asked for.
      */
-    eval_runs?: Array<ExportedEvalRun>;
+    eval_runs?: Array<ExportedEvalRun> | Array<ChosenColumns>;
     /**
      * Rows of `eval_results`, where it was asked for.
      */
-    eval_results?: Array<ExportedEvalResult>;
+    eval_results?: Array<ExportedEvalResult> | Array<ChosenColumns>;
 };
 
 export type ExportRequest = {
     /**
-     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.
+     * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. `jsonl`: a row a line, one table. Default `json`.
      */
-    format?: 'json' | 'csv';
+    format?: 'json' | 'csv' | 'jsonl';
     /**
-     * Job form: whole days. Either this, or `start_date` and `end_date`.
+     * Job form. Either this, or `start_date` and `end_date`.
      */
     range?: {
         /**
-         * First day, UTC, included.
+         * First day, UTC, or first moment; included.
          */
-        start: string;
+        start: string | string;
         /**
-         * Last day, UTC, included.
+         * Last day, UTC, included; or last moment, not included.
          */
-        end: string;
+        end: string | string;
     };
     /**
-     * Direct form: first moment, included. One of the two may be missing.
+     * Direct form: first day, UTC, or first moment; included. One of the two may be missing.
      */
-    start_date?: string;
+    start_date?: string | string;
     /**
-     * Direct form: last moment, not included.
+     * Direct form: last day, UTC, included; or last moment, not included.
      */
-    end_date?: string;
+    end_date?: string | string;
     /**
-     * Default `["interactions"]`; `csv` takes exactly one.
+     * Default `["interactions"]`; `csv` and `jsonl` take exactly one.
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
+    /**
+     * Only these columns, in this order; of several tables each gives those that it has. Default: all.
+     */
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    /**
+     * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
+     */
+    payloads?: boolean;
     filters?: ExportFilters;
     /**
      * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
@@ -2669,7 +2684,7 @@ export type ExportFilters = {
     detail?: string | Array<string>;
 };
 
-export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
 
 export type ExportList = {
     /**
@@ -2687,7 +2702,7 @@ export type ExportList = {
         /**
          * Format of the file.
          */
-        format: 'json' | 'csv';
+        format: 'json' | 'csv' | 'jsonl';
         /**
          * Bytes of the file; 0 until it is written.
          */
@@ -3626,6 +3641,631 @@ export type EvalResult = {
      * What the grader said.
      */
     detail: string | null;
+};
+
+export type InteractionList = {
+    /**
+     * The calls of the page, newest first.
+     */
+    data: Array<InteractionSummary>;
+    /**
+     * Where the next page begins; null after the last.
+     */
+    next_cursor: string | null;
+};
+
+export type InteractionSummary = {
+    /**
+     * Our id of the call, as in `X-Transaction-ID`.
+     */
+    transaction_id: string;
+    /**
+     * When the request arrived, UTC.
+     */
+    created_at: string;
+    /**
+     * `X-Request-ID`, the caller's or ours.
+     */
+    request_id: string;
+    /**
+     * `X-Session-ID`.
+     */
+    session_id: string | null;
+    /**
+     * The end user that the caller named.
+     */
+    user_id: string | null;
+    /**
+     * The key's account.
+     */
+    account_id: number;
+    /**
+     * Id of the service key.
+     */
+    api_key_id: string;
+    /**
+     * Prompt tag `/// APP`.
+     */
+    app: string | null;
+    /**
+     * Prompt tag `/// FLOW`.
+     */
+    flow: string | null;
+    /**
+     * Prompt tag `/// COHORT`.
+     */
+    cohort_id: string | null;
+    /**
+     * Path template of the endpoint.
+     */
+    endpoint: string;
+    /**
+     * The caller's dialect, such as `chat`.
+     */
+    dialect: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Model as sent to the vendor.
+     */
+    model: string;
+    /**
+     * Model as the caller named it.
+     */
+    requested_model: string;
+    /**
+     * Whose vendor key was used.
+     */
+    mode: 'managed' | 'stored_key' | 'dual_key';
+    /**
+     * Whether the caller asked for a stream.
+     */
+    stream: boolean;
+    /**
+     * How the call ended.
+     */
+    status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
+    /**
+     * Status that the caller received; null when it left before.
+     */
+    http_status: number | null;
+    /**
+     * Code of the error that the caller received.
+     */
+    error_code: string | null;
+    /**
+     * `stop`, `length`, `tool_calls` or `content_filter`.
+     */
+    finish_reason: string | null;
+    /**
+     * Tokens of the whole prompt, cached parts included.
+     */
+    input_tokens: number | null;
+    /**
+     * Of those: read from the vendor's cache.
+     */
+    cache_read_tokens: number | null;
+    /**
+     * Of those: written to the vendor's cache.
+     */
+    cache_write_tokens: number | null;
+    /**
+     * Tokens of the answer, reasoning included.
+     */
+    output_tokens: number | null;
+    /**
+     * Of those: reasoning.
+     */
+    reasoning_tokens: number | null;
+    /**
+     * All tokens.
+     */
+    total_tokens: number | null;
+    /**
+     * What the call costs in US dollars; null when no price is known.
+     */
+    cost_usd: string | null;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     */
+    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
+    /**
+     * Version of the price that was used.
+     */
+    price_version: string | null;
+    /**
+     * The vendor's own usage object.
+     */
+    usage_raw?: unknown;
+    /**
+     * Fields that the vendor could not be given.
+     */
+    translation_loss: Array<string>;
+    /**
+     * From the request's arrival to its end, milliseconds.
+     */
+    latency_ms: number;
+    /**
+     * To the first words of the answer, milliseconds.
+     */
+    time_to_first_token_ms: number | null;
+    /**
+     * Whether a payload was too large to keep whole.
+     */
+    payload_truncated: boolean;
+    /**
+     * All requests to vendors, the last one answered; null for a single one.
+     */
+    attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
+};
+
+export type InteractionDetail = {
+    /**
+     * Our id of the call, as in `X-Transaction-ID`.
+     */
+    transaction_id: string;
+    /**
+     * When the request arrived, UTC.
+     */
+    created_at: string;
+    /**
+     * `X-Request-ID`, the caller's or ours.
+     */
+    request_id: string;
+    /**
+     * `X-Session-ID`.
+     */
+    session_id: string | null;
+    /**
+     * The end user that the caller named.
+     */
+    user_id: string | null;
+    /**
+     * The key's account.
+     */
+    account_id: number;
+    /**
+     * Id of the service key.
+     */
+    api_key_id: string;
+    /**
+     * Prompt tag `/// APP`.
+     */
+    app: string | null;
+    /**
+     * Prompt tag `/// FLOW`.
+     */
+    flow: string | null;
+    /**
+     * Prompt tag `/// COHORT`.
+     */
+    cohort_id: string | null;
+    /**
+     * Path template of the endpoint.
+     */
+    endpoint: string;
+    /**
+     * The caller's dialect, such as `chat`.
+     */
+    dialect: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Model as sent to the vendor.
+     */
+    model: string;
+    /**
+     * Model as the caller named it.
+     */
+    requested_model: string;
+    /**
+     * Whose vendor key was used.
+     */
+    mode: 'managed' | 'stored_key' | 'dual_key';
+    /**
+     * Whether the caller asked for a stream.
+     */
+    stream: boolean;
+    /**
+     * How the call ended.
+     */
+    status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
+    /**
+     * Status that the caller received; null when it left before.
+     */
+    http_status: number | null;
+    /**
+     * Code of the error that the caller received.
+     */
+    error_code: string | null;
+    /**
+     * `stop`, `length`, `tool_calls` or `content_filter`.
+     */
+    finish_reason: string | null;
+    /**
+     * Tokens of the whole prompt, cached parts included.
+     */
+    input_tokens: number | null;
+    /**
+     * Of those: read from the vendor's cache.
+     */
+    cache_read_tokens: number | null;
+    /**
+     * Of those: written to the vendor's cache.
+     */
+    cache_write_tokens: number | null;
+    /**
+     * Tokens of the answer, reasoning included.
+     */
+    output_tokens: number | null;
+    /**
+     * Of those: reasoning.
+     */
+    reasoning_tokens: number | null;
+    /**
+     * All tokens.
+     */
+    total_tokens: number | null;
+    /**
+     * What the call costs in US dollars; null when no price is known.
+     */
+    cost_usd: string | null;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     */
+    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
+    /**
+     * Version of the price that was used.
+     */
+    price_version: string | null;
+    /**
+     * The vendor's own usage object.
+     */
+    usage_raw?: unknown;
+    /**
+     * Fields that the vendor could not be given.
+     */
+    translation_loss: Array<string>;
+    /**
+     * From the request's arrival to its end, milliseconds.
+     */
+    latency_ms: number;
+    /**
+     * To the first words of the answer, milliseconds.
+     */
+    time_to_first_token_ms: number | null;
+    /**
+     * The request as the caller sent it.
+     */
+    request?: unknown;
+    /**
+     * The answer as the caller received it; a stream as its whole.
+     */
+    response?: unknown;
+    /**
+     * Whether a payload was too large to keep whole.
+     */
+    payload_truncated: boolean;
+    /**
+     * All requests to vendors, the last one answered; null for a single one.
+     */
+    attempts: Array<VendorAttempt> | null;
+    /**
+     * Whether the response cache had the answer; null where it was not asked.
+     */
+    cache: 'hit' | 'miss' | null;
+    /**
+     * What the cost is made of; empty where it is 0 or no price is known.
+     */
+    lines: Array<CostLine>;
+};
+
+export type CostLine = {
+    /**
+     * What is paid for, by its name in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor says it charged. `set_aside`: of a disputed report. `recorded`: the cost as recorded, where what it was made of isn't known any more.
+     */
+    dimension: string;
+    /**
+     * How many tokens, characters, minutes, images or pieces.
+     */
+    quantity: number;
+    /**
+     * US dollars for one of them, with twelve decimals; a service tier is in it.
+     */
+    unit_price_usd: string;
+    /**
+     * What the line costs; lines add up to the call's `cost_usd`.
+     */
+    cost_usd: string;
+};
+
+export type UsageReport = {
+    /**
+     * The dearest groups, by day where `day` is among them.
+     */
+    data: Array<UsageRow>;
+    total: UsageTotal;
+    /**
+     * How many groups there are beyond `limit`.
+     */
+    omitted: number;
+};
+
+export type UsageRow = {
+    /**
+     * `<vendor>/<model>`, as sent to the vendor; a name beyond 256 characters is cut.
+     */
+    model?: string | null;
+    /**
+     * Label of the vendor.
+     */
+    vendor?: string | null;
+    /**
+     * Prompt tag `/// APP`; null: without one.
+     */
+    app?: string | null;
+    /**
+     * Prompt tag `/// FLOW`; null: without one.
+     */
+    flow?: string | null;
+    /**
+     * The end user that the caller named; null: none.
+     */
+    user?: string | null;
+    /**
+     * Id of the service key.
+     */
+    api_key?: string | null;
+    /**
+     * Prompt tag `/// COHORT`; null: without one.
+     */
+    cohort?: string | null;
+    /**
+     * Day of UTC on which the calls arrived, `YYYY-MM-DD`.
+     */
+    day?: string | null;
+    /**
+     * How many calls.
+     */
+    calls: number;
+    /**
+     * Of these, how many ended in an error: failed, truncated or interrupted.
+     */
+    failed: number;
+    /**
+     * Tokens of whole prompts, cached parts included.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of answers, reasoning included.
+     */
+    output_tokens: number;
+    /**
+     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     */
+    cost_usd: string;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+    /**
+     * True for calls whose records were erased: their sums stay, what they were labelled with doesn't.
+     */
+    erased: boolean;
+};
+
+/**
+ * Sums of all groups, those beyond `limit` included.
+ */
+export type UsageTotal = {
+    /**
+     * How many calls.
+     */
+    calls: number;
+    /**
+     * Of these, how many ended in an error: failed, truncated or interrupted.
+     */
+    failed: number;
+    /**
+     * Tokens of whole prompts, cached parts included.
+     */
+    input_tokens: number;
+    /**
+     * Tokens of answers, reasoning included.
+     */
+    output_tokens: number;
+    /**
+     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     */
+    cost_usd: string;
+    /**
+     * What the balance lost, in US dollars.
+     */
+    charged_usd: string;
+};
+
+export type Credits = {
+    /**
+     * Grants less charges, in US dollars; can be below zero.
+     */
+    balance_usd: string;
+    /**
+     * What calls under way have set aside of it, in US dollars.
+     */
+    reserved_usd: string;
+    /**
+     * Charged for calls of this day, UTC, in US dollars.
+     */
+    charged_today_usd: string;
+    /**
+     * Charged for calls of this month, UTC, in US dollars.
+     */
+    charged_month_usd: string;
+};
+
+export type VirtualModelList = {
+    /**
+     * The virtual models.
+     */
+    data: Array<VirtualModel>;
+};
+
+export type VirtualModel = {
+    /**
+     * Id of the account; null for models of the service, which stand in `MODELS_FILE`.
+     */
+    account_id: number | null;
+    /**
+     * What calls name.
+     */
+    name: string;
+    /**
+     * Where calls go.
+     */
+    targets: Array<{
+        /**
+         * A model of a vendor.
+         */
+        model: string;
+        /**
+         * Share of the calls.
+         */
+        weight: number;
+    }>;
+    /**
+     * What is asked after all targets failed, in order.
+     */
+    fallbacks: Array<string>;
+    /**
+     * What keeps its target; absent: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * When it was made; null for the service's.
+     */
+    created_at: string | null;
+    /**
+     * When it was set last; null for the service's.
+     */
+    updated_at: string | null;
+};
+
+export type NewVirtualModel = {
+    /**
+     * What calls name: 1 to 100 letters, digits and `.` `_` `:` `-`.
+     */
+    name: string;
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user';
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type VirtualModelTarget = {
+    /**
+     * A model of a vendor, such as `vendor-b/gpt-5-mini` or `gpt-5-mini`.
+     */
+    model: string;
+    /**
+     * Share of the calls, relative to the other targets: 1 to 1,000,000. Default 1.
+     */
+    weight?: number;
+};
+
+export type VirtualModelChange = {
+    /**
+     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     */
+    targets?: Array<string | VirtualModelTarget>;
+    /**
+     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     */
+    fallbacks?: Array<string>;
+    /**
+     * `session`, `user`; null: each call is decided by itself.
+     */
+    stick_by?: 'session' | 'user' | null;
+};
+
+export type RemovedVirtualModel = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Name of the virtual model.
+     */
+    name: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type AuditEntryList = {
+    /**
+     * A page of entries.
+     */
+    data: Array<AuditEntry>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type AuditEntry = {
+    /**
+     * When it was done.
+     */
+    at: string;
+    /**
+     * Who did it: a person, `command line`, or an API key by its name.
+     */
+    actor: string;
+    /**
+     * What was done, such as `api_key.created`.
+     */
+    action: string;
+    /**
+     * What it was done to: a key's name, an address, an amount.
+     */
+    subject: string;
+    /**
+     * More about it; may be empty. Never a secret.
+     */
+    detail: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
 };
 
 export type Alive = {
@@ -6331,7 +6971,7 @@ export type CreateExportResponses = {
     /**
      * Export interactions and evaluations
      */
-    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
+    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
      * Export interactions and evaluations
      */
@@ -7224,6 +7864,889 @@ export type GetEvalResponses = {
 };
 
 export type GetEvalResponse = GetEvalResponses[keyof GetEvalResponses];
+
+export type ListInteractionsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * First day, UTC, or first moment; included. Default: from the beginning.
+         */
+        start_date?: string;
+        /**
+         * Last day, UTC, included; or last moment, not included. Default: now.
+         */
+        end_date?: string;
+        /**
+         * Words that request or answer must contain, all of them; `"a phrase"` in quotes as it is written.
+         */
+        q?: string;
+        /**
+         * Most calls of the page. Default 50.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before, with the same filters. Default: the newest calls.
+         */
+        cursor?: string;
+        /**
+         * Our id of the call, as in `X-Transaction-ID`. Several: any of them.
+         */
+        transaction_id?: Array<string>;
+        /**
+         * When the request arrived, UTC. Several: any of them.
+         */
+        created_at?: Array<string>;
+        /**
+         * `X-Request-ID`, the caller's or ours. Several: any of them.
+         */
+        request_id?: Array<string>;
+        /**
+         * `X-Session-ID`. Several: any of them.
+         */
+        session_id?: Array<string>;
+        /**
+         * The end user that the caller named. Several: any of them.
+         */
+        user_id?: Array<string>;
+        /**
+         * Id of the service key. Several: any of them.
+         */
+        api_key_id?: Array<string>;
+        /**
+         * Prompt tag `/// APP`. Several: any of them.
+         */
+        app?: Array<string>;
+        /**
+         * Prompt tag `/// FLOW`. Several: any of them.
+         */
+        flow?: Array<string>;
+        /**
+         * Prompt tag `/// COHORT`. Several: any of them.
+         */
+        cohort_id?: Array<string>;
+        /**
+         * Path template of the endpoint. Several: any of them.
+         */
+        endpoint?: Array<string>;
+        /**
+         * The caller's dialect, such as `chat`. Several: any of them.
+         */
+        dialect?: Array<string>;
+        /**
+         * Label of the vendor. Several: any of them.
+         */
+        vendor?: Array<string>;
+        /**
+         * Model as sent to the vendor. Several: any of them.
+         */
+        model?: Array<string>;
+        /**
+         * Model as the caller named it. Several: any of them.
+         */
+        requested_model?: Array<string>;
+        /**
+         * Whose vendor key was used. Several: any of them.
+         */
+        mode?: Array<'managed' | 'stored_key' | 'dual_key'>;
+        /**
+         * Whether the caller asked for a stream. Several: any of them.
+         */
+        stream?: Array<boolean>;
+        /**
+         * How the call ended. Several: any of them.
+         */
+        status?: Array<'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted'>;
+        /**
+         * Status that the caller received; null when it left before. Several: any of them.
+         */
+        http_status?: Array<number>;
+        /**
+         * Code of the error that the caller received. Several: any of them.
+         */
+        error_code?: Array<string>;
+        /**
+         * `stop`, `length`, `tool_calls` or `content_filter`. Several: any of them.
+         */
+        finish_reason?: Array<string>;
+        /**
+         * Tokens of the whole prompt, cached parts included. Several: any of them.
+         */
+        input_tokens?: Array<number>;
+        /**
+         * Of those: read from the vendor's cache. Several: any of them.
+         */
+        cache_read_tokens?: Array<number>;
+        /**
+         * Of those: written to the vendor's cache. Several: any of them.
+         */
+        cache_write_tokens?: Array<number>;
+        /**
+         * Tokens of the answer, reasoning included. Several: any of them.
+         */
+        output_tokens?: Array<number>;
+        /**
+         * Of those: reasoning. Several: any of them.
+         */
+        reasoning_tokens?: Array<number>;
+        /**
+         * All tokens. Several: any of them.
+         */
+        total_tokens?: Array<number>;
+        /**
+         * cost_usd Several: any of them.
+         */
+        cost_usd?: Array<string>;
+        /**
+         * What the balance lost, in US dollars. Several: any of them.
+         */
+        charged_usd?: Array<string>;
+        /**
+         * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside. Several: any of them.
+         */
+        billing_basis?: Array<'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none'>;
+        /**
+         * Version of the price that was used. Several: any of them.
+         */
+        price_version?: Array<string>;
+        /**
+         * From the request's arrival to its end, milliseconds. Several: any of them.
+         */
+        latency_ms?: Array<number>;
+        /**
+         * To the first words of the answer, milliseconds. Several: any of them.
+         */
+        time_to_first_token_ms?: Array<number>;
+        /**
+         * Whether a payload was too large to keep whole. Several: any of them.
+         */
+        payload_truncated?: Array<boolean>;
+        /**
+         * Whether the response cache had the answer; null where it was not asked. Several: any of them.
+         */
+        cache?: Array<'hit' | 'miss'>;
+    };
+    url: '/api/v1/interactions';
+};
+
+export type ListInteractionsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListInteractionsError = ListInteractionsErrors[keyof ListInteractionsErrors];
+
+export type ListInteractionsResponses = {
+    /**
+     * List calls, newest first
+     */
+    200: InteractionList;
+};
+
+export type ListInteractionsResponse = ListInteractionsResponses[keyof ListInteractionsResponses];
+
+export type GetInteractionData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the call, as in `X-Transaction-ID`.
+         */
+        transaction_id: string;
+    };
+    query?: never;
+    url: '/api/v1/interactions/{transaction_id}';
+};
+
+export type GetInteractionErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `interaction_not_found`: No such call.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetInteractionError = GetInteractionErrors[keyof GetInteractionErrors];
+
+export type GetInteractionResponses = {
+    /**
+     * Retrieve one call and what its cost is made of
+     */
+    200: InteractionDetail;
+};
+
+export type GetInteractionResponse = GetInteractionResponses[keyof GetInteractionResponses];
+
+export type GetUsageData = {
+    body?: never;
+    headers?: {
+        /**
+         * `text/csv`: a file for a spreadsheet. Default: JSON.
+         */
+        Accept?: string;
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * First day, UTC, or first hour; included. Default: from the beginning.
+         */
+        start_date?: string;
+        /**
+         * Last day, UTC, included; or the hour that is not included any more. Default: now.
+         */
+        end_date?: string;
+        /**
+         * One of `model`, `vendor`, `app`, `flow`, `user`, `api_key`, `cohort`, `day`, or several separated by commas. Default: one row with the sums of all.
+         */
+        group_by?: string;
+        /**
+         * Most groups of the answer, the dearest first. Default 1000.
+         */
+        limit?: number;
+    };
+    url: '/api/v1/usage';
+};
+
+export type GetUsageErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
+
+export type GetUsageResponses = {
+    /**
+     * Sum up calls, tokens, cost and spend by model, app, user, day and more
+     */
+    200: UsageReport;
+};
+
+export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
+export type GetCreditsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/credits';
+};
+
+export type GetCreditsErrors = {
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetCreditsError = GetCreditsErrors[keyof GetCreditsErrors];
+
+export type GetCreditsResponses = {
+    /**
+     * Retrieve the credit balance and what was charged
+     */
+    200: Credits;
+};
+
+export type GetCreditsResponse = GetCreditsResponses[keyof GetCreditsResponses];
+
+export type ListVirtualModelsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models';
+};
+
+export type ListVirtualModelsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListVirtualModelsError = ListVirtualModelsErrors[keyof ListVirtualModelsErrors];
+
+export type ListVirtualModelsResponses = {
+    /**
+     * List virtual models
+     */
+    200: VirtualModelList;
+};
+
+export type ListVirtualModelsResponse = ListVirtualModelsResponses[keyof ListVirtualModelsResponses];
+
+export type CreateVirtualModelData = {
+    body: NewVirtualModel;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/models';
+};
+
+export type CreateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `already_exists`: There is one of this name already.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateVirtualModelError = CreateVirtualModelErrors[keyof CreateVirtualModelErrors];
+
+export type CreateVirtualModelResponses = {
+    /**
+     * Create a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type CreateVirtualModelResponse = CreateVirtualModelResponses[keyof CreateVirtualModelResponses];
+
+export type DeleteVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type DeleteVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtualModelErrors];
+
+export type DeleteVirtualModelResponses = {
+    /**
+     * Remove a virtual model
+     */
+    200: RemovedVirtualModel;
+};
+
+export type DeleteVirtualModelResponse = DeleteVirtualModelResponses[keyof DeleteVirtualModelResponses];
+
+export type GetVirtualModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type GetVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelErrors];
+
+export type GetVirtualModelResponses = {
+    /**
+     * Retrieve a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type GetVirtualModelResponse = GetVirtualModelResponses[keyof GetVirtualModelResponses];
+
+export type UpdateVirtualModelData = {
+    body: VirtualModelChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the virtual model.
+         */
+        name: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/models/{name}';
+};
+
+export type UpdateVirtualModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateVirtualModelError = UpdateVirtualModelErrors[keyof UpdateVirtualModelErrors];
+
+export type UpdateVirtualModelResponses = {
+    /**
+     * Change a virtual model
+     */
+    200: VirtualModel;
+};
+
+export type UpdateVirtualModelResponse = UpdateVirtualModelResponses[keyof UpdateVirtualModelResponses];
+
+export type ListAuditEntriesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/audit';
+};
+
+export type ListAuditEntriesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntriesErrors];
+
+export type ListAuditEntriesResponses = {
+    /**
+     * List what was changed, newest first
+     */
+    200: AuditEntryList;
+};
+
+export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
 
 export type GetLivezData = {
     body?: never;

@@ -11,7 +11,8 @@ export function createAuditLog(database: Queryable, now: () => Date): AuditLog {
     async list(accountId, { before, limit }) {
       const rows = await database.query(
         `select id, account_id, at, person_id, actor, action, subject, detail from audit_log
-         where account_id = $1 and ($2::bigint is null or id < $2::bigint)
+         where ($1::bigint is null or account_id = $1::bigint)
+           and ($2::bigint is null or id < $2::bigint)
          order by id desc limit $3`,
         [accountId, before, limit],
       );

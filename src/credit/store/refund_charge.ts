@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import { credit, lockAccounts } from "./ledger.ts";
 
 /**
@@ -38,6 +39,7 @@ export async function refundCharge(
       operationId,
       interactionId: transactionId,
     });
+    await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
     await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);
     if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId);
   });

@@ -12,6 +12,7 @@ import type {
 } from "../../records/analytics_store.ts";
 import { Bound, condition } from "./erasure_sql.ts";
 import { noteErased } from "./tombstones.ts";
+import { eraseUserBudgets } from "../../budgets/store/budgets.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
 /** Where records stand. */
@@ -112,6 +113,7 @@ async function eraseMain(
   const hanging = await eraseHanging(tx, calls);
   await eraseUnrecorded(tx, scope);
   await eraseCached(tx, scope);
+  await eraseBudgets(tx, scope);
   // Evaluations in the scope come last; those of erased calls went with them.
   if (calls.length >= batchRows) return hanging;
   const results = await eraseSome(tx, scope, "eval_results", resultsKey);
@@ -139,6 +141,14 @@ async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void
   await tx.query(`delete from replays where ${ofTheCall}`, [
     rows.map((row) => String(row.transaction_id)),
   ]);
+}
+
+/** Budgets name end users: one goes when everything of its user goes. */
+async function eraseBudgets(tx: Queryable, { tombstone }: ErasureScope): Promise<void> {
+  const { accountId, salt, userHashes, start, end, transactionIds, sessionHashes } = tombstone;
+  const isWhole = !start && !end && !transactionIds && !sessionHashes;
+  if (!userHashes || !isWhole || !tombstone.tables.includes("interactions")) return;
+  await eraseUserBudgets(tx, { accountId, salt, userHashes });
 }
 
 /** Cached answers of calls that may have no row yet: another process may be about to write it. */

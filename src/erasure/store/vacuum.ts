@@ -3,7 +3,9 @@ import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
 
 /** Tables without anybody's text, which may be large. */
-const withoutText: ReadonlySet<string> = new Set(["ledger_entries", "key_charges"]);
+const withoutText: ReadonlySet<string> = new Set([
+  ...["ledger_entries", "key_charges", "budget_charges"],
+]);
 
 const partitioned = ["interactions", "interaction_payloads"];
 

@@ -32,6 +32,12 @@ const requestLimits = {
 /** The longest that a signature may be good for. */
 const maxAddressSeconds = 7 * 24 * 60 * 60;
 
+const contentTypes: Readonly<Record<ExportFileName["format"], string>> = {
+  json: "application/json",
+  csv: "text/csv; charset=utf-8",
+  jsonl: "application/x-ndjson",
+};
+
 /** Files of exports in a bucket that speaks S3; the client is loaded when it is first needed. */
 export function createExportBucket(settings: BucketSettings, now: () => Date): ExportBucket {
   const { bucket: Bucket } = settings;
@@ -50,7 +56,7 @@ export function createExportBucket(settings: BucketSettings, now: () => Date): E
           Bucket,
           Key: keyOf(file),
           Body: body,
-          ContentType: file.format === "csv" ? "text/csv; charset=utf-8" : "application/json",
+          ContentType: contentTypes[file.format],
           ContentDisposition: `attachment; filename="export-${file.requestId}.${file.format}"`,
         },
         partSize: partBytes(file.claim),

@@ -201,7 +201,8 @@ async function create(
   );
   const { open, kept: stored, bytes } = counts!;
   checkRoom({ open: Number(open), stored: Number(stored), bytes: Number(bytes) }, limits);
-  const detail = { filters: order.filters, rawCells: order.rawCells };
+  const { filters, rawCells, columns: chosen } = order;
+  const detail = { filters, rawCells, columns: chosen };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
        detail, snapshot, state, expires_at)
@@ -293,9 +294,9 @@ function readJob(row: SqlRow): ExportJob {
 
 function readClaimed(row: SqlRow): ClaimedExport {
   const job = readJob(row);
-  const { filters, rawCells } = JSON.parse(String(row.detail)) as Pick<
+  const { filters, rawCells, columns: chosen } = JSON.parse(String(row.detail)) as Pick<
     ExportSpec,
-    "filters" | "rawCells"
+    "filters" | "rawCells" | "columns"
   >;
   return {
     job,
@@ -307,6 +308,7 @@ function readClaimed(row: SqlRow): ClaimedExport {
       ...(job.end ? { end: job.end } : {}),
       filters,
       rawCells,
+      ...(chosen ? { columns: chosen } : {}),
       snapshot: String(row.snapshot),
     },
   };

@@ -1,10 +1,11 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import type { Log } from "../../base/log.ts";
+import type { Log, LogFields } from "../../base/log.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
+import type { RefusalRecorder } from "../../refusals/refusal_recorder.ts";
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
@@ -14,7 +15,12 @@ import type { Env, RequestContext } from "../request_context.ts";
 export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
 
 export function createAccessLog(
-  deps: { clock: Clock; log: Log; metrics: Metrics },
+  deps: {
+    clock: Clock;
+    log: Log;
+    metrics: Metrics;
+    refusals: Pick<RefusalRecorder, "note">;
+  },
 ): AccessLog {
   const refusals = new RefusalLines(deps);
   return (requestContext, method, status) => {
@@ -75,7 +81,12 @@ class RefusalLines {
 }
 
 function note(
-  deps: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
+  deps: {
+    clock: Clock;
+    log: Pick<Log, "info">;
+    metrics: Metrics;
+    refusals: Pick<RefusalRecorder, "note">;
+  },
   requestContext: RequestContext,
   method: string,
   status: number,
@@ -84,16 +95,63 @@ function note(
   const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
   // All unknown paths count as one route, so that they can't fill the metrics.
   const route = requestContext.route ?? "unknown";
-  deps.metrics.requests.inc({ route, status: String(status) });
-  deps.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
-  if (settled) measure(deps.metrics, settled);
+  deps.metrics.requests.answered(route, status, elapsedMs / 1000);
+  if (!settled) noteRefusal(deps.refusals, requestContext, method, status);
   deps.log.info("request", {
     id: requestContext.requestId,
     method,
     route,
     status,
-    ...(settled ? callFields(settled) : {}),
+    ...(settled ? callFields(settled) : refusalFields(requestContext)),
     ms: Math.round(elapsedMs),
+    ...(settled ? timeFields(requestContext.trace.timing) : {}),
+  });
+}
+
+/** As in the metrics; microseconds show that they are the same. */
+function timeFields(timing: CallTiming | undefined) {
+  if (!timing) return {};
+  const micros = (ms: number) => Math.round(ms * 1000) / 1000;
+  const { overheadMs, vendorMs, firstTokenMs } = timing;
+  return {
+    overhead_ms: micros(overheadMs),
+    vendor_ms: micros(vendorMs),
+    first_token_ms: firstTokenMs === undefined ? null : micros(firstTokenMs),
+  };
+}
+
+/** Why a request was refused, and whose it was: for who has its `X-Request-ID`. */
+function refusalFields({ fault, principal, model }: RequestContext): LogFields {
+  if (!fault) return {};
+  return {
+    code: fault.code,
+    param: fault.param?.slice(0, 200),
+    account: principal?.account.id,
+    key: principal && `${principal.key.prefix}…`,
+    model: model?.slice(0, 120),
+  };
+}
+
+/** Nobody owns a request without a valid key: the log alone has it. */
+function noteRefusal(
+  refusals: Pick<RefusalRecorder, "note">,
+  { fault, principal, requestId, arrivedAt, route, isCall, model }: RequestContext,
+  method: string,
+  status: number,
+): void {
+  if (!fault || !principal) return;
+  refusals.note({
+    accountId: principal.account.id,
+    at: arrivedAt,
+    requestId,
+    httpStatus: status,
+    code: fault.code,
+    param: fault.param,
+    model,
+    apiKeyId: principal.key.id,
+    endpoint: route ?? "unknown",
+    // What is refused before its route is known may have been a call.
+    isCall: isCall ?? method === "POST",
   });
 }
 
@@ -109,24 +167,4 @@ function callFields(settled: SettledCall) {
     cost_usd: settled.costNanos === null ? null : nanosToUsd(settled.costNanos),
     ...(settled.cache ? { cache: settled.cache } : {}),
   };
-}
-
-function measure(metrics: Metrics, settled: SettledCall): void {
-  const { vendor, mode } = settled;
-  if (settled.cache === "hit") return metrics.cacheHits.inc({ vendor });
-  metrics.calls.inc({ vendor, status: settled.status });
-  if (settled.timeToFirstTokenMs !== null) {
-    metrics.firstTokenSeconds.observe({ vendor }, settled.timeToFirstTokenMs / 1000);
-  }
-  if (settled.billingBasis === "disputed") metrics.disputedCharges.inc({ vendor });
-  if (settled.totalTokens === null) return;
-  metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
-  metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);
-  if (settled.listCostUsd !== undefined) {
-    metrics.vendorReportedCostUsd.inc({ vendor, by: "vendor" }, Number(settled.costNanos) / 1e9);
-    metrics.vendorReportedCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
-  }
-  if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
-  // Tokens without a cost would lose money unnoticed.
-  else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });
 }

@@ -10,7 +10,7 @@ import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { FrontDoor } from "../front_door.ts";
 import type { HttpRequest } from "../http_request.ts";
-import type { Env, RequestContext } from "../request_context.ts";
+import type { Env, OnFault, RequestContext } from "../request_context.ts";
 
 /**
  * Requires a service key on every path, including unknown ones. Keys in the query are never accepted.
@@ -27,7 +27,7 @@ export function createAuthenticate(
     keyCache: KeyCache;
     failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
-    onFault: (fault: Fault, requestId: string) => void;
+    onFault: OnFault;
     /** Reports whose credential it is. */
     knows?: FrontDoor["knows"] | undefined;
   },
@@ -41,7 +41,7 @@ export function createAuthenticate(
       return undefined;
     } catch (thrown) {
       const fault = orTooMany(asFault(thrown), requestContext.remoteHost, deps.failures);
-      deps.onFault(fault, requestContext.requestId);
+      deps.onFault(fault, requestContext);
       return errorReply(fault, deps.errorDialect(path), requestContext.requestId);
     }
   };

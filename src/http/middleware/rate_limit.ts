@@ -6,7 +6,7 @@ import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { Env, RequestContext } from "../request_context.ts";
+import type { Env, OnFault, RequestContext } from "../request_context.ts";
 
 /**
  * After authentication, every request takes a token of its account, whatever its outcome, and every
@@ -21,12 +21,13 @@ export function createRateCheck(
   { limiter, errorDialect, onFault }: {
     limiter: RateLimiter;
     errorDialect: (path: string) => ErrorDialect;
-    onFault: (fault: Fault, requestId: string) => void;
+    onFault: OnFault;
   },
 ): RateCheck {
-  return async ({ principal, requestId }, path) => {
+  return async (requestContext, path) => {
+    const { principal, requestId } = requestContext;
     const refuse = (fault: Fault) => {
-      onFault(fault, requestId);
+      onFault(fault, requestContext);
       return errorReply(fault, errorDialect(path), requestId);
     };
     if (!principal) return { headers: {} };

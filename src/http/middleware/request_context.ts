@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
+import { CallTimes } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
@@ -29,7 +30,7 @@ export function newRequestContext(
     principal: undefined,
     vendorKey: undefined,
     incoming,
-    trace: {},
+    trace: { times: new CallTimes(() => deps.clock.monotonicMs()) },
   };
   requestContext.trace.working = () => deps.working?.(requestContext);
   requestContext.trace.working();

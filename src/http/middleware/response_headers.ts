@@ -46,7 +46,7 @@ export function secure(
 export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env> {
   return cors({
     origin: (origin) => origins.includes(origin) ? origin : null,
-    allowMethods: ["GET", "POST", "DELETE", "OPTIONS"],
+    allowMethods: ["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
     exposeHeaders: [
       "X-Request-ID",
       "X-Transaction-ID",

@@ -338,7 +338,7 @@ export class ResponseSocket implements FrameReceiver {
 
   #sendFault(fault: Fault, streamId?: string): void {
     this.#sendRefusal(errorReply(fault, "responses", ""), streamId);
-    if (errors[fault.code].status >= 500) this.#deps.onFault(fault, "");
+    if (errors[fault.code].status >= 500) this.#deps.onFault(fault, { requestId: "" });
   }
 
   /** An error in the protocol's form: its status, and the headers that say when to come again. */
@@ -384,6 +384,7 @@ export class ResponseSocket implements FrameReceiver {
       header: (name) => headers.get(name),
       headerNames: () => [...headers.keys()],
       query: () => ({}),
+      queries: () => ({}),
       params: () => ({ ...this.#deps.found.params }),
       signal,
       body: { whole: () => Promise.resolve(bytes), pieces: () => piecesOf(bytes) },

@@ -14,7 +14,7 @@ import { httpsAddress } from "../middleware/https.ts";
 import type { RateCheck } from "../middleware/rate_limit.ts";
 import { newRequestContext, type RequestContextDeps } from "../middleware/request_context.ts";
 import { addServiceHeaders } from "../middleware/response_headers.ts";
-import type { RequestContext } from "../request_context.ts";
+import type { OnFault, RequestContext } from "../request_context.ts";
 import { nameAnswer } from "../respond.ts";
 import type { HeavyBodies } from "../sent_body.ts";
 import { ResponseSocket } from "./response_socket.ts";
@@ -32,7 +32,7 @@ export interface ResponseSocketsDeps {
   rateCheck: RateCheck;
   accessLog: AccessLog;
   errorDialect: (path: string) => ErrorDialect;
-  onFault: (fault: Fault, requestId: string) => void;
+  onFault: OnFault;
   frontDoor: Partial<Pick<FrontDoor, "enter" | "ended">>;
   /** Bounds the memory of messages that arrive; not the gate of the endpoints' bodies. */
   messages: ByteGate;
@@ -59,7 +59,7 @@ export function createResponseSockets(deps: ResponseSocketsDeps): SocketHandler 
     takes: asksForResponses,
     take(offer) {
       answer(deps, open, offer).catch((thrown) => {
-        deps.onFault(asFault(thrown), "");
+        deps.onFault(asFault(thrown), { requestId: "" });
         offer.request.socket.destroy();
       });
     },
@@ -110,7 +110,7 @@ async function refusalOf(
   { context, path, header, found }: Handshake,
 ): Promise<Reply | undefined> {
   const refused = (fault: Fault) => {
-    deps.onFault(fault, context.requestId);
+    deps.onFault(fault, context);
     return errorReply(fault, deps.errorDialect(path), context.requestId);
   };
   const proto = deps.contexts.trustProxy ? header("x-forwarded-proto") : undefined;

@@ -5,6 +5,7 @@ import { insertKey, keyColumns, readKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
 
@@ -17,6 +18,18 @@ export function createKeyService(database: Database, analytics: LastUses): KeySe
         await insertKey(tx, key);
         await note(tx, key.id, { environment, replaces: null, madeBy });
         await writeAudit(tx, audit);
+      }),
+    change: (accountId, id, { name, capDayNanos, capMonthNanos }, audit) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update api_keys set name = $3, cap_day_nanos = $4, cap_month_nanos = $5,
+             changed_at = clock_timestamp()
+           where id = $1 and account_id = $2 and revoked_at is null returning id`,
+          [id, accountId, sanitizeText(name), capDayNanos, capMonthNanos],
+        );
+        if (rows.length === 0) return false;
+        await writeAudit(tx, audit);
+        return true;
       }),
     revoke: (accountId, id, audit) =>
       database.transaction(async (tx) => {

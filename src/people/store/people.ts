@@ -8,7 +8,7 @@ export function createPeople(database: Database): PeopleStore {
   return {
     async list(accountId) {
       const rows = await database.query(
-        `select p.id, p.email, p.name, m.role, m.created_at, p.signed_in_at
+        `select p.id, p.email, p.name, m.role, m.payloads, m.created_at, p.signed_in_at
          from memberships m join people p on p.id = m.person_id
          where m.account_id = $1 order by m.created_at, p.id`,
         [accountId],
@@ -46,11 +46,12 @@ export function createPeople(database: Database): PeopleStore {
         await writeAudit(tx, audit?.(email));
         return email;
       }),
-    changeRole: (accountId, personId, role, audit) =>
+    changeRole: (accountId, personId, role, audit, payloads = false) =>
       change(database, accountId, personId, { staysOwner: role === "owner", audit }, async (tx) => {
         await tx.query(
-          "update memberships set role = $3 where account_id = $1 and person_id = $2",
-          [accountId, personId, role],
+          `update memberships set role = $3, payloads = $4
+           where account_id = $1 and person_id = $2`,
+          [accountId, personId, role, role === "viewer" && payloads],
         );
       }),
     remove: (accountId, personId, audit, revoked) =>
@@ -122,6 +123,7 @@ function readMembership(row: SqlRow): Membership {
   return {
     person: readPerson(row),
     role: row.role as Role,
+    payloads: row.role !== "viewer" || row.payloads === true,
     createdAt: row.created_at as Date,
     signedInAt: row.signed_in_at as Date,
   };

@@ -57,7 +57,7 @@ async function find(
 ): Promise<Session | undefined> {
   const rows = await database.query(
     `select s.seen_at, s.account_id as shown_id, p.id as person_id, p.email, p.name as person_name,
-       m.role, a.id as account_id, a.name as account_name, a.tier as account_tier,
+       m.role, m.payloads, a.id as account_id, a.name as account_name, a.tier as account_tier,
        a.requests_per_minute as account_requests_per_minute, a.burst as account_burst,
        a.created_at as account_created_at
      from dashboard_sessions s
@@ -88,6 +88,7 @@ function readSession(shown: SqlRow, all: readonly SqlRow[]): Session {
     },
     account: readAccount(shown, "account_"),
     role: shown.role as Role,
+    seesPayloads: shown.role !== "viewer" || shown.payloads === true,
     accounts: all.map((row) => ({ id: Number(row.account_id), name: String(row.account_name) })),
   };
 }

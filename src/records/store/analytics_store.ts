@@ -5,6 +5,7 @@ import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 import {
+  chargedSince,
   findCall,
   hasCall,
   idsSince,
@@ -15,6 +16,7 @@ import {
   sessionsEndingWith,
 } from "./calls.ts";
 import { cohortCosts, cohortNames, cohortSums } from "./cohort_calls.ts";
+import { labelSums } from "./label_sums.ts";
 import { cohortModels, modelsOfOutcomes } from "./cohort_models.ts";
 import {
   addTombstone,
@@ -105,11 +107,13 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     idsSince: (...args) => idsSince(database, ...args),
     oldestCall: (accountId) => oldestCall(database, accountId),
     lastUses: (...args) => lastUses(database, ...args),
+    chargedSince: (...args) => chargedSince(database, ...args),
     cohortSums: (...args) => cohortSums(database, ...args),
     cohortModels: (...args) => cohortModels(database, ...args),
     modelsOfOutcomes: (...args) => modelsOfOutcomes(database, ...args),
     cohortNames: (...args) => cohortNames(database, ...args),
     cohortCosts: (...args) => cohortCosts(database, ...args),
+    labelSums: (query) => labelSums(database, query),
     matchedAmong: (...args) => matchedAmong(database, ...args),
     countMatched: (...args) => countMatched(database, ...args),
   };

@@ -158,6 +158,22 @@ export async function lastUses(
   return new Map(rows.map((row) => [String(row.id), row.created_at as Date]));
 }
 
+export async function chargedSince(
+  database: Queryable,
+  accountId: number,
+  { app, userId }: { app?: string; userId?: string },
+  since: Date,
+): Promise<bigint> {
+  const [row] = await database.query(
+    `select coalesce(sum(charged_nanos), 0)::bigint as charged from interactions
+     where account_id = $1 and created_at >= $2
+       and ($3::text is null or app = $3) and ($4::text is null or user_id = $4)`,
+    [accountId, since, app ?? null, userId ?? null],
+    { forceCustomPlan: true },
+  );
+  return row!.charged as bigint;
+}
+
 export function readCallKey(row: SqlRow): CallKey {
   return { transactionId: String(row.transaction_id), createdAt: row.created_at as Date };
 }

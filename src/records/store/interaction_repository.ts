@@ -1,3 +1,4 @@
+import type { VendorAnswer } from "../../shared/fault.ts";
 import type {
   InteractionListPage,
   InteractionPageQuery,
@@ -5,6 +6,7 @@ import type {
   StoredPayload,
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { searchInteractions } from "./interaction_search.ts";
 import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
@@ -14,7 +16,8 @@ export function createInteractionRepository(database: Queryable): InteractionRep
   return {
     page: (query) => page(database, query),
     async find(accountId, transactionId, maxChars) {
-      const [row] = await database.query(findSql, [accountId, transactionId, maxChars], {
+      const id = sanitizeText(transactionId);
+      const [row] = await database.query(findSql, [accountId, id, maxChars], {
         forceCustomPlan: true,
       });
       return row && {
@@ -22,6 +25,9 @@ export function createInteractionRepository(database: Queryable): InteractionRep
         pricedUsageText: row.priced_usage as string | null,
         request: payload(row, "request"),
         response: payload(row, "response"),
+        vendorAnswer: row.vendor_error === null
+          ? null
+          : JSON.parse(String(row.vendor_error)) as VendorAnswer,
       };
     },
   };
@@ -36,7 +42,7 @@ async function page(
 }
 
 /** By the unique id alone; with the account the planner might scan the account's index. */
-const findSql = `select ${selectedColumns},
+const findSql = `select ${selectedColumns}, p.vendor_error,
     ${
   ["request", "response"].map((name) =>
     `left(p.${name}, $3) as ${name},
@@ -44,7 +50,7 @@ const findSql = `select ${selectedColumns},
   ).join(", ")
 }
   from interactions i left join lateral (
-    select request, response from interaction_payloads p
+    select request, response, vendor_error from interaction_payloads p
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at
   ) as p on true
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;

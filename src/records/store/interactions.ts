@@ -59,10 +59,11 @@ const insertUsage = `insert into interactions (${columnNames})
   on conflict do nothing returning ${countedColumns.join(", ")}`;
 
 const insertPayloads =
-  `insert into interaction_payloads (transaction_id, created_at, request, response, words)
-  select transaction_id, created_at, request, response, words
+  `insert into interaction_payloads (transaction_id, created_at, request, response, words,
+    vendor_error)
+  select transaction_id, created_at, request, response, words, vendor_error
     from json_to_recordset($1::text::json) as r(transaction_id text, created_at timestamptz,
-      request text, response text, words bigint[])
+      request text, response text, words bigint[], vendor_error text)
   on conflict do nothing`;
 
 /** Max characters of payloads in one statement, far below PostgreSQL's gigabyte. */
@@ -79,5 +80,6 @@ function writePayload(row: SettledCall): Record<string, unknown> {
     request: sanitizeText(row.requestText),
     response: sanitizeText(row.responseText),
     words: searchKeys(row, [row.requestText, row.responseText]),
+    vendor_error: row.vendorAnswer ? sanitizeText(JSON.stringify(row.vendorAnswer)) : null,
   };
 }

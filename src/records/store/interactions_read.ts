@@ -63,8 +63,11 @@ async function* readPages(
       // Redundant, but a condition on time alone lets the planner skip partitions.
       all.push(`i.created_at >= ${time}`);
     }
-    const inline = `${bind(Math.floor(heldBytes / size))}::bigint`;
-    const page = database.query(pageSql(selected, all, `${bind(size)}::bigint`, inline), bound);
+    const rows = `${bind(size)}::bigint`;
+    const sql = query.withoutPayloads
+      ? bareSql(selected, all, rows)
+      : pageSql(selected, all, rows, `${bind(Math.floor(heldBytes / size))}::bigint`);
+    const page = database.query(sql, bound);
     // Nobody may be left to be told.
     page.catch(() => {});
     return page;
@@ -117,6 +120,14 @@ function pageSql(
       where p.transaction_id = i.transaction_id and p.created_at = i.created_at offset 0
     ) as p on true
     order by i.created_at, i.transaction_id`;
+}
+
+/** The same rows without their payloads. */
+function bareSql(selected: string, conditions: readonly string[], size: string): string {
+  return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
+      0 as payload_bytes, null as request, null as response
+    from interactions i where ${conditions.join(" and ")}
+    order by i.created_at, i.transaction_id limit ${size}`;
 }
 
 /** How many rows `readInteractions` would return. */

@@ -7,6 +7,7 @@ import type { AnalyticsStore } from "../analytics_store.ts";
 import { createAnalyticsStore } from "./analytics_store.ts";
 import { postAll } from "../../credit/store/ledger.ts";
 import { asRowFault } from "../../database/postgres/faults.ts";
+import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
 /**
@@ -50,6 +51,14 @@ async function postCharges(
   const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
+  await postBudgetCharges(
+    tx,
+    rows.map((row, at) => ({
+      ...row,
+      leaseIds: row.budgetLeaseIds ?? [],
+      fromLeaseNanos: calls[at]!.chargedNanos,
+    })),
+  );
   return rows;
 }
 

@@ -1,6 +1,7 @@
 import type { RepricingStore } from "../repricing.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { lockAccounts } from "../../credit/store/ledger.ts";
+import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
 
 /**
@@ -44,6 +45,10 @@ async function adjust(
       note: `repriced from ${call.priceVersion ?? "no price"} to ${priceVersion}`,
     }))),
   ]);
+  await correctBudgetCharges(
+    tx,
+    changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
+  );
 }
 
 /**

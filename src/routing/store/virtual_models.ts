@@ -1,5 +1,5 @@
 import { writeAudit } from "../../audit/store/audit.ts";
-import type { Database, SqlRow } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import {
   type StoredVirtualModel,
   type VirtualModelDefinition,
@@ -12,26 +12,7 @@ const columns = "account_id, name, definition, created_at, updated_at";
 /** The row of a removed model stays without its definition, so that other processes see it. */
 export function createVirtualModelStore(database: Database): VirtualModelStore {
   return {
-    set: (accountId, name, definition, audit) =>
-      database.transaction(async (tx) => {
-        // Two that are made at the same moment are counted one after the other.
-        await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
-        const [row] = await tx.query(
-          `insert into virtual_models (account_id, name, definition)
-           select $1::bigint, $2::text, $3::text
-           where (select count(*) from virtual_models
-             where account_id = $1::bigint and definition is not null and name <> $2::text) < $4
-           on conflict (account_id, name) do update set definition = excluded.definition,
-             updated_at = clock_timestamp(),
-             created_at = case when virtual_models.definition is null then clock_timestamp()
-               else virtual_models.created_at end
-           returning ${columns}`,
-          [accountId, name, JSON.stringify(definition), virtualModelLimits.perAccount],
-        );
-        if (!row) return undefined;
-        await writeAudit(tx, audit);
-        return readStored(row);
-      }),
+    set: (...change) => database.transaction((tx) => setModel(tx, ...change)),
     remove: (accountId, name, audit) =>
       database.transaction(async (tx) => {
         const rows = await tx.query(
@@ -78,6 +59,45 @@ export function createVirtualModelStore(database: Database): VirtualModelStore {
       );
     },
   };
+}
+
+async function setModel(
+  tx: Queryable,
+  ...[accountId, name, change, audit]: Parameters<VirtualModelStore["set"]>
+): Promise<StoredVirtualModel | undefined> {
+  // Two that are made at the same moment are counted one after the other.
+  await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
+  const definition = typeof change === "function"
+    ? change(await findDefinition(tx, accountId, name))
+    : change;
+  const [row] = await tx.query(
+    `insert into virtual_models (account_id, name, definition)
+     select $1::bigint, $2::text, $3::text
+     where (select count(*) from virtual_models
+       where account_id = $1::bigint and definition is not null and name <> $2::text) < $4
+     on conflict (account_id, name) do update set definition = excluded.definition,
+       updated_at = clock_timestamp(),
+       created_at = case when virtual_models.definition is null then clock_timestamp()
+         else virtual_models.created_at end
+     returning ${columns}`,
+    [accountId, name, JSON.stringify(definition), virtualModelLimits.perAccount],
+  );
+  if (!row) return undefined;
+  await writeAudit(tx, typeof audit === "function" ? audit(definition) : audit);
+  return readStored(row);
+}
+
+async function findDefinition(
+  tx: Queryable,
+  accountId: number,
+  name: string,
+): Promise<VirtualModelDefinition | undefined> {
+  const [row] = await tx.query(
+    `select definition from virtual_models
+     where account_id = $1 and name = $2 and definition is not null`,
+    [accountId, name],
+  );
+  return row && readDefinition(row.definition);
 }
 
 function readStored(row: SqlRow): StoredVirtualModel {

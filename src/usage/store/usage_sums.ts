@@ -1,5 +1,5 @@
 import { LatencyHistogram } from "../latency_histogram.ts";
-import type { UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
+import type { UsageGroupSums, UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -16,6 +16,14 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       );
       return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
     },
+    async storedDays(query) {
+      const rows = await analytics.query(
+        `select at, concat_ws(' ', ${sumColumns.join(", ")}) as state from usage_sums
+         where ${within} and part = 'all' and not erased order by at`,
+        boundaries({ ...query, span: "day" }),
+      );
+      return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
+    },
     async erased(query) {
       const [row] = await analytics.query(
         `select coalesce(sum(calls), 0) as calls, coalesce(sum(cost_nanos), 0) as cost_nanos,
@@ -29,6 +37,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
         chargedNanos: whole(row!.charged_nanos),
       };
     },
+    groups: (...args) => groupSums(analytics, ...args),
     async values(query, part, limit) {
       // Only those that are shown are summed whole, each found by its key: histograms are long.
       // Which these are, whole days tell with the fewest rows.
@@ -38,6 +47,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
            select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
            from usage_sums
            where account_id = $1 and span = $7 and at >= $3 and at < $4 and part = $5
+             and not ($8 and erased)
            group by value having sum(calls) > 0
            order by cost desc, made desc, value limit $6
          ), steps as (
@@ -48,10 +58,10 @@ export function createUsageSums(analytics: Queryable): UsageStore {
          from dearest d cross join steps
          cross join lateral (
            select * from usage_sums where ${within} and part = $5 and at = steps.at
-             and value = d.value offset 0
+             and value = d.value and not ($8 and erased) offset 0
          ) as s
          group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,
-        [...boundaries(query), part, limit, rankedBy],
+        [...boundaries(query), part, limit, rankedBy, query.storedOnly === true],
       );
       return {
         values: rows.map((row) => ({
@@ -63,6 +73,36 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       };
     },
   };
+}
+
+async function groupSums(
+  analytics: Queryable,
+  query: UsageQuery,
+  { part, byDay }: { part: string; byDay: boolean },
+  most: number,
+): Promise<UsageGroupSums[] | undefined> {
+  const day = byDay ? "(at at time zone 'UTC')::date::text" : "null::text";
+  const rows = await analytics.query(
+    `select value, erased, ${day} as day, sum(calls) as calls,
+       sum(failed) + sum(truncated) + sum(interrupted) as failed,
+       sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+       sum(cost_nanos) as cost_nanos, sum(charged_nanos) as charged_nanos
+     from usage_sums where ${within} and part = $5
+     group by 1, 2, 3 having sum(calls) > 0 limit $6`,
+    [...boundaries(query), part, most + 1],
+  );
+  if (rows.length > most) return undefined;
+  return rows.map((row) => ({
+    value: String(row.value),
+    day: row.day as string | null,
+    erased: row.erased === true,
+    calls: whole(row.calls),
+    failed: whole(row.failed),
+    inputTokens: whole(row.input_tokens),
+    outputTokens: whole(row.output_tokens),
+    costNanos: whole(row.cost_nanos),
+    chargedNanos: whole(row.charged_nanos),
+  }));
 }
 
 /**

@@ -7,16 +7,28 @@ import type { FuzzedOperation } from "./operations.ts";
  */
 export class KnownIds {
   readonly #byPath: Map<string, string[]>;
+  /** The path → which fields of an answer name what stands behind it. */
+  readonly #fields: Map<string, RegExp>;
 
   constructor(operations: readonly FuzzedOperation[]) {
     const paths = operations.map(({ path }) => beforeId(path)).filter((path) => path !== undefined);
     this.#byPath = new Map(paths.map((path) => [path, []]));
+    this.#fields = new Map(operations.map(({ path }) => [
+      beforeId(path) ?? "",
+      namedBy(/\{(\w+)\}/.exec(path)?.[1]),
+    ]));
   }
 
   /** Keeps what an answer to the path names. */
   keep(path: string, text: string): void {
     const below = [...this.#byPath].filter(([one]) => one.startsWith(path));
-    for (const [, ids] of below) ids.push(...idsIn(text).filter((id) => !ids.includes(id)));
+    for (const [before, ids] of below) {
+      const named = idsIn(text, this.#fields.get(before)!);
+      ids.push(...named.filter((id) => !ids.includes(id)));
+    }
+    for (const [, id] of text.matchAll(/"transaction_id":"([^"]{1,100})"/g)) {
+      if (path === "/api/v1/interactions") this.#byPath.get(`${path}/`)?.push(id!);
+    }
     for (const [, sha256] of text.matchAll(/\/api\/v1\/media\/([0-9a-f]{64})/g)) {
       this.#byPath.get("/api/v1/media/")?.push(sha256!);
     }
@@ -35,11 +47,19 @@ export class KnownIds {
 }
 
 /** The answer's own ids, not those of what it holds. */
-function idsIn(text: string): string[] {
-  if (!text.startsWith("{")) return [];
-  return Object.entries(JSON.parse(text)).filter(([name]) => /(^|_)id$/.test(name)).map(([, id]) =>
+function idsIn(text: string, field: RegExp): string[] {
+  // Lines of JSON are rows of an export.
+  if (!text.startsWith("{") || text.includes("}\n{")) return [];
+  return Object.entries(JSON.parse(text)).filter(([name]) => field.test(name)).map(([, id]) =>
     String(id)
   );
+}
+
+/** Administration has plain names for what others call `request_id` or `eval_run_id`. */
+function namedBy(parameter: string | undefined): RegExp {
+  return ["id", "name", "vendor"].includes(parameter ?? "")
+    ? new RegExp(`^${parameter}$`)
+    : /(^|_)id$/;
 }
 
 /** `/api/v1/exports/` of `/api/v1/exports/{request_id}/stream`; models are no ids. */

@@ -47,7 +47,7 @@ interface RawMedia {
 }
 
 export function operationsOf(document: FuzzedDocument): FuzzedOperation[] {
-  return Object.entries(document.paths).flatMap(([path, item]) =>
+  const all = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, raw]): FuzzedOperation => ({
       id: raw.operationId,
       method: method.toUpperCase(),
@@ -77,6 +77,13 @@ export function operationsOf(document: FuzzedDocument): FuzzedOperation[] {
       keyed: (raw.security ?? []).length > 0,
     }))
   );
+  // What it changes, such as vendor keys, would change how everything else is answered.
+  return [...all.filter((one) => !isAdministration(one)), ...all.filter(isAdministration)];
+}
+
+/** Needs a key whose scopes name `admin`. */
+export function isAdministration({ tag }: Pick<FuzzedOperation, "tag">): boolean {
+  return tag === "administration";
 }
 
 /** What a reference such as `#/components/schemas/Model` leads to. */

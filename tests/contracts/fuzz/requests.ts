@@ -32,11 +32,12 @@ export interface Sources {
  */
 export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   const { operation, key, random } = sources;
-  const { type, value } = examplesOf(operation)[turn] ?? rightBody(sources);
+  const { type, value } = examplesOf(operation)[turn] ?? withNewName(rightBody(sources), sources);
   const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
     method: operation.method,
-    target: rightPath(sources) + rightQuery(sources),
+    // Nothing is narrowed at first, so that lists show what there is.
+    target: rightPath(sources) + (turn === 0 ? "" : rightQuery(sources)),
     headers: {
       ...(operation.keyed ? { authorization: `Bearer ${key}` } : {}),
       ...(type === undefined ? {} : { "content-type": form?.type ?? type }),
@@ -61,10 +62,12 @@ function rightQuery({ operation, resolve, random }: Sources): string {
   const query = new URLSearchParams();
   for (const { name, in: place, schema } of operation.parameters) {
     // What only the service can have made is not made up.
-    if (place !== "query" || /^(expires|signature|after)$/.test(name) || random.chance(70)) {
+    if (place !== "query" || /^(expires|signature|after|cursor)$/.test(name) || random.chance(70)) {
       continue;
     }
-    query.set(name, String(schema ? valueOf(schema, resolve, random) : "").toWellFormed());
+    for (const value of [schema ? valueOf(schema, resolve, random) : ""].flat()) {
+      query.append(name, String(value).toWellFormed());
+    }
   }
   return query.size === 0 ? "" : `?${query}`;
 }
@@ -87,6 +90,19 @@ export function rightBody(
     ? structuredClone(random.pick(examples))
     : withFields(structuredClone(random.pick(examples)), schema, { resolve, random });
   return { type, value: withoutStrangers(value) };
+}
+
+/** What is made under a name that was taken before is refused. */
+function withNewName<Body extends { value: unknown }>(
+  body: Body,
+  { operation, random }: Sources,
+): Body {
+  const { value } = body;
+  const isUnique = operation.answers["409"]?.codes.includes("already_exists");
+  if (isUnique && typeof value === "object" && value !== null && "name" in value) {
+    value.name = `made-${random.below(1_000_000_000)}`;
+  }
+  return body;
 }
 
 /** An example with one or two of its schema's other fields. */

@@ -5,11 +5,11 @@ import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
 import { NotFound, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import {
+  actionsColumn,
   Badge,
   CopyButton,
   Empty,
   Fact,
-  hiddenColumn,
   numberColumn,
   Older,
   Table,
@@ -99,7 +99,7 @@ function NoDeletions({ may, create }: { may: boolean; create: Child }) {
   );
 }
 
-const head = ["Asked for", "State", numberColumn("Rows"), "Reason", hiddenColumn("Receipt")];
+const head = ["Asked for", "State", numberColumn("Rows"), "Reason", actionsColumn("Receipt")];
 
 const states: Readonly<Record<DeletionState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

@@ -12,9 +12,9 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import {
+  actionsColumn,
   Badge,
   Empty,
-  hiddenColumn,
   numberColumn,
   PostForm,
   Table,
@@ -111,7 +111,7 @@ const head = [
   numberColumn("Size"),
   "Asked for",
   "Kept until",
-  hiddenColumn("Actions"),
+  actionsColumn(),
 ];
 
 const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {

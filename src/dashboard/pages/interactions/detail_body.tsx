@@ -18,11 +18,16 @@ export interface DetailProps {
   /** Ids of keys → their names. */
   names: ReadonlyMap<string, string>;
   media: MediaAddresses;
+  /** Whether the person sees what was sent and received. */
+  seesPayloads: boolean;
   now: Date;
 }
 
+export const payloadsNeeded =
+  "Prompts and answers are for members and owners, and for viewers whom an owner lets see them.";
+
 export function DetailBody(props: DetailProps) {
-  const { detail, transcript, cost, names, media, now } = props;
+  const { detail, transcript, cost, names, media, seesPayloads, now } = props;
   const facts = { summary: detail.summary, names, now };
   return (
     <>
@@ -30,8 +35,14 @@ export function DetailBody(props: DetailProps) {
       <Failure detail={detail} />
       <div class="detail">
         <div class="detail-main">
-          <Conversation detail={detail} transcript={transcript} media={media} />
-          <RawPayloads detail={detail} />
+          {seesPayloads
+            ? (
+              <>
+                <Conversation detail={detail} transcript={transcript} media={media} />
+                <RawPayloads detail={detail} />
+              </>
+            )
+            : <p class="notice">{payloadsNeeded}</p>}
         </div>
         <div class="detail-side">
           <LabelPanel {...facts} />
@@ -88,18 +99,34 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
   );
 }
 
-function Failure({ detail: { summary } }: { detail: InteractionDetail }) {
+/** Why a call failed: whose failure it was, the vendor's own words, and how often it was asked. */
+function Failure({ detail: { summary, vendorAnswer } }: { detail: InteractionDetail }) {
   if (summary.status === "completed" && summary.errorCode === null) return null;
+  const { errorCode, attempts } = summary;
   return (
-    <p class="notice notice-failed">
-      {endings[summary.status].meaning}
-      {summary.errorCode === null ? null : (
-        <>
-          {` ${errors[summary.errorCode]?.message ?? ""} `}
-          <code>{summary.errorCode}</code>
-        </>
+    <div class="notice notice-failed">
+      <p>
+        {summary.status === "failed" ? null : `${endings[summary.status].meaning} `}
+        {errorCode === null ? null : (
+          <>
+            {`${errors[errorCode]?.message ?? ""} `}
+            <code>{errorCode}</code>
+          </>
+        )}
+      </p>
+      {vendorAnswer === null ? null : (
+        <p>
+          {`${summary.vendor} answered ${
+            vendorAnswer.status === null ? "with an error" : `HTTP ${vendorAnswer.status}`
+          }${vendorAnswer.message === "" ? "." : ": "}`}
+          {vendorAnswer.message === "" ? null : <q class="vendor-words">{vendorAnswer.message}</q>}
+        </p>
       )}
-    </p>
+      {attempts === undefined
+        ? null
+        : <p>{`It was asked ${count(attempts.length)} times in ${duration(summary.latencyMs)}.`}
+        </p>}
+    </div>
   );
 }
 

@@ -6,6 +6,7 @@ import {
   action,
   NotFound,
   orNotFound,
+  type Page,
   page,
   type PageContext,
   type PageRequest,
@@ -13,7 +14,7 @@ import {
 import { PostForm, Time } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
-import { DetailBody } from "./detail_body.tsx";
+import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
 import { inlineMedia, mediaAddresses } from "./media.ts";
 import { listPath } from "./view.ts";
 
@@ -39,11 +40,17 @@ export function interactionRoutes(app: Hono, ctx: PageContext): void {
         inline: (index) => `${listPath}/${transactionId}/media/${index}`,
       });
       return {
-        title: detail.summary.model,
+        title: titleOf(detail, transcript),
         section: "interactions",
-        lead: exactTime(createdAt),
+        lead: `${detail.summary.model}, ${exactTime(createdAt)}`,
         action: <Actions detail={detail} request={request} />,
-        body: <DetailBody {...{ detail, transcript, cost, names, media }} now={request.now} />,
+        body: (
+          <DetailBody
+            {...{ detail, transcript, cost, names, media }}
+            seesPayloads={request.seesPayloads}
+            now={request.now}
+          />
+        ),
       };
     }),
   );
@@ -89,11 +96,37 @@ async function findCall(
   const id = request.param("id");
   if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
   const find = () => ctx.interactions.interactions.find(request.session.account.id, id, maxChars);
-  const found = await find();
-  if (found) return found;
-  await ctx.interactions.flushRecords();
-  return orNotFound(await find());
+  let found = await find();
+  if (!found) {
+    await ctx.interactions.flushRecords();
+    found = await find();
+  }
+  return visibleTo(request, orNotFound(found));
 }
+
+/** The call as the person may see it: what was sent and received takes a right of its own. */
+function visibleTo(request: PageRequest, detail: InteractionDetail): InteractionDetail {
+  if (request.seesPayloads) return detail;
+  const { vendorAnswer } = detail;
+  return {
+    ...detail,
+    request: null,
+    response: null,
+    vendorAnswer: vendorAnswer && { ...vendorAnswer, message: "" },
+  };
+}
+
+/** The first words of the prompt, by which people know a call again. */
+function titleOf({ summary }: InteractionDetail, { request }: Transcript): string {
+  const turn = request?.turns.find(({ role }) => role === "user");
+  const text = turn?.parts.flatMap((part) => part.type === "text" ? [part.text] : []).join(" ") ??
+    "";
+  const words = text.slice(0, 500).replace(/\s+/g, " ").trim();
+  if (words === "") return summary.model;
+  return words.length <= maxTitle ? words : `${words.slice(0, maxTitle).trimEnd()}…`;
+}
+
+const maxTitle = 70;
 
 async function transcriptOf(
   ctx: PageContext,
@@ -106,7 +139,8 @@ async function transcriptOf(
 }
 
 /** A payload as it is stored, as plain text: browsers run nothing of it. */
-async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
+async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Response | Page> {
+  if (!request.seesPayloads) return noPayloads;
   const side = request.param("side");
   if (side !== "request" && side !== "response") throw new NotFound();
   const payload = orNotFound((await findCall(ctx, request, allChars))[side]);
@@ -116,7 +150,8 @@ async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Respon
 }
 
 /** A small picture or sound that stands in the payload itself. */
-async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Response> {
+async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Response | Page> {
+  if (!request.seesPayloads) return noPayloads;
   const detail = await findCall(ctx, request, readableChars);
   const found = orNotFound(inlineMedia(await transcriptOf(ctx, detail), request.param("index")));
   return new Response(found.bytes, {
@@ -127,6 +162,13 @@ async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Resp
     },
   });
 }
+
+const noPayloads: Page = {
+  title: "Not for viewers",
+  section: "interactions",
+  status: 403,
+  body: <p class="notice notice-failed">{payloadsNeeded}</p>,
+};
 
 function Actions({ detail, request }: { detail: InteractionDetail; request: PageRequest }) {
   if (!request.may("owner")) return null;

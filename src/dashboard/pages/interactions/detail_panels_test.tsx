@@ -6,7 +6,13 @@ import { AttemptPanel } from "./detail_panels.tsx";
 Deno.test("a call that took several requests to vendors shows each of them", () => {
   const shown = (attempts?: readonly VendorAttempt[]) => {
     const summary = interactionRow("call-1", attempts ? { attempts } : {});
-    const detail = { summary, pricedUsageText: null, request: null, response: null };
+    const detail = {
+      summary,
+      pricedUsageText: null,
+      request: null,
+      response: null,
+      vendorAnswer: null,
+    };
     return String(<AttemptPanel detail={detail} />);
   };
   const text = shown([

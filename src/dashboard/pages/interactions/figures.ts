@@ -32,7 +32,7 @@ export const endings: Readonly<
   Record<InteractionStatus, { label: string; tone: Tone; meaning: string }>
 > = {
   completed: { label: "Completed", tone: "good", meaning: "The whole answer was delivered." },
-  failed: { label: "Failed", tone: "bad", meaning: "The call failed, at the vendor or here." },
+  failed: { label: "Failed", tone: "bad", meaning: "The call failed." },
   truncated: { label: "Cut off", tone: "warn", meaning: "The vendor's stream broke off." },
   cancelled: { label: "Cancelled", tone: "neutral", meaning: "The caller left before the end." },
   interrupted: {

@@ -12,7 +12,8 @@ import {
 
 /** The filters: a form that works by its address, and those that are on. */
 export function FilterForm(
-  { view, vendors, keyNames }: {
+  { view, vendors, keyNames, seesPayloads }: {
+    seesPayloads: boolean;
     view: View;
     vendors: readonly string[];
     keyNames: ReadonlyMap<string, string>;
@@ -21,7 +22,7 @@ export function FilterForm(
   return (
     <search class="filters">
       <form method="get" action={listPath} class="filter-form">
-        <SearchField view={view} />
+        {seesPayloads ? <SearchField view={view} /> : null}
         <Choice view={view} name="range" label="Time" any="Any time" options={timeOptions} />
         <Choice view={view} name="status" label="Status" any="Any status" options={statusOptions} />
         <Choice
@@ -114,7 +115,15 @@ function Choice(
   );
 }
 
-const textFilters: readonly FilterName[] = ["model", "app", "flow", "cohort", "user", "session"];
+const textFilters: readonly FilterName[] = [
+  "model",
+  "app",
+  "flow",
+  "cohort",
+  "user",
+  "session",
+  "request",
+];
 
 /** Fields of a span or range, by their names. */
 const rangeFields: readonly (readonly [name: string, label: string])[] = [

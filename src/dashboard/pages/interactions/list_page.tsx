@@ -4,6 +4,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { sha256Hex } from "../../../base/hash.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
+import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
 
@@ -24,10 +25,14 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
         section: "interactions",
         lead: "Every call to a vendor, newest first.",
         action: request.may("member") ? <ExportMenu view={view} /> : null,
+        tabs: listTabs("calls"),
         scripts: ["interactions.js"],
         body: (
           <>
-            <FilterForm view={view} vendors={vendors} keyNames={names} />
+            <FilterForm
+              {...{ view, vendors, keyNames: names }}
+              seesPayloads={request.seesPayloads}
+            />
             <InteractionTable view={view} shown={shown} now={request.now} />
           </>
         ),
@@ -58,8 +63,11 @@ function toPlainAddress(request: PageRequest): Response {
 }
 
 export function viewOf(request: PageRequest, names: ReadonlyMap<string, string>): View {
+  const fields = new URLSearchParams(request.fields);
+  // Who may not see prompts finds out nothing about them by searching, either.
+  if (!request.seesPayloads) fields.delete("q");
   return readView(
-    request.fields,
+    fields,
     request.now,
     (filter, value) => filter === "key" ? names.get(value) ?? value : value,
   );

@@ -35,6 +35,7 @@ export const columnFilters = [
   { name: "key", column: "api_key_id", label: "API key" },
   { name: "user", column: "user_id", label: "User" },
   { name: "session", column: "session_id", label: "Session" },
+  { name: "request", column: "request_id", label: "X-Request-ID" },
 ] as const;
 
 export type FilterName = typeof columnFilters[number]["name"];

@@ -11,10 +11,9 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import {
+  actionsColumn,
   Badge,
-  CopyButton,
   Empty,
-  hiddenColumn,
   LinkLine,
   PostForm,
   Table,
@@ -85,11 +84,11 @@ export function keyRoutes(app: Hono, ctx: PageContext): void {
 }
 
 /** A key of the account that the path names. */
-async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
+export async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
   return orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
 }
 
-async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
+export async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
   const key = await findKey(ctx, request);
   if (!inUse(keyState(key, request.now))) throw new NotFound();
   return key;
@@ -159,14 +158,14 @@ const overlaps = [
   { value: "none", label: "None: it ends at once", ms: 0 },
 ] as const;
 
-const states: Readonly<Record<KeyState, { label: string; tone: Tone }>> = {
+export const states: Readonly<Record<KeyState, { label: string; tone: Tone }>> = {
   active: { label: "Active", tone: "good" },
   expiring: { label: "Ending", tone: "warn" },
   expired: { label: "Expired", tone: "neutral" },
   revoked: { label: "Revoked", tone: "bad" },
 };
 
-function inUse(state: KeyState): boolean {
+export function inUse(state: KeyState): boolean {
   return state === "active" || state === "expiring";
 }
 
@@ -184,19 +183,13 @@ function NoKeys({ may }: { may: boolean }) {
 }
 
 const head = [
-  "Name",
-  "Key",
-  "State",
-  "Scopes",
-  "Spend caps",
-  "Last used",
-  "Created",
-  hiddenColumn("Actions"),
+  ...["Key", "State", "Scopes", "Spend caps", "Last used", "Created"],
+  actionsColumn(),
 ];
 
 function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
   return (
-    <Table label="API keys" head={head}>
+    <Table label="API keys" head={head} cards>
       {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} request={request} />)}
     </Table>
   );
@@ -210,26 +203,29 @@ function KeyLine(
   return (
     <tr class={inUse(state) ? "" : "faded"}>
       <td class="name">
-        <div>{row.name}</div>
-        {row.environment === "" ? null : <Badge tone="neutral">{row.environment}</Badge>}
+        <a href={`/dashboard/keys/${row.id}`}>{row.name}</a>
+        <div>
+          <code class="muted">{`${row.prefix}…`}</code>{" "}
+          {row.environment === "" ? null : <Badge tone="neutral">{row.environment}</Badge>}
+          {row.isReplaced ? <Badge tone="neutral">Replaced</Badge> : null}
+        </div>
       </td>
-      <td class="nowrap">
-        <code>{`${row.prefix}…`}</code>
-      </td>
-      <td class="nowrap">
+      <td data-label="State">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
         {stateTime(row, state, now)}
       </td>
-      <td>{row.scopes.length === 0 ? <span class="muted">All</span> : row.scopes.join(", ")}</td>
-      <td class="nowrap">
+      <td data-label="Scopes">
+        <Scopes scopes={row.scopes} />
+      </td>
+      <td data-label="Spend caps">
         <Caps row={row} spent={spent} />
       </td>
-      <td class="nowrap">
+      <td data-label="Last used">
         {row.lastUsedAt === null
           ? <span class="muted">Never</span>
           : <Time at={row.lastUsedAt} now={now} />}
       </td>
-      <td class="nowrap">
+      <td data-label="Created">
         <Time at={row.createdAt} now={now} />
         {row.madeBy === null
           ? null
@@ -237,7 +233,6 @@ function KeyLine(
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">
-        <CopyButton text={row.id} label="Copy ID" what={`of ${row.name}`} />
         {inUse(state) && request.may("member")
           ? <KeyActions row={row} mayRotate={mayRotate(row, request)} />
           : null}
@@ -245,6 +240,22 @@ function KeyLine(
     </tr>
   );
 }
+
+/** The first scopes in full; a title has them all. */
+export function Scopes({ scopes }: { scopes: readonly string[] }) {
+  if (scopes.length === 0) return <span class="muted">All</span>;
+  const shown = scopes.slice(0, shownScopes);
+  return (
+    <span class="scope-list" title={scopes.join(", ")}>
+      {shown.map((scope) => <code class="nowrap">{scope}</code>)}
+      {scopes.length > shown.length
+        ? <span class="muted nowrap">{`${scopes.length - shown.length} more`}</span>
+        : null}
+    </span>
+  );
+}
+
+const shownScopes = 4;
 
 function stateTime(row: KeyRow, state: KeyState, now: Date) {
   const at = state === "revoked" ? row.revokedAt : row.expiresAt;
@@ -260,6 +271,9 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
 function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
   return (
     <>
+      <a class="button button-small" href={`/dashboard/keys/${row.id}`}>
+        Edit<span class="visually-hidden">{` ${row.name}`}</span>
+      </a>
       {row.isReplaced || !mayRotate
         ? null
         : (

@@ -1,8 +1,10 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
-import { memberScopes } from "../../../keys/scopes.ts";
+import type { KeyRow } from "../../../keys/key_service.ts";
+import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
 import { action, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
+import { exampleCall, exampleQuestion, exampleSnippets } from "./key_examples.ts";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
@@ -10,19 +12,26 @@ import { readNewKey } from "./read_new_key.ts";
 export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
-    page(ctx, "member", (request) => formPage(ctx, request, emptyForm, {})),
+    page(
+      ctx,
+      "member",
+      async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
+    ),
   );
   app.post(
     "/dashboard/keys/new",
     action(ctx, "member", async (form, request) => {
+      const scopes = await scopesFor(ctx, request);
       const { wanted, fieldErrors } = readNewKey(
         form,
-        ctx.scopes,
+        scopes,
         request.now,
         request.may("owner"),
         (name) => ctx.isModel(request.session.account.id, name),
       );
-      if (!wanted) return { ...formPage(ctx, request, form.values(), fieldErrors), status: 400 };
+      if (!wanted) {
+        return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
+      }
       const created = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
       await ctx.keys.create({
@@ -53,15 +62,21 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
         section: "keys",
         body: value === undefined
           ? <ShownBefore prefix={key.prefix} />
-          : <ShownOnce value={value} baseUrl={ctx.baseUrl} model={ctx.exampleModel()} />,
+          : <ShownOnce value={value} snippets={snippetsOf(ctx, key, value)} />,
       };
     }),
   );
 }
 
+/** What the account's keys may have. */
+async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string[]> {
+  const { id } = request.session.account;
+  return accountScopes(ctx.scopes, id === await ctx.operatorAccountId());
+}
+
 function formPage(
-  ctx: PageContext,
   request: PageRequest,
+  scopes: readonly string[],
   values: Record<string, string[]>,
   fieldErrors: Readonly<Record<string, string>>,
 ) {
@@ -71,7 +86,7 @@ function formPage(
     body: (
       <NewKeyForm
         csrf={request.csrf}
-        scopes={request.may("owner") ? ctx.scopes : memberScopes(ctx.scopes)}
+        scopes={request.may("owner") ? scopes : memberScopes(scopes)}
         isOwner={request.may("owner")}
         values={values}
         fieldErrors={fieldErrors}
@@ -92,8 +107,15 @@ function ShownBefore({ prefix }: { prefix: string }) {
   );
 }
 
+function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
+  return exampleSnippets(ctx.baseUrl, value, {
+    call: exampleCall(key, ctx.exampleModels),
+    question: exampleQuestion(key, (scope) => ctx.interactions.vendors.includes(scope)),
+  });
+}
+
 function ShownOnce(
-  { value, baseUrl, model }: { value: string; baseUrl: string; model: string | undefined },
+  { value, snippets }: { value: string; snippets: readonly { title: string; text: string }[] },
 ) {
   return (
     <>
@@ -105,38 +127,13 @@ function ShownOnce(
           <CopyButton text={value} what="the key" />
         </div>
       </div>
-      <Snippet title="curl" text={curlCall(baseUrl, value, model)} />
-      {model === undefined
-        ? null
-        : <Snippet title="TypeScript" text={sdkCall(baseUrl, value, model)} />}
+      {snippets.map((each) => <Snippet {...each} />)}
+      {snippets.length > 0 ? null : (
+        <p>
+          What it can ask stands in the <a href="/reference">reference</a>.
+        </p>
+      )}
       <LinkLine href="/dashboard/keys">I have copied it</LinkLine>
     </>
   );
-}
-
-function curlCall(baseUrl: string, key: string, model: string | undefined): string {
-  if (model === undefined) {
-    return `curl ${baseUrl}/api/v1/status \\\n  -H 'Authorization: Bearer ${key}'`;
-  }
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }] });
-  return [
-    `curl ${baseUrl}/chat/v1/chat/completions`,
-    `  -H 'Authorization: Bearer ${key}'`,
-    "  -H 'Content-Type: application/json'",
-    `  -d '${body}'`,
-  ].join(" \\\n");
-}
-
-function sdkCall(baseUrl: string, key: string, model: string): string {
-  return `import OpenAI from "openai";
-
-const client = new OpenAI({
-  baseURL: "${baseUrl}/chat/v1",
-  apiKey: "${key}",
-});
-const answer = await client.chat.completions.create({
-  model: "${model}",
-  messages: [{ role: "user", content: "Say hello." }],
-});
-console.log(answer.choices[0].message.content);`;
 }

@@ -58,13 +58,13 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
         <SelectField
           {...shown}
           id="on_disconnect"
-          label="When a caller hangs up"
+          label="If the caller disconnects"
           options={[["cancel", "Stop the vendor's answer"], ["drain", "Read it to the end"]]}
         />
         <SelectField
           {...shown}
           id="translation_mode"
-          label="What a vendor can't take"
+          label="Unsupported fields"
           options={[
             ["default", "Drop hints, refuse the rest"],
             ["strict", "Refuse all"],
@@ -96,7 +96,7 @@ const environmentOptions: readonly Option[] = [
   ...environments.map((one): Option => [one, one]),
 ];
 
-const cap = { hint: "Empty: no cap.", placeholder: "25.00", inputmode: "decimal" } as const;
+export const cap = { hint: "Empty: no cap.", placeholder: "25.00", inputmode: "decimal" } as const;
 
 const expiryOptions: readonly Option[] = [
   ["30", "In 30 days"],

@@ -25,15 +25,7 @@ export function readNewKey(
   isOwner: boolean,
   isModel: (name: string) => boolean = () => false,
 ): { wanted?: WantedKey; fieldErrors: Record<string, string> } {
-  const fieldErrors: Record<string, string> = {};
-  const take = <T>(field: string, read: () => T, otherwise: T): T => {
-    try {
-      return read();
-    } catch (thrown) {
-      fieldErrors[field] = thrown instanceof Error ? thrown.message : "Not valid";
-      return otherwise;
-    }
-  };
+  const { take, fieldErrors } = collectErrors();
   const wanted: WantedKey = {
     name: take("name", () => nameOf(form.text("name")), ""),
     environment: environments.find((one) => one === form.text("environment")) ?? "",
@@ -49,6 +41,36 @@ export function readNewKey(
     ...take("cache_ttl", () => cacheTtlOf(form.text("cache_ttl")), {}),
   };
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
+}
+
+/** What of a key can be changed later. */
+export type KeyChange = Pick<NewApiKey, "name" | "capDayNanos" | "capMonthNanos">;
+
+/** Reads the form of a key that is there. */
+export function readKeyChange(
+  form: Form,
+): { wanted?: KeyChange; fieldErrors: Record<string, string> } {
+  const { take, fieldErrors } = collectErrors();
+  const wanted: KeyChange = {
+    name: take("name", () => nameOf(form.text("name")), ""),
+    capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
+    capMonthNanos: take("cap_month", () => capOf(form.text("cap_month")), null),
+  };
+  return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
+}
+
+/** Gathers by field what is wrong. */
+function collectErrors() {
+  const fieldErrors: Record<string, string> = {};
+  const take = <T>(field: string, read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (thrown) {
+      fieldErrors[field] = thrown instanceof Error ? thrown.message : "Not valid";
+      return otherwise;
+    }
+  };
+  return { fieldErrors, take };
 }
 
 function nameOf(name: string): string {

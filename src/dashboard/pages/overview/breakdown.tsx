@@ -1,9 +1,9 @@
-import { errorsOf, type UsagePart, type UsageSums } from "../../../usage/usage_sums.ts";
-import { numberColumn, Table, Tabs } from "../../components.tsx";
+import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
+import { type Column, numberColumn, Table, Tabs } from "../../components.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
-import type { Overview } from "./load.ts";
+import { type BreakdownPart, losesErased, type Overview } from "./load.ts";
 import { Meter } from "./meter.tsx";
 import type { Range } from "./range.ts";
 
@@ -13,7 +13,15 @@ export const breakdowns = [
   { name: "vendor", part: "vendor", title: "Vendor", plural: "vendors" },
   { name: "key", part: "api_key", title: "API key", plural: "keys" },
   { name: "app", part: "app", title: "App", plural: "apps" },
-] as const satisfies readonly { name: string; part: UsagePart; title: string; plural: string }[];
+  { name: "user", part: "user", title: "User", plural: "users" },
+  { name: "flow", part: "flow", title: "Flow", plural: "flows" },
+  { name: "cohort", part: "cohort", title: "Cohort", plural: "cohorts" },
+] as const satisfies readonly {
+  name: string;
+  part: BreakdownPart;
+  title: string;
+  plural: string;
+}[];
 
 interface BreakdownProps {
   overview: Overview;
@@ -24,7 +32,8 @@ interface BreakdownProps {
 /** The dearest models, vendors, keys or apps, each with its calls behind it. */
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   const shown = breakdowns.find(({ part }) => part === overview.part)!;
-  const { values, others, total } = overview;
+  const { values, others, total, erased } = overview;
+  const columns = columnsOf(shown.part);
   const tabs = breakdowns.map(({ name, title }) => ({
     name,
     title: `By ${title === "API key" ? title : title.toLowerCase()}`,
@@ -32,14 +41,26 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   }));
   return (
     <section class="breakdown" id="breakdown" aria-label="Breakdown">
-      <Tabs label="Break down by" tabs={tabs} current={shown.name} />
-      <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...head]}>
+      <div class="breakdown-head">
+        <Tabs label="Break down by" tabs={tabs} current={shown.name} />
+        <a
+          class="button button-small"
+          href={overviewAddress(range, { by: shown.name }, "/csv")}
+          download
+        >
+          Download CSV
+        </a>
+      </div>
+      <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...columns]}>
         {values.map((one) => (
           <tr>
-            <td class="name" title={nameOf(one.value)}>
+            <td
+              class="name"
+              title={one.value === "" ? `Without ${article(shown.name)}` : nameOf(one.value)}
+            >
               {linked(range, overview.part, one.value, nameOf(one.value))}
             </td>
-            <SumCells sums={one} total={total} />
+            <SumCells sums={one} total={total} hasLatency={columns.length === head.length} />
           </tr>
         ))}
         {others === undefined ? null : (
@@ -48,17 +69,40 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
             <td class="number">{money(others.sums.costNanos)}</td>
             <td class="share">{share(others.sums.costNanos, total.costNanos)}</td>
             <td class="number">{count(others.sums.calls)}</td>
-            {head.slice(3).map(() => <td class="number muted">–</td>)}
+            {columns.slice(3).map(() => <td class="number muted">–</td>)}
           </tr>
         )}
+        {losesErased(shown.part) && erased.calls > 0
+          ? (
+            <tr>
+              <td class="muted" title="Their records, and these names with them, are erased">
+                Erased calls
+              </td>
+              <td class="number">{money(erased.costNanos)}</td>
+              <td class="share">{share(erased.costNanos, total.costNanos)}</td>
+              <td class="number">{count(erased.calls)}</td>
+              {columns.slice(3).map(() => <td class="number muted">–</td>)}
+            </tr>
+          )
+          : null}
       </Table>
     </section>
   );
 }
 
-const head = [
+/** Sums by label have no latencies. */
+function columnsOf(part: BreakdownPart) {
+  const isLabel = part === "user" || part === "flow" || part === "cohort";
+  return isLabel ? head.filter(({ title }) => !/^p\d/.test(title)) : head;
+}
+
+function article(name: string): string {
+  return /^[aeio]/.test(name) ? `an ${name}` : `a ${name}`;
+}
+
+const head: readonly Column[] = [
   numberColumn("Spend"),
-  "Share",
+  { title: "Share" },
   numberColumn("Requests"),
   numberColumn("Errors"),
   numberColumn("p50"),
@@ -70,7 +114,9 @@ const head = [
   numberColumn("Reasoning"),
 ];
 
-function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {
+function SumCells(
+  { sums, total, hasLatency }: { sums: UsageSums; total: UsageSums; hasLatency: boolean },
+) {
   const { latency } = sums;
   const errors = errorsOf(sums);
   return (
@@ -79,7 +125,10 @@ function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {
       <td class="share">{share(sums.costNanos, total.costNanos)}</td>
       <td class="number">{count(sums.calls)}</td>
       <td class="number" title={`${count(errors)} calls`}>{percent(errors, sums.calls)}</td>
-      {[0.5, 0.95, 0.99].map((one) => <td class="number">{duration(latency.percentile(one))}</td>)}
+      {hasLatency
+        ? [0.5, 0.95, 0.99].map((one) => <td class="number">{duration(latency.percentile(one))}
+        </td>)
+        : null}
       {[sums.inputTokens, sums.cacheReadTokens, sums.outputTokens, sums.reasoningTokens].map((
         tokens,
       ) => <td class="number" title={count(tokens)}>{compact(tokens)}</td>)}
@@ -97,7 +146,7 @@ function share(nanos: bigint, total: bigint) {
   );
 }
 
-function linked(range: Range, part: UsagePart, value: string, name: string) {
+function linked(range: Range, part: BreakdownPart, value: string, name: string) {
   const filters = filtersOf(part, value);
   if (!filters) return <span class="muted">{name}</span>;
   return <a href={callsAddress(range, filters)}>{name}</a>;

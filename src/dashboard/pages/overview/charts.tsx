@@ -63,17 +63,25 @@ function spendDetail({ total }: Overview): string {
 
 export function RequestsChart({ overview, axis }: ChartsProps) {
   const { total, steps } = overview;
-  const errors = errorsOf(total);
+  const errors = errorsOf(total) + total.refused;
+  const detail = `${count(errors)} with an error, ${percent(errors, total.calls + total.refused)}`;
   return (
     <Chart
       id="requests"
       title="Requests"
       headline={count(total.calls)}
-      detail={`${count(errors)} with an error, ${percent(errors, total.calls)}`}
+      detail={total.refused === 0 ? detail : (
+        <>
+          {detail} <a href="/dashboard/interactions/refused">{`${count(total.refused)} refused`}</a>
+        </>
+      )}
       kind="bars"
       series={[
         layer("Without error", "tone-1", steps, (one) => one.calls - errorsOf(one), count),
         layer("With an error", "tone-bad", steps, errorsOf, count),
+        ...(total.refused === 0
+          ? []
+          : [layer("Refused", "tone-warn", steps, ({ refused }) => refused, count)]),
       ]}
       format={(value) => Number.isInteger(value) ? count(value) : String(value)}
       {...axis}
@@ -135,11 +143,11 @@ export function TokensChart({ overview, axis }: ChartsProps) {
   );
 }
 
-function layer(
+function layer<S extends UsageSums>(
   name: string,
   tone: string,
-  steps: readonly UsageSums[],
-  of: (step: UsageSums) => number,
+  steps: readonly S[],
+  of: (step: S) => number,
   format: (value: number) => string,
 ): Series {
   const values = steps.map(of);

@@ -1,4 +1,4 @@
-import type { UsagePart } from "../../../usage/usage_sums.ts";
+import type { BreakdownPart } from "./load.ts";
 import { type Range, rangeQuery } from "./range.ts";
 
 /** The list of the calls that a figure is made of. */
@@ -13,18 +13,22 @@ export function callsAddress(
   return `/dashboard/interactions?${query}`;
 }
 
-/** The filters that find a value's calls; undefined for calls without an app. */
-export function filtersOf(part: UsagePart, value: string): Record<string, string> | undefined {
+/** The filters that find a value's calls; undefined for calls without one. */
+export function filtersOf(part: BreakdownPart, value: string): Record<string, string> | undefined {
   if (part === "vendor") return { vendor: value };
   if (part === "api_key") return { key: value };
-  if (part === "app") return value === "" ? undefined : { app: value };
+  if (part !== "model") return value === "" ? undefined : { [part]: value };
   const slash = value.indexOf("/");
   return { vendor: value.slice(0, slash), model: value.slice(slash + 1) };
 }
 
 /** This page with another range or breakdown. */
-export function overviewAddress(range: Range, more: Readonly<Record<string, string>>): string {
-  return `/dashboard/overview?${new URLSearchParams({ ...rangeQuery(range), ...more })}`;
+export function overviewAddress(
+  range: Range,
+  more: Readonly<Record<string, string>>,
+  below = "",
+): string {
+  return `/dashboard/overview${below}?${new URLSearchParams({ ...rangeQuery(range), ...more })}`;
 }
 
 /** `2026-11-21T09:00`, in UTC. */

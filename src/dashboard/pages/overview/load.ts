@@ -6,16 +6,21 @@ import {
   addUsage,
   noUsage,
   type UsagePart,
+  type UsageQuery,
   type UsageStore,
   type UsageSums,
   type UsageValue,
 } from "../../../usage/usage_sums.ts";
+import { type LabelUsage, type UsageLabel, usageLabels } from "../../../usage/label_usage.ts";
+import type { RefusalDeps } from "../interactions/refused_page.tsx";
 import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 
 /** What the overview is made of. */
 export interface OverviewDeps {
   usage: UsageStore;
+  labels: LabelUsage;
+  refusals: Pick<RefusalDeps, "refusalRecorder" | "refusalStore">;
   /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
   flushRecords: FlushRecords;
   credit: (accountId: number) => Promise<Credit>;
@@ -26,13 +31,13 @@ export interface OverviewDeps {
 }
 
 export interface Overview {
-  total: UsageSums;
+  total: CallSums;
   /** Of the time of the same length before. */
-  previous: UsageSums;
+  previous: CallSums;
   /** One for each hour, day or week, those without calls too. */
-  steps: (Step & UsageSums)[];
-  erased: { calls: number; costNanos: bigint };
-  part: UsagePart;
+  steps: (Step & CallSums)[];
+  erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
+  part: BreakdownPart;
   values: UsageValue[];
   /** How many values there are besides, and their sums. */
   others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
@@ -44,6 +49,23 @@ export interface Overview {
   tokensLeft: number;
   keys: KeyRow[];
   caps: CapUse[];
+}
+
+/** Sums of calls, with those that were refused before they began. */
+export interface CallSums extends UsageSums {
+  refused: number;
+}
+
+/** By what the overview can be broken down. */
+export type BreakdownPart = UsagePart | UsageLabel;
+
+/** Whether erased calls are in no value of the part, and stand apart. */
+export function losesErased(part: BreakdownPart): boolean {
+  return part === "app" || isLabel(part);
+}
+
+function isLabel(part: BreakdownPart): part is UsageLabel {
+  return usageLabels.some((label) => label === part);
 }
 
 /** A cap of a key in use, the most used first. */
@@ -61,36 +83,54 @@ const dayMs = 86_400_000;
 export async function loadOverview(
   deps: OverviewDeps,
   accountId: number,
-  { range, part, now }: { range: Range; part: UsagePart; now: Date },
+  { range, part, now }: { range: Range; part: BreakdownPart; now: Date },
 ): Promise<Overview> {
-  await deps.flushRecords({ timeoutMs: Infinity }).catch(() => {});
-  const query = { accountId, span: range.span, from: range.from, to: range.to };
-  const [both, erased, { values, all }, credit, dailyNanos, tokensLeft, keys] = await Promise.all([
+  const { refusalRecorder, refusalStore } = deps.refusals;
+  await Promise.all([
+    deps.flushRecords({ timeoutMs: Infinity }).catch(() => {}),
+    refusalRecorder.flush().catch(() => {}),
+  ]);
+  const query = queryOf(accountId, range);
+  const { from, to } = range;
+  const [
+    ...[both, refusals, erased, { values, all }, credit, dailyNanos, tokensLeft, keys]
+  ] = await Promise.all([
     deps.usage.steps({ ...query, from: range.before }),
+    refusalStore.hours({ accountId, from: range.before, to }),
     deps.usage.erased(query),
-    deps.usage.values(query, part, shownValues),
+    readValues(deps, query, part, shownValues),
     deps.credit(accountId),
     dailyCharge(deps.usage, accountId, now),
     deps.tokensLeft(accountId),
     deps.keys.list(accountId),
   ]);
   const caps = await capUses(deps, keys, now);
-  const shown = both.filter(({ at }) => at >= range.from);
-  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage }));
+  const shown = both.filter(({ at }) => at >= from);
+  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
   for (const one of shown) {
     const at = stepOf(range, one.at.getTime());
     steps[at] = { ...steps[at]!, ...addUsage(steps[at]!, one) };
   }
-  const total = steps.reduce(addUsage, noUsage);
+  let refusedBefore = 0;
+  for (const { at, refused } of refusals) {
+    if (at < from) refusedBefore += refused;
+    else steps[stepOf(range, at.getTime())]!.refused += refused;
+  }
+  const total: CallSums = {
+    ...steps.reduce<UsageSums>(addUsage, noUsage),
+    refused: steps.reduce((sum, { refused }) => sum + refused, 0),
+  };
+  const before = both.filter(({ at }) => at < from).reduce<UsageSums>(addUsage, noUsage);
+  const apart = losesErased(part) ? erased : undefined;
   return {
     total,
-    previous: both.filter(({ at }) => at < range.from).reduce(addUsage, noUsage),
+    previous: { ...before, refused: refusedBefore },
     steps,
     erased,
     part,
     values,
     others: all > values.length
-      ? { count: all - values.length, sums: less(total, values) }
+      ? { count: all - values.length, sums: less(total, values, apart) }
       : undefined,
     layers: values.slice(0, shownLayers).map(({ value, costs }) => {
       const nanos = steps.map(() => 0n);
@@ -101,10 +141,31 @@ export async function loadOverview(
   };
 }
 
-function less(total: UsageSums, values: readonly UsageValue[]) {
+function queryOf(accountId: number, { span, from, to }: Range): UsageQuery {
+  return { accountId, span, from, to };
+}
+
+/** The dearest values of a part. */
+export async function readValues(
+  { usage, labels }: Pick<OverviewDeps, "usage" | "labels">,
+  query: UsageQuery,
+  part: BreakdownPart,
+  limit: number,
+): Promise<{ values: UsageValue[]; all: number }> {
+  return isLabel(part)
+    ? await labels.values(query, part, limit)
+    : await usage.values({ ...query, storedOnly: losesErased(part) }, part, limit);
+}
+
+function less(
+  total: UsageSums,
+  values: readonly UsageValue[],
+  erased: Overview["erased"] | undefined,
+) {
+  const { calls, costNanos } = erased ?? { calls: 0, costNanos: 0n };
   return {
-    calls: values.reduce((rest, { calls }) => rest - calls, total.calls),
-    costNanos: values.reduce((rest, { costNanos }) => rest - costNanos, total.costNanos),
+    calls: values.reduce((rest, one) => rest - one.calls, total.calls - calls),
+    costNanos: values.reduce((rest, one) => rest - one.costNanos, total.costNanos - costNanos),
   };
 }
 

@@ -8,7 +8,8 @@ import { compact, duration, money, percent } from "../../figures.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
-import { loadOverview, type Overview } from "./load.ts";
+import { breakdownCsv } from "./csv.ts";
+import { type CallSums, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
@@ -18,9 +19,11 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/overview",
     page(ctx, "viewer", async (request) => {
-      const range = readRange(request.query, request.now);
-      const by = breakdowns.find(({ name }) => name === request.query("by")) ?? breakdowns[0];
       const { account } = request.session;
+      const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
+      const firstCall = isAsked ? undefined : await ctx.partitionsInUse.oldestCall(account.id);
+      const range = readRange(request.query, request.now, firstCall);
+      const by = askedBreakdown(request);
       const asked = { range, part: by.part, now: request.now };
       const overview = await loadOverview(ctx.overview, account.id, asked);
       return {
@@ -32,6 +35,29 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
       };
     }),
   );
+  app.get(
+    "/dashboard/overview/csv",
+    page(ctx, "viewer", async (request) => {
+      const { account } = request.session;
+      const names = namesOfKeys(await ctx.overview.keys.list(account.id));
+      return await breakdownCsv(ctx.overview, account.id, {
+        range: readRange(request.query, request.now),
+        by: askedBreakdown(request),
+        nameOf: (value) => names.get(value) ?? value,
+      });
+    }),
+  );
+}
+
+function askedBreakdown(request: PageRequest) {
+  return breakdowns.find(({ name }) => name === request.query("by")) ?? breakdowns[0];
+}
+
+function namesOfKeys(keys: readonly { id: string; name: string }[]): ReadonlyMap<string, string> {
+  return new Map([
+    [playgroundKeyId, "Playground"],
+    ...keys.map(({ id, name }) => [id, name] as const),
+  ]);
 }
 
 interface BodyProps {
@@ -43,17 +69,14 @@ interface BodyProps {
 
 function OverviewBody({ overview, range, by, request }: BodyProps) {
   const { account } = request.session;
-  const names = new Map([
-    [playgroundKeyId, "Playground"],
-    ...overview.keys.map(({ id, name }) => [id, name] as const),
-  ]);
+  const names = namesOfKeys(overview.keys);
   const nameOf = (value: string) => {
     if (by.part === "api_key") return names.get(value) ?? value;
-    return value === "" ? "Without an app" : value;
+    return value === "" ? `No ${by.name} ${by.name === "user" ? "id" : "tag"}` : value;
   };
   const axis = axisOf(overview, range);
   const charts = { overview, axis, nameOf, partName: by.title === "API key" ? by.title : by.name };
-  const { calls } = overview.total;
+  const calls = overview.total.calls + overview.total.refused;
   return (
     <>
       {range.problem === undefined ? null : (
@@ -83,7 +106,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
 function Figures({ overview: { total, previous }, range }: { overview: Overview; range: Range }) {
   const calls = callsAddress(range);
   const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
-  const rate = (sums: UsageSums) => sums.calls === 0 ? 0 : errorsOf(sums) / sums.calls;
+  const rate = (sums: CallSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
   const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
@@ -98,7 +121,7 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
         change={changeOf(from.calls, to.calls)}
       />
       <KeyFigure
-        {...{ name: "Error rate", value: percent(errorsOf(to), to.calls), href: failed }}
+        {...{ name: "Error rate", value: percent(notAnswered(to), asked(to)), href: failed }}
         change={changeOf(rate(from), rate(to))}
       />
       <KeyFigure
@@ -111,6 +134,15 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
       />
     </ul>
   );
+}
+
+/** Calls that ended in an error, and those that were refused before they began. */
+function notAnswered(sums: CallSums): number {
+  return errorsOf(sums) + sums.refused;
+}
+
+function asked({ calls, refused }: CallSums): number {
+  return calls + refused;
 }
 
 interface KeyFigureProps {
@@ -133,9 +165,9 @@ function KeyFigure({ name, value, href, change }: KeyFigureProps) {
 }
 
 function changeOf(before: number, now: number): string {
-  if (before === 0) return now === 0 ? "as before" : "none before";
+  if (before === 0) return now === 0 ? "unchanged" : "no earlier data";
   const share = Math.round(1000 * (now - before) / before) / 10;
-  if (share === 0) return "as before";
+  if (share === 0) return "unchanged";
   const size = Math.abs(share);
   const text = size >= 1000
     ? `${compact(now / before)} times`
@@ -167,7 +199,9 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
           Days and hours are those of UTC. A call counts when it began to reach a vendor, at the
           time when it arrived. Spend is its cost at the price table, also with a vendor key of
           yours; what is charged to credit is the sum of the ledger's entries for these calls. A
-          call that failed, was cut or interrupted is an error; one whose caller left is none.
+          call that failed, was cut or interrupted is an error; one whose caller left is none. The
+          error rate is of calls and refused calls together; a call that the gateway refuses (a
+          wrong field, no credit) is no request to a vendor, and is counted for 30 days.
         </p>
         <p>
           Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
@@ -177,7 +211,7 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
           <p>
             {`${count(erased.calls)} of these calls (${
               money(erased.costNanos)
-            }) have no record any more: they were erased on request or for their age. They stay in the sums, without the names of their apps, and are in no list.`}
+            }) have no record any more: they were erased on request or for their age. They stay in the sums, without the names of their apps, users, flows and cohorts, and are in no list.`}
           </p>
         )}
       </div>

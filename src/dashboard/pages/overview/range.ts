@@ -13,13 +13,15 @@ export interface Range {
   problem?: string;
 }
 
-export type RangeKey = "24h" | "7d" | "30d" | "90d" | "custom";
+export type RangeKey = typeof ranges[number]["key"] | "custom";
 
 export const ranges = [
   { key: "24h", label: "24 hours" },
   { key: "7d", label: "7 days" },
   { key: "30d", label: "30 days" },
   { key: "90d", label: "90 days" },
+  { key: "month", label: "This month" },
+  { key: "last-month", label: "Last month" },
 ] as const;
 
 const hourMs = 3_600_000;
@@ -30,13 +32,29 @@ const daysByHour = 3;
 const daysByDay = 92;
 const maxDays = 366;
 
-/** What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for. */
-export function readRange(query: (name: string) => string | undefined, now: Date): Range {
+/**
+ * What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for; where nothing is
+ * asked for, the shortest usual range with the first call of all, 30 days at most.
+ */
+export function readRange(
+  query: (name: string) => string | undefined,
+  now: Date,
+  firstCall?: Date,
+): Range {
   const [from, to] = [query("from") ?? "", query("to") ?? ""];
   if (from !== "" || to !== "") return customRange(from, to, now);
   const asked = query("range");
   const existing = ranges.find(({ key }) => key === asked);
-  return usualRange(existing?.key ?? "30d", now);
+  return usualRange(existing?.key ?? shortestWith(firstCall, now), now);
+}
+
+function shortestWith(firstCall: Date | undefined, now: Date): "24h" | "7d" | "30d" {
+  if (firstCall === undefined) return "30d";
+  return firstCall >= usualRange("24h", now).from
+    ? "24h"
+    : firstCall >= usualRange("7d", now).from
+    ? "7d"
+    : "30d";
 }
 
 function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
@@ -44,9 +62,18 @@ function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
     const to = (Math.floor(now.getTime() / hourMs) + 1) * hourMs;
     return rangeOf(key, "hour", to - dayMs, to);
   }
-  const days = Number.parseInt(key);
   const to = (Math.floor(now.getTime() / dayMs) + 1) * dayMs;
+  if (key === "month" || key === "last-month") return monthRange(key, now, to);
+  const days = Number.parseInt(key);
   return rangeOf(key, "day", to - days * dayMs, to);
+}
+
+/** A month of UTC; the present one as far as it has come. */
+function monthRange(key: "month" | "last-month", now: Date, tomorrow: number): Range {
+  const first = (back: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1);
+  return key === "month"
+    ? rangeOf(key, "day", first(0), tomorrow)
+    : rangeOf(key, "day", first(1), first(0));
 }
 
 function customRange(fromText: string, toText: string, now: Date): Range {

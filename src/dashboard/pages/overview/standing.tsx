@@ -55,9 +55,9 @@ function Rate({ account, tokensLeft }: { account: Account; tokensLeft: number })
       </h2>
       <Meter share={share} tone={toneOf(share)} />
       <p class="muted">
-        {`${count(Math.min(tokensLeft, burst))} of ${count(burst)} calls can be made at once; ${
-          count(requestsPerMinute)
-        } a minute come back.`}
+        {`${count(Math.min(tokensLeft, burst))} of ${
+          count(burst)
+        } calls can be made at once; refills at ${count(requestsPerMinute)} a minute.`}
       </p>
     </div>
   );

@@ -14,7 +14,7 @@ import { FormButtons } from "../../fields.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
 import type { Form } from "../../form.ts";
-import { peopleBody } from "./people_body.tsx";
+import { peopleBody, viewerWithPayloads } from "./people_body.tsx";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
 
 const address = "/dashboard/settings/people";
@@ -119,15 +119,18 @@ async function invite(ctx: PageContext, form: Form, request: PageRequest): Promi
 async function change(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const role = roleOf(form);
   if (!role) throw new NotFound();
+  const payloads = form.text("role") === viewerWithPayloads;
+  const roleText = payloads ? `${role} who sees prompts` : role;
   const changed = await ctx.people.changeRole(
     request.session.account.id,
     request.param("id"),
     role,
-    (person) => request.note("person.role_changed", nameOf(person), `to ${role}`),
+    (person) => request.note("person.role_changed", nameOf(person), `to ${roleText}`),
+    payloads,
   );
   if (typeof changed === "string") return refusal(changed);
   const name = nameOf(changed);
-  return { to: address, notice: { kind: "done", text: `${name} is ${role} from now on.` } };
+  return { to: address, notice: { kind: "done", text: `${name} is ${roleText} from now on.` } };
 }
 
 function refusal(kind: Refusal): Outcome {
@@ -141,7 +144,8 @@ function nameOf({ email, name }: Person): string {
 }
 
 function roleOf(form: Form): Role | undefined {
-  return roles.find((one) => one === form.text("role"));
+  const text = form.text("role");
+  return text === viewerWithPayloads ? "viewer" : roles.find((one) => one === text);
 }
 
 async function listPage(

@@ -2,14 +2,17 @@ import { inviteeOf } from "../../../people/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../../people/person.ts";
 import type { PageRequest } from "../../bind.tsx";
 import {
+  actionsColumn,
   CopyButton,
   describedBy,
   Field,
-  hiddenColumn,
   PostForm,
   Table,
   TimeCell,
 } from "../../components.tsx";
+
+/** The choice of a viewer who has the right to see payloads. */
+export const viewerWithPayloads = "viewer+payloads";
 
 interface Props {
   address: string;
@@ -28,11 +31,12 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       <InvitationLink request={request} />
       <h2>People</h2>
       <p class="lead">
-        Owners manage everything, members create and revoke keys, viewers look.
+        Owners manage everything, members create and revoke keys, viewers look at figures and rows;
+        prompts and answers they see where an owner lets them.
       </p>
       <Table
         label="People"
-        head={["Name", "Role", "Last sign-in", hiddenColumn("Actions")]}
+        head={["Name", "Role", "Last sign-in", actionsColumn()]}
       >
         {members.map((member) => (
           <MemberLine address={address} member={member} request={request} isOwner={isOwner} />
@@ -43,7 +47,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
           <h2>Invitations</h2>
           <Table
             label="Invitations"
-            head={["E-mail", "Role", "Ends", hiddenColumn("Actions")]}
+            head={["E-mail", "Role", "Ends", actionsColumn()]}
           >
             {invitations.map((one) => (
               <InvitationLine address={address} one={one} request={request} isOwner={isOwner} />
@@ -86,7 +90,8 @@ function MemberLine(
     isOwner: boolean;
   },
 ) {
-  const { person, role } = member;
+  const { person, role, payloads } = member;
+  const current = role === "viewer" && payloads ? viewerWithPayloads : role;
   const isSelf = person.id === request.session.person.id;
   return (
     <tr>
@@ -101,11 +106,17 @@ function MemberLine(
           ? (
             <PostForm action={`${address}/${person.id}/role`} csrf={request.csrf} class="row">
               <select name="role" aria-label={`Role of ${person.name}`}>
-                {roles.map((one) => <option value={one} selected={one === role}>{one}</option>)}
+                {[...roles, viewerWithPayloads].map((one) => (
+                  <option value={one} selected={one === current}>
+                    {one === viewerWithPayloads ? "viewer who sees prompts" : one}
+                  </option>
+                ))}
               </select>
               <button type="submit" class="button button-small">Save</button>
             </PostForm>
           )
+          : current === viewerWithPayloads
+          ? "viewer who sees prompts"
           : role}
       </td>
       <TimeCell at={member.signedInAt} now={request.now} />

@@ -65,7 +65,7 @@ export function playgroundRoutes(app: Hono, ctx: PageContext): void {
 
 async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
   const groups = await ctx.playground.models(request.session.account.id);
-  const example = ctx.exampleModel();
+  const example = ctx.exampleModels.anyModel();
   return {
     title: "Playground",
     section: "playground",

@@ -15,9 +15,9 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import {
+  actionsColumn,
   Badge,
   Empty,
-  hiddenColumn,
   LinkLine,
   PostForm,
   Table,
@@ -194,7 +194,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
       label="Virtual models"
       head={[
         ...["Name", "Targets", "Fallbacks", "Stays with", "Changed"],
-        ...mayChange ? [hiddenColumn("Actions")] : [],
+        ...mayChange ? [actionsColumn()] : [],
       ]}
     >
       {models.map(({ name, definition, updatedAt }) => (
@@ -212,7 +212,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
               <Badge tone="neutral">The service's</Badge>
             </td>
           )}
-          {mayChange ? <td class="nowrap">{updatedAt ? <Actions name={name} /> : null}</td> : null}
+          {mayChange ? <td class="actions">{updatedAt ? <Actions name={name} /> : null}</td> : null}
         </tr>
       ))}
     </Table>
@@ -299,7 +299,9 @@ function formPage(
           id="targets"
           label="Targets"
           hint={`A model a line; behind it its weight, 1 where there is none. At most ${virtualModelLimits.targets}.`}
-          placeholder={`${ctx.exampleModel() ?? "openai/gpt-5-mini"} 9\nclaude-haiku-4-5 1`}
+          placeholder={`${
+            ctx.exampleModels.anyModel() ?? "openai/gpt-5-mini"
+          } 9\nclaude-haiku-4-5 1`}
         />
         <TextArea
           {...shown}

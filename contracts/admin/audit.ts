@@ -1,0 +1,30 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+import { defineContract, ofAdministration } from "../kernel/contract.ts";
+import { accountId, accountIdFilter, adminPage, nextCursor } from "./fields.ts";
+
+const entry = z.strictObject({
+  at: timestampSchema.describe("When it was done."),
+  actor: z.string().describe("Who did it: a person, `command line`, or an API key by its name."),
+  action: z.string().describe("What was done, such as `api_key.created`."),
+  subject: z.string().describe("What it was done to: a key's name, an address, an amount."),
+  detail: z.string().describe("More about it; may be empty. Never a secret."),
+  account_id: accountId,
+}).openapi("AuditEntry");
+
+/** Who changed what. */
+export const adminAuditContracts = {
+  listAudit: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/audit",
+    operationId: "listAuditEntries",
+    summary: "List what was changed, newest first",
+    query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
+    answer: z.strictObject({
+      data: z.array(entry).describe("A page of entries."),
+      next_cursor: nextCursor,
+    }).openapi("AuditEntryList"),
+    errors: ["account_not_found"],
+  }),
+};

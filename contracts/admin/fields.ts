@@ -1,0 +1,38 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+
+const accountNumber = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+/** The account that an answer is about. */
+export const accountId = z.number().int().describe("Id of the account.").openapi({ example: 1 });
+
+/** In a body: the account that is meant. */
+export const accountIdInBody = accountNumber.optional().describe(
+  "Id of the account that is meant. Default: the first account.",
+);
+
+/** In a query: the account that is meant. */
+export const accountIdInQuery = z.coerce.number().pipe(accountNumber).optional().describe(
+  "Id of the account that is meant. Default: the first account.",
+).openapi({ type: "integer" });
+
+/** In the query of a list. */
+export const accountIdFilter = z.coerce.number().pipe(accountNumber).optional().describe(
+  "Only what belongs to the account of this id. Default: all accounts.",
+).openapi({ type: "integer" });
+
+export const createdAt = timestampSchema.describe("When it was made.");
+
+/** The query of a list that comes in pages. */
+export const adminPage = {
+  limit: z.coerce.number().int().min(1).max(1000).default(100).describe(
+    "Rows of a page, 1 to 1,000. Default 100.",
+  ),
+  cursor: z.string().min(1).max(200).optional().describe(
+    "`next_cursor` of the page before. Default: the first page.",
+  ),
+};
+
+export const nextCursor = z.string().nullable().describe(
+  "`cursor` of the next page; null on the last one.",
+);

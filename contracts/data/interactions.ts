@@ -1,0 +1,123 @@
+import { z } from "@hono/zod-openapi";
+import { dayOrTimeSchema, orNull, usdSchema, wholeNumber } from "../kernel/common.ts";
+import { defineContract, ofRecords } from "../kernel/contract.ts";
+import { filterColumns } from "./export_filters.ts";
+import { type ColumnKind, columnKinds, interactionRecord } from "./export_tables.ts";
+
+/** Values of one filter; an address has no room for more. */
+const maxValues = 500;
+
+/** Columns that the list is filtered by; the account is always the key's. */
+export const listFilters = filterColumns("interactions").filter((name) => name !== "account_id");
+
+const { request: _request, response: _response, ...summaryShape } = interactionRecord.shape;
+
+/** A call without what was said. */
+export const interactionSummary = z.strictObject(summaryShape).openapi("InteractionSummary");
+
+const costLine = z.strictObject({
+  dimension: z.string().describe(
+    "What is paid for, by its name in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor says it charged. `set_aside`: of a disputed report. `recorded`: the cost as recorded, where what it was made of isn't known any more.",
+  ),
+  quantity: z.number().describe("How many tokens, characters, minutes, images or pieces."),
+  unit_price_usd: z.string().regex(/^\d{1,9}\.\d{12}$/).openapi({ example: "0.000000250000" })
+    .describe("US dollars for one of them, with twelve decimals; a service tier is in it."),
+  cost_usd: usdSchema.describe("What the line costs; lines add up to the call's `cost_usd`."),
+}).openapi("CostLine");
+
+export const interactionDetail = z.strictObject({
+  ...interactionRecord.shape,
+  lines: z.array(costLine).describe(
+    "What the cost is made of; empty where it is 0 or no price is known.",
+  ),
+}).openapi("InteractionDetail");
+
+function filterShape(): Record<string, z.ZodType> {
+  const columns: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
+  return Object.fromEntries(listFilters.map((name) => {
+    const kind = columnKinds.interactions[name as keyof typeof columnKinds.interactions];
+    const about = columns[name]!.description ?? name;
+    return [
+      name,
+      z.array(valueOf(columns[name]!, kind)).min(1).max(maxValues).optional()
+        .describe(`${about} Several: any of them.`),
+    ];
+  }));
+}
+
+function valueOf(column: z.ZodType, kind: ColumnKind): z.ZodType {
+  const inner = column instanceof z.ZodNullable ? column.unwrap() as z.ZodType : column;
+  if (inner instanceof z.ZodEnum) return inner;
+  switch (kind) {
+    case "number":
+      return wholeNumber();
+    case "boolean":
+      return z.enum(["true", "false"]).transform((text) => text === "true")
+        .openapi({ type: "boolean" });
+    case "usd":
+      return z.string().regex(
+        /^-?\d{1,9}(\.\d{1,9})?$/,
+        "expected an amount in US dollars such as 0.000054399",
+      );
+    case "timestamp":
+      return inner;
+    default:
+      return z.string();
+  }
+}
+
+const listQuery = z.strictObject({
+  start_date: dayOrTimeSchema.optional().describe(
+    "First day, UTC, or first moment; included. Default: from the beginning.",
+  ),
+  end_date: dayOrTimeSchema.optional().describe(
+    "Last day, UTC, included; or last moment, not included. Default: now.",
+  ),
+  q: z.string().trim().min(1).max(500).optional().describe(
+    'Words that request or answer must contain, all of them; `"a phrase"` in quotes as it is written.',
+  ),
+  limit: wholeNumber({ minimum: 1, maximum: 1000, default: 50 }).optional().describe(
+    "Most calls of the page. Default 50.",
+  ),
+  cursor: z.string().min(1).max(500).optional().describe(
+    "`next_cursor` of the page before, with the same filters. Default: the newest calls.",
+  ),
+  ...filterShape(),
+}, {
+  error: (issue) =>
+    issue.code === "unrecognized_keys"
+      ? `expected start_date, end_date, q, limit, cursor or one of ${listFilters.join(", ")}`
+      : undefined,
+});
+
+export const listInteractions = defineContract({
+  ...ofRecords("interactions"),
+  method: "get",
+  path: "/api/v1/interactions",
+  operationId: "listInteractions",
+  summary: "List calls, newest first",
+  description:
+    "Cost, usage and labels of recorded calls, without what was said. Every plain column filters; a filter that is given several times matches any of its values, different filters narrow each other. Pages go by `next_cursor`: calls that come meanwhile change nothing about later pages. A search for words (`q`) may end a page early, even an empty one, as long as `next_cursor` is there.",
+  query: listQuery,
+  answer: z.strictObject({
+    data: z.array(interactionSummary).describe("The calls of the page, newest first."),
+    next_cursor: orNull(z.string()).describe("Where the next page begins; null after the last."),
+  }).openapi("InteractionList"),
+});
+
+export const getInteraction = defineContract({
+  ...ofRecords("interactions"),
+  method: "get",
+  path: "/api/v1/interactions/{transaction_id}",
+  operationId: "getInteraction",
+  summary: "Retrieve one call and what its cost is made of",
+  description:
+    "The whole record, request and answer included, as soon as the call has ended: what a stream cost stands here at once after its last byte.",
+  params: z.object({
+    transaction_id: z.string().min(1).max(256).describe(
+      "Id of the call, as in `X-Transaction-ID`.",
+    ),
+  }),
+  answer: interactionDetail,
+  errors: ["interaction_not_found"],
+});

@@ -1,0 +1,121 @@
+import { commandLine } from "../audit/audit.ts";
+import { nanosToUsd, parseUsd } from "../base/money.ts";
+import {
+  BudgetError,
+  budgetJson,
+  budgetScopeText,
+  limitAt,
+  readBudgetScope,
+  readBudgetSpan,
+  type StoredBudget,
+} from "../budgets/budget.ts";
+import type { BudgetService } from "../budgets/budget_service.ts";
+import type { Clock } from "../base/clock.ts";
+import type { AccountStore } from "../keys/account.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  required,
+  timeOption,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the commands on budgets work on. */
+export interface BudgetCommandDeps {
+  accounts: Pick<AccountStore, "first" | "find">;
+  budgets: BudgetService;
+  clock: Pick<Clock, "now">;
+}
+
+const text = { type: "string" } as const;
+
+/** `budget …`: what an account, its apps and its end users may spend. */
+export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>> = {
+  "budget set": {
+    usage:
+      "budget set --on account|app:NAME|user:ID [--account A] --per day|month --usd X [--raise-until T --usd Y]   (without X a budget that is there is raised)",
+    options: {
+      ...{ account: text, on: text, per: text, "raise-until": text },
+      usd: { type: "string", multiple: true },
+    },
+    run: setBudget,
+  },
+  "budget list": {
+    usage: "budget list [--account A]",
+    options: { account: text },
+    run: listBudgets,
+  },
+  "budget remove": { usage: "budget remove ID", positionals: ["ID"], run: removeBudget },
+};
+
+async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<CommandResult> {
+  const on = optional(values, "on");
+  if (on === undefined) throw new UsageError("--on is missing");
+  const per = required(values, "per");
+  const limits = limitsOf(amounts(values), timeOption(values, "raise-until"));
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  try {
+    const stored = await deps.budgets.set({
+      ...{ accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) },
+      ...limits,
+    }, commandLine);
+    return done(budgetJson(stored), [shown(stored, deps.clock.now())]);
+  } catch (thrown) {
+    if (!(thrown instanceof BudgetError)) throw thrown;
+    throw new UsageError(`--${thrown.field.replace("_", "-")}: ${thrown.reason}`);
+  }
+}
+
+function amounts(values: Values): bigint[] {
+  return [values.usd ?? []].flat().map((value) => {
+    try {
+      return parseUsd(String(value), 9);
+    } catch {
+      throw new UsageError(`--usd ${value}: expected an amount in US dollars such as 2.50`);
+    }
+  });
+}
+
+/** With a time the last amount is the raised limit; one before it is the limit itself. */
+function limitsOf(amounts: readonly bigint[], until: Date | undefined) {
+  const most = until === undefined ? 1 : 2;
+  if (amounts.length === 0) throw new UsageError("--usd is missing");
+  if (amounts.length > most) {
+    throw new UsageError(`--usd: expected ${most === 1 ? "one amount" : "two amounts at most"}`);
+  }
+  if (until === undefined) return { limitNanos: amounts[0]!, raised: null };
+  const raised = { nanos: amounts.at(-1)!, until };
+  return amounts.length === 2 ? { limitNanos: amounts[0]!, raised } : { raised };
+}
+
+async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<CommandResult> {
+  const wanted = optional(values, "account");
+  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const budgets = await deps.budgets.list(owner?.id);
+  const now = deps.clock.now();
+  return done(budgets.map(budgetJson), budgets.map((one) => shown(one, now)));
+}
+
+async function removeBudget(
+  deps: BudgetCommandDeps,
+  _values: Values,
+  [id]: readonly string[],
+): Promise<CommandResult> {
+  const removed = await deps.budgets.remove(id!, commandLine);
+  if (removed) return done({ id, removed }, [`The budget ${id} is removed.`]);
+  const line = `No budget has the id ${id!.slice(0, 100)}.`;
+  return { exitCode: 1, json: { id, removed }, lines: [line] };
+}
+
+function shown(budget: StoredBudget, now: Date): string {
+  const { id, accountId, scope, per, spentNanos, raised } = budget;
+  return [
+    ...[id, `account ${accountId}`, budgetScopeText(scope)],
+    `${nanosToUsd(spentNanos)} of ${nanosToUsd(limitAt(budget, now))} USD per ${per}`,
+    ...(raised && now < raised.until ? [`until ${raised.until.toISOString()}`] : []),
+  ].join("  ");
+}

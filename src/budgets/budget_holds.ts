@@ -1,0 +1,174 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { nanosToUsd } from "../base/money.ts";
+import type { Reservation } from "../credit/account_lease.ts";
+import { LeasedBalances } from "../credit/leased_balances.ts";
+import type { LeaseStore } from "../credit/ledger.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import {
+  type Budget,
+  type BudgetPeriod,
+  budgetScopeText,
+  type BudgetStore,
+  limitAt,
+  periodStart,
+} from "./budget.ts";
+import type { BudgetCache, BudgetedCaller } from "./budget_cache.ts";
+
+/** What is held of budgets for one call. Only the first `settle` counts. */
+export interface BudgetHold {
+  /** The leases that the charge comes out of. */
+  readonly leaseIds: readonly string[];
+  settle(chargedNanos: bigint): void;
+}
+
+/** Admits calls against the budgets that cover them, in memory as long as leases have room. */
+export interface BudgetHolds {
+  /**
+   * Holds the most that a call can cost under each budget of the period in which it arrived. Throws
+   * `spend_cap_exceeded` naming the budget that has no room for it, and `store_unavailable`.
+   */
+  reserve(
+    caller: BudgetedCaller,
+    call: { upperBoundNanos: bigint; at: Date },
+  ): Promise<BudgetHold>;
+  /** Renews leases and gives back what is idle, or too much of a lowered limit; every second. */
+  tick(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface BudgetHoldsDeps {
+  store: Pick<BudgetStore, "take" | "release" | "renew" | "available">;
+  cache: Pick<BudgetCache, "covering" | "find">;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  processId: string;
+  leaseSeconds: number;
+  shared: boolean;
+}
+
+export function createBudgetHolds(deps: BudgetHoldsDeps): BudgetHolds {
+  return new Holds(deps);
+}
+
+const nothingHeld: BudgetHold = { leaseIds: [], settle() {} };
+
+class Holds implements BudgetHolds {
+  readonly #deps: BudgetHoldsDeps;
+  readonly #balances: LeasedBalances<string>;
+  /** Fund → the limit by which this process leased last. */
+  readonly #limits = new Map<string, bigint>();
+
+  constructor(deps: BudgetHoldsDeps) {
+    this.#deps = deps;
+    this.#balances = new LeasedBalances<string>({
+      ...{ ...deps, store: this.#leases() },
+      refusal: (id, neededNanos, leftNanos) => this.#refusal(id, neededNanos, leftNanos),
+      onFailure: (id, thrown) =>
+        deps.log.error("a budget could not be leased or given back", {
+          budget: periodOf(id).budgetId,
+          reason: messageOf(thrown),
+        }),
+    });
+  }
+
+  async reserve(
+    caller: BudgetedCaller,
+    { upperBoundNanos, at }: { upperBoundNanos: bigint; at: Date },
+  ): Promise<BudgetHold> {
+    const budgets = this.#deps.cache.covering(caller);
+    if (budgets.length === 0) return nothingHeld;
+    const held: Reservation[] = [];
+    const settle = (chargedNanos: bigint) => held.forEach((one) => one.settle(chargedNanos));
+    try {
+      for (const budget of budgets) {
+        const id = balanceOf(budget, at);
+        this.#recallLowered(id, budget);
+        held.push(await this.#balances.reserve(id, upperBoundNanos));
+      }
+    } catch (thrown) {
+      settle(0n);
+      throw thrown;
+    }
+    return { leaseIds: held.flatMap(({ leaseId }) => leaseId ?? []), settle };
+  }
+
+  async tick(): Promise<void> {
+    for (const id of this.#limits.keys()) {
+      const budget = this.#deps.cache.find(periodOf(id).budgetId);
+      if (budget) this.#recallLowered(id, budget);
+    }
+    await this.#balances.tick();
+    const used = new Set(this.#balances.ids());
+    for (const id of this.#limits.keys()) if (!used.has(id)) this.#limits.delete(id);
+  }
+
+  close(): Promise<void> {
+    return this.#balances.close();
+  }
+
+  /** What was leased under a higher limit goes back before anything more is reserved of it. */
+  #recallLowered(id: string, budget: Budget): void {
+    const limit = limitAt(budget, this.#deps.clock.now());
+    const before = this.#limits.get(id);
+    this.#limits.set(id, limit);
+    if (before !== undefined && limit < before) this.#balances.recall(id);
+  }
+
+  /** Periods as balances of this process; limits are those of its clock, as far as it knows them. */
+  #leases(): LeaseStore<string> {
+    const { store, cache, clock } = this.#deps;
+    return {
+      take: (request) => {
+        const period = periodOf(request.accountId);
+        const budget = cache.find(period.budgetId);
+        const now = clock.now();
+        const atMost = budget ? limitAt(budget, now) : mostNanos;
+        return store.take({ ...request, accountId: period }, { atMost, now });
+      },
+      release: (back) =>
+        store.release({ ...back, accountId: periodOf(back.accountId) }, clock.now()),
+      renew: (held, seconds) =>
+        store.renew(
+          held.map((one) => ({ ...one, accountId: periodOf(one.accountId) })),
+          seconds,
+        ),
+      async available(ids) {
+        const left = await store.available(ids.map(periodOf), clock.now());
+        return new Map(ids.map((id, at) => [id, left[at]!]));
+      },
+    };
+  }
+
+  #refusal(id: string, neededNanos: bigint, leftNanos: bigint): Fault {
+    const budget = this.#deps.cache.find(periodOf(id).budgetId);
+    const left = leftNanos > 0n ? leftNanos : 0n;
+    const which = budget
+      ? `on ${budgetScopeText(budget.scope)} per ${budget.per} of ${
+        nanosToUsd(limitAt(budget, this.#deps.clock.now()))
+      } USD`
+      : "of this account";
+    return new Fault("spend_cap_exceeded", {
+      message: `The budget ${which} does not cover this call, which may cost up to ${
+        nanosToUsd(neededNanos)
+      } USD: ${nanosToUsd(left)} USD are left of it. It begins again with the next ${
+        budget?.per ?? "period"
+      } (UTC).`,
+    });
+  }
+}
+
+const mostNanos = 1n << 62n;
+
+function balanceOf({ id, per }: Budget, at: Date): string {
+  return `${periodStart(per, at).getTime()} ${id}`;
+}
+
+function periodOf(balance: string): BudgetPeriod {
+  const space = balance.indexOf(" ");
+  return {
+    budgetId: balance.slice(space + 1),
+    startsAt: new Date(Number(balance.slice(0, space))),
+  };
+}

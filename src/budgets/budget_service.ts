@@ -1,0 +1,105 @@
+import type { AuditNote } from "../audit/audit.ts";
+import type { Clock } from "../base/clock.ts";
+import { nanosToUsd } from "../base/money.ts";
+import {
+  type Budget,
+  BudgetError,
+  budgetLimits,
+  type BudgetRequest,
+  type BudgetScope,
+  budgetScopeText,
+  type BudgetStore,
+  limitAt,
+  type StoredBudget,
+} from "./budget.ts";
+
+/** Who acts, as the audit log names them. */
+export type BudgetActor = AuditNote["actor"];
+
+/** Budgets as operators and an account's people manage them. */
+export interface BudgetService {
+  /**
+   * Makes a budget, or replaces the one of the account with the same scope and span, whose spend
+   * stays. A new one counts what its present period's calls were charged before. Calls of this
+   * process go by it at once, those of others within five seconds. Throws `BudgetError`.
+   */
+  set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
+  /** False where there is none of this id; with an account, among its own. */
+  remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
+  /** Those of one account, or of all, with what is spent of them in the present period. */
+  list(accountId?: number): Promise<StoredBudget[]>;
+  find(id: string): Promise<StoredBudget | undefined>;
+}
+
+export interface BudgetServiceDeps {
+  store: BudgetStore;
+  clock: Pick<Clock, "now">;
+  newId: () => string;
+  /** What an account's calls in this scope were charged since a time. */
+  chargedSince: (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint>;
+  /** Takes a change into this process's memory. */
+  changed: () => Promise<void>;
+}
+
+export function createBudgetService(
+  { store, clock, newId, chargedSince, changed }: BudgetServiceDeps,
+): BudgetService {
+  const note = (action: string, budget: Budget, actor: BudgetActor): AuditNote => ({
+    ...{ accountId: budget.accountId, actor, at: clock.now(), action },
+    subject: budget.id,
+    detail: describe(budget, clock.now()),
+  });
+  const limitOf = async ({ accountId, scope, per }: BudgetRequest) => {
+    const there = (await store.list({ accountId, now: clock.now() })).find((one) =>
+      one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
+    );
+    if (there) return there.limitNanos;
+    throw new BudgetError(
+      "usd",
+      "expected a limit and the raised one, since there is no budget yet",
+    );
+  };
+  return {
+    async set(request, actor) {
+      const { accountId, scope, raised } = request;
+      if (raised && raised.until <= clock.now()) {
+        throw new BudgetError("raise_until", "expected a time to come");
+      }
+      const budget = { ...request, limitNanos: request.limitNanos ?? await limitOf(request) };
+      const stored = await store.set(newId(), budget, {
+        now: clock.now(),
+        prior: (since) => chargedSince(accountId, scope, since),
+        audit: (written) => note("budget.set", written, actor),
+      });
+      if (!stored) {
+        throw new BudgetError("on", `the account has ${budgetLimits.perAccount} budgets already`);
+      }
+      await changed();
+      return stored;
+    },
+    async remove(id, actor, accountId) {
+      const removed = await store.remove(id, {
+        ...(accountId === undefined ? {} : { accountId }),
+        audit: (budget) => note("budget.removed", budget, actor),
+      });
+      await changed();
+      return removed !== undefined;
+    },
+    list: (accountId) =>
+      store.list({ ...(accountId === undefined ? {} : { accountId }), now: clock.now() }),
+    async find(id) {
+      const [found] = await store.list({ id, now: clock.now() });
+      return found;
+    },
+  };
+}
+
+/** For the audit log, which outlives an end user's data: it never names one. */
+function describe(budget: Budget, now: Date): string {
+  const { kind, name } = budget.scope;
+  const scope = kind === "app" ? `app:${name}` : kind;
+  const raised = budget.raised && now < budget.raised.until
+    ? `, ${nanosToUsd(limitAt(budget, now))} USD until ${budget.raised.until.toISOString()}`
+    : "";
+  return `${scope} per ${budget.per}: ${nanosToUsd(budget.limitNanos)} USD${raised}`;
+}

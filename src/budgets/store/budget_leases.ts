@@ -1,0 +1,202 @@
+import type { LeaseRequest, LeaseReturn, LeasesReturned, LeaseTaken } from "../../credit/ledger.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import type { BudgetPeriod, BudgetStore } from "../budget.ts";
+
+type LeaseOperations = Pick<
+  BudgetStore,
+  "take" | "release" | "renew" | "available" | "sweepExpired" | "takeBack"
+>;
+
+/** Leases of budgets' periods. Whoever changes a period's sums locks its row first. */
+export function createBudgetLeases(database: Database): LeaseOperations {
+  return {
+    take: (request, limit) => database.transaction((tx) => takeBudgetLease(tx, request, limit)),
+    release: (back, now) => database.transaction((tx) => releaseBudgetLease(tx, back, now)),
+    async renew(held, seconds) {
+      if (held.length === 0) return new Set();
+      const rows = await database.transaction(async (tx) => {
+        // A charge that is posted meanwhile locks periods before leases; so does this.
+        await lockPeriods(tx, held.map(({ accountId }) => accountId));
+        return await tx.query(
+          `update budget_leases l set in_flight_nanos = r.in_flight_nanos,
+           expires_at = clock_timestamp() + $2::double precision * interval '1 second'
+         from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
+         where l.id = r.id returning l.id`,
+          [
+            JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
+              id: leaseId,
+              in_flight_nanos: String(inFlightNanos),
+            }))),
+            seconds,
+          ],
+        );
+      });
+      return new Set(rows.map(({ id }) => String(id)));
+    },
+    available: (periods, now) => readAvailable(database, periods, now),
+    sweepExpired: () => returnLeases(database, "expires_at < clock_timestamp()", []),
+    takeBack: (processId) => returnLeases(database, "process_id = $1", [processId]),
+  };
+}
+
+async function takeBudgetLease(
+  tx: Queryable,
+  request: LeaseRequest<BudgetPeriod>,
+  { atMost, now }: { atMost: bigint; now: Date },
+): Promise<LeaseTaken> {
+  const { budgetId, startsAt } = request.accountId;
+  // Of a budget that is gone there is no period: its calls go on as if there had been none.
+  await tx.query(
+    `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
+   where id = $1 on conflict do nothing`,
+    [budgetId, startsAt],
+  );
+  // A statement of its own: the next sees what a first run of the same operation has done.
+  await lockPeriods(tx, [request.accountId]);
+  const [row] = await tx.query(takeSql, [
+    ...[request.operationId, budgetId, startsAt, request.atLeastNanos, request.wantedNanos],
+    ...[request.aheadNanos, request.leaseId, request.processId, request.leaseSeconds],
+    ...[atMost, now],
+  ]);
+  if (row?.is_there !== true) {
+    return { grantedNanos: request.aheadNanos, availableNanos: unlimited, isNew: true };
+  }
+  return {
+    grantedNanos: row.granted as bigint,
+    availableNanos: row.available as bigint,
+    isNew: row.is_new as boolean,
+  };
+}
+
+async function releaseBudgetLease(
+  tx: Queryable,
+  back: LeaseReturn<BudgetPeriod>,
+  now: Date,
+): Promise<bigint> {
+  const { budgetId, startsAt } = back.accountId;
+  await lockPeriods(tx, [back.accountId]);
+  await tx.query(
+    `with lease as (
+     select id, least(amount_nanos, $2::bigint) as nanos from budget_leases
+     where id = $1 and operation_id <> $3 for update
+   ), given as (
+     update budget_leases l set amount_nanos = l.amount_nanos - lease.nanos,
+       operation_id = $3, granted_nanos = 0
+     from lease where l.id = lease.id
+   )
+   update budget_periods set leased_nanos = leased_nanos - lease.nanos
+   from lease where budget_id = $4 and starts_at = $5`,
+    [back.leaseId, back.amountNanos, back.operationId, budgetId, startsAt],
+  );
+  return (await readAvailable(tx, [back.accountId], now))[0]!;
+}
+
+/** More than any call costs, and far from the end of a bigint. */
+const unlimited = 1n << 60n;
+
+/** The limit of budget `b` at a time; a budget that was removed limits nothing. */
+function limitSql(now: string): string {
+  return `case when b.removed_at is not null then ${unlimited}
+    when b.raised_until > ${now}::timestamptz then b.raised_nanos else b.limit_nanos end`;
+}
+
+/**
+ * $1 operation, $2 budget, $3 period, $4 at least, $5 wanted, $6 ahead, $7 lease, $8 process,
+ * $9 seconds, $10 the limit as the process has it, $11 now. The period's row is locked.
+ */
+const takeSql = `with done as (
+    select granted_nanos as granted from budget_leases where id = $7 and operation_id = $1
+  ), room as (
+    select p.budget_id, p.starts_at,
+      (case when b.removed_at is not null then ${unlimited}
+        else least($10::bigint, ${limitSql("$11")}) end) - p.spent_nanos - p.leased_nanos
+        as available
+    from budget_periods p join budgets b on b.id = p.budget_id
+    where p.budget_id = $2 and p.starts_at = $3
+  ), taken as (
+    select budget_id, starts_at,
+      least(available, greatest($5::bigint, least($6::bigint, available / 4))) as granted
+    from room
+    where available > 0 and available >= $4::bigint and not exists (select from done)
+  ), period as (
+    update budget_periods p set leased_nanos = p.leased_nanos + taken.granted
+    from taken where p.budget_id = taken.budget_id and p.starts_at = taken.starts_at
+  ), lease as (
+    insert into budget_leases as l (id, budget_id, starts_at, process_id, amount_nanos,
+      operation_id, granted_nanos, expires_at)
+    select $7, budget_id, starts_at, $8, granted, $1, granted,
+      clock_timestamp() + $9::double precision * interval '1 second'
+    from taken where granted > 0
+    on conflict (id) do update set amount_nanos = l.amount_nanos + excluded.amount_nanos,
+      operation_id = excluded.operation_id, granted_nanos = excluded.granted_nanos,
+      expires_at = excluded.expires_at
+    returning xmax = 0 as is_new
+  )
+  select exists (select from room) as is_there,
+    coalesce((select granted from done), (select granted from taken), 0) as granted,
+    coalesce((select available from room), 0) - coalesce((select granted from taken), 0)
+      as available,
+    coalesce((select is_new from lease), false) as is_new`;
+
+/** Always in the same order. */
+export async function lockPeriods(
+  tx: Queryable,
+  periods: readonly BudgetPeriod[],
+): Promise<void> {
+  await tx.query(
+    `select 1 as one from budget_periods
+     where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))
+     order by budget_id, starts_at for update`,
+    [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt)],
+  );
+}
+
+async function readAvailable(
+  database: Queryable,
+  periods: readonly BudgetPeriod[],
+  now: Date,
+): Promise<bigint[]> {
+  const rows = await database.query(
+    `select w.at, ${limitSql("$3")} - p.spent_nanos - p.leased_nanos as available
+     from unnest($1::text[], $2::timestamptz[]) with ordinality as w (budget_id, starts_at, at)
+     join budgets b on b.id = w.budget_id
+     join budget_periods p on p.budget_id = w.budget_id and p.starts_at = w.starts_at`,
+    [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt), now],
+  );
+  const found = new Map(rows.map((row) => [Number(row.at), row.available as bigint]));
+  return periods.map((_, at) => found.get(at + 1) ?? 0n);
+}
+
+/** Returns the leases that `which` names to their periods. */
+async function returnLeases(
+  database: Database,
+  which: string,
+  values: readonly string[],
+): Promise<LeasesReturned> {
+  return await database.transaction(async (tx) => {
+    const found = await tx.query(
+      `select distinct budget_id, starts_at from budget_leases where ${which}`,
+      values,
+    );
+    if (found.length === 0) return { leases: 0, nanos: 0n };
+    await lockPeriods(
+      tx,
+      found.map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date })),
+    );
+    const rows = await tx.query(
+      `with gone as (
+         delete from budget_leases where ${which} returning budget_id, starts_at, amount_nanos
+       ), sums as (
+         select budget_id, starts_at, sum(amount_nanos)::bigint as nanos from gone
+         group by budget_id, starts_at
+       ), periods as (
+         update budget_periods p set leased_nanos = p.leased_nanos - s.nanos
+         from sums s where p.budget_id = s.budget_id and p.starts_at = s.starts_at
+       )
+       select amount_nanos from gone`,
+      values,
+    );
+    const nanos = rows.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
+    return { leases: rows.length, nanos };
+  });
+}

@@ -1,0 +1,194 @@
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
+import {
+  type Budget,
+  type BudgetChange,
+  budgetLimits,
+  type BudgetScope,
+  type BudgetSpan,
+  type BudgetStore,
+  type NewBudget,
+  periodStart,
+  type StoredBudget,
+} from "../budget.ts";
+import { createBudgetLeases } from "./budget_leases.ts";
+
+const columns =
+  "b.id, b.account_id, b.scope, b.name, b.per, b.limit_nanos, b.raised_nanos, b.raised_until";
+
+/** Budgets on PostgreSQL, served or embedded. */
+export function createBudgetStore(database: Database): BudgetStore {
+  return {
+    async set(id, budget, { now, prior, audit }) {
+      const row = await database.transaction(async (tx) => {
+        const written = await write(tx, id, budget);
+        if (written) await writeAudit(tx, audit?.(readBudget(written)));
+        return written;
+      });
+      if (!row) return undefined;
+      const stored = readBudget(row);
+      if (stored.id === id) await countPrior(database, stored, now, prior);
+      const [listed] = await list(database, { id: stored.id, now });
+      return listed;
+    },
+    remove: (id, { accountId, audit }) =>
+      database.transaction(async (tx) => {
+        const [before] = await tx.query(
+          `select ${columns} from budgets b where id = $1 and removed_at is null
+             and ($2::bigint is null or account_id = $2::bigint) for update`,
+          [id, accountId ?? null],
+        );
+        if (!before) return undefined;
+        await tx.query(
+          `update budgets set name = '', removed_at = clock_timestamp(),
+             changed_at = clock_timestamp() where id = $1`,
+          [id],
+        );
+        const removed = readBudget(before);
+        await writeAudit(tx, audit?.(removed));
+        return removed;
+      }),
+    list: (query) => list(database, query),
+    changedSince: (since) => changedSince(database, since),
+    async sweep(removedMinutes, before) {
+      await database.query(
+        `delete from budgets where removed_at is not null
+           and changed_at < clock_timestamp() - make_interval(mins => $1::int)`,
+        [removedMinutes],
+      );
+      await database.query("delete from budget_periods where starts_at < $1", [before]);
+    },
+    ...createBudgetLeases(database),
+  };
+}
+
+/** The budget as it stands now; undefined where the account has too many. */
+async function write(
+  tx: Queryable,
+  id: string,
+  { accountId, scope, per, limitNanos, raised }: NewBudget,
+): Promise<SqlRow | undefined> {
+  // Two that are made at the same moment are counted one after the other.
+  await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
+  const [row] = await tx.query(
+    `insert into budgets as b
+       (id, account_id, scope, name, per, limit_nanos, raised_nanos, raised_until)
+     select $1::text, $2::bigint, $3::text, $4::text, $5::text, $6::bigint, $7::bigint,
+       $8::timestamptz
+     where (select count(*) from budgets
+         where account_id = $2::bigint and removed_at is null) < $9
+       or exists (select from budgets where account_id = $2::bigint and scope = $3::text
+         and name = $4::text and per = $5::text and removed_at is null)
+     on conflict (account_id, scope, name, per) where removed_at is null
+     do update set limit_nanos = excluded.limit_nanos, raised_nanos = excluded.raised_nanos,
+       raised_until = excluded.raised_until, changed_at = clock_timestamp()
+     returning ${columns}`,
+    [
+      ...[id, accountId, scope.kind, sanitizeText(scope.name), per, limitNanos],
+      ...[raised?.nanos ?? null, raised?.until ?? null, budgetLimits.perAccount],
+    ],
+  );
+  return row;
+}
+
+/**
+ * Adds what the period's calls were charged before there was a budget. Calls that are charged
+ * between the two reads count twice: rather too much is spent than too little.
+ */
+async function countPrior(
+  database: Database,
+  { id, per }: Budget,
+  now: Date,
+  prior: (since: Date) => Promise<bigint>,
+): Promise<void> {
+  const startsAt = periodStart(per, now);
+  const [row] = await database.query(
+    "select spent_nanos from budget_periods where budget_id = $1 and starts_at = $2",
+    [id, startsAt],
+  );
+  const missing = await prior(startsAt) - (row?.spent_nanos as bigint | undefined ?? 0n);
+  if (missing <= 0n) return;
+  await database.query(
+    `insert into budget_periods as p (budget_id, starts_at, spent_nanos) values ($1, $2, $3)
+     on conflict (budget_id, starts_at)
+     do update set spent_nanos = p.spent_nanos + excluded.spent_nanos`,
+    [id, startsAt, missing],
+  );
+}
+
+async function list(
+  database: Queryable,
+  { accountId, now, id }: { accountId?: number; now: Date; id?: string },
+): Promise<StoredBudget[]> {
+  const rows = await database.query(
+    `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent,
+       coalesce(p.leased_nanos, 0) as leased
+     from budgets b left join budget_periods p on p.budget_id = b.id
+       and p.starts_at = case b.per when 'day' then $3::timestamptz else $4::timestamptz end
+     where b.removed_at is null and ($1::bigint is null or b.account_id = $1::bigint)
+       and ($2::text is null or b.id = $2::text)
+     order by b.account_id, b.scope, b.name, b.per`,
+    [accountId ?? null, id ?? null, periodStart("day", now), periodStart("month", now)],
+  );
+  return rows.map((row) => ({
+    ...readBudget(row),
+    createdAt: row.created_at as Date,
+    spentNanos: row.spent as bigint,
+    leasedNanos: row.leased as bigint,
+  }));
+}
+
+async function changedSince(
+  database: Queryable,
+  since: Date | null,
+): Promise<{ now: Date; changes: BudgetChange[] }> {
+  const rows = await database.query(
+    `select n.now, ${columns}, b.removed_at
+     from (select clock_timestamp() as now) n
+     left join budgets b on b.changed_at >= coalesce($1::timestamptz, '-infinity')
+       and ($1::timestamptz is not null or b.removed_at is null)`,
+    [since],
+  );
+  return {
+    now: rows[0]!.now as Date,
+    changes: rows.filter(({ id }) => id !== null).map((row) =>
+      row.removed_at === null
+        ? readBudget(row)
+        : { id: String(row.id), accountId: Number(row.account_id) }
+    ),
+  };
+}
+
+function readBudget(row: SqlRow): Budget {
+  return {
+    id: String(row.id),
+    accountId: Number(row.account_id),
+    scope: { kind: row.scope as BudgetScope["kind"], name: String(row.name) },
+    per: row.per as BudgetSpan,
+    limitNanos: row.limit_nanos as bigint,
+    raised: row.raised_nanos === null
+      ? null
+      : { nanos: row.raised_nanos as bigint, until: row.raised_until as Date },
+  };
+}
+
+/**
+ * Removes budgets on these end users, whose data is erased; part of the erasure's transaction. Users
+ * are named as tombstones name them, by their salted hashes.
+ */
+export async function eraseUserBudgets(
+  tx: Queryable,
+  { accountId, salt, userHashes }: {
+    accountId: number;
+    salt: string;
+    userHashes: readonly string[];
+  },
+): Promise<void> {
+  await tx.query(
+    `update budgets set name = '', removed_at = clock_timestamp(), changed_at = clock_timestamp()
+     where account_id = $1 and scope = 'user' and removed_at is null
+       and encode(sha256(convert_to($2::text || name, 'UTF8')), 'hex') = any($3::text[])`,
+    [accountId, salt, userHashes],
+  );
+}

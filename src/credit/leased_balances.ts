@@ -1,0 +1,270 @@
+import type { Clock } from "../base/clock.ts";
+import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
+import { Fault } from "../shared/fault.ts";
+import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
+import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
+
+export interface LeasedBalancesDeps<Id> {
+  store: LeaseStore<Id>;
+  clock: Pick<Clock, "monotonicMs">;
+  newId: () => string;
+  /** Names this process's leases over restarts (`DATA_DIR`). */
+  processId: string;
+  leaseSeconds: number;
+  /** Whether other processes lease from the same balances. */
+  shared: boolean;
+  /** Why a call is refused that needs more than is left. */
+  refusal: (id: Id, neededNanos: bigint, leftNanos: bigint) => Fault;
+  /** The store failed, and not because it is away. */
+  onFailure: (id: Id, thrown: unknown) => void;
+}
+
+/** 0.10 USD. */
+const aheadNanos = 100_000_000n;
+/** No prefetch for this long after a failed, short or returned lease. */
+const prefetchPauseMs = 1_000;
+
+/**
+ * What calls are paid from, each balance by its id: the balances of accounts, or what is left of
+ * budgets. As long as this process's lease has room, calls reserve in memory; leases are taken
+ * ahead, so that few calls wait for the store.
+ */
+export class LeasedBalances<Id extends number | string> {
+  readonly #deps: LeasedBalancesDeps<Id>;
+  readonly #balances = new LeaseQueues<Id, BalanceQueue<Id>>();
+
+  constructor(deps: LeasedBalancesDeps<Id>) {
+    this.#deps = deps;
+  }
+
+  /** Throws `refusal`, or `store_unavailable` when the lease has no room and the store is away. */
+  async reserve(id: Id, boundNanos: bigint): Promise<Reservation> {
+    if (boundNanos <= 0n) return freeOfCharge;
+    return await this.#balances.of(id, () => new BalanceQueue(id, this.#deps)).reserve(boundNanos);
+  }
+
+  /** Reserved by this process's calls under way. */
+  inFlightNanos(id: Id): bigint {
+    return this.#balances.get(id)?.lease.inFlightNanos ?? 0n;
+  }
+
+  /** The balances that this process holds something of, or did lately. */
+  ids(): readonly Id[] {
+    return [...this.#balances.keys()];
+  }
+
+  /** Gives back at once what no call has reserved: the balance has shrunk. */
+  recall(id: Id): void {
+    this.#balances.get(id)?.recall();
+  }
+
+  /** Renews leases and gives back what is idle; to be called about every second. */
+  async tick(): Promise<void> {
+    const nowMs = this.#nowMs();
+    for (const { lease } of this.#balances.values()) lease.fade(nowMs);
+    await this.#renew();
+    await this.#look();
+    await Promise.all([...this.#balances.values()].map((balance) => balance.work()));
+    this.#balances.forgetUnused();
+  }
+
+  /** Gives back all that is free. Calls under way may still settle. */
+  async close(): Promise<void> {
+    // So that nothing is shown as under way any more; the next step tells whether the store is away.
+    await this.#renew().catch(() => {});
+    await this.#balances.close();
+  }
+
+  #nowMs(): number {
+    return this.#deps.clock.monotonicMs();
+  }
+
+  async #renew(): Promise<void> {
+    const sentMs = this.#nowMs();
+    const { store, shared, leaseSeconds } = this.#deps;
+    const due = [...this.#balances.values()].flatMap((balance) => {
+      const held = balance.lease.held(sentMs);
+      const hasChanged = shared && held && held.inFlightNanos !== balance.reportedInFlight;
+      return held && (held.isDue || hasChanged)
+        ? [{ balance, ...held, accountId: balance.accountId }]
+        : [];
+    });
+    if (due.length === 0) return;
+    const there = await store.renew(due, leaseSeconds);
+    for (const { balance, leaseId, inFlightNanos } of due) {
+      balance.reportedInFlight = inFlightNanos;
+      if (there.has(leaseId)) balance.lease.renewed(leaseId, sentMs);
+      else balance.lease.lost(leaseId);
+    }
+  }
+
+  /** Where others were refused meanwhile, what lies here unused goes back. */
+  async #look(): Promise<void> {
+    if (!this.#deps.shared) return;
+    const holding = [...this.#balances.values()].filter(({ lease }) =>
+      lease.freeNanos(this.#nowMs()) > 0n
+    );
+    if (holding.length === 0) return;
+    const left = await this.#deps.store.available(holding.map(({ accountId }) => accountId));
+    for (const { accountId, lease } of holding) lease.noteOthers(left.get(accountId) ?? 0n);
+  }
+}
+
+interface SentRequest<Id> {
+  request: LeaseRequest<Id>;
+  /** `extends`: it enlarges a lease that was held. */
+  lease: { id: string; extends: boolean };
+  /** When it was first sent. */
+  sentMs: number;
+  /** How often amounts had been recalled by then. */
+  recalls: number;
+}
+
+/** Calls that spend one balance, and the lease that they spend. */
+class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
+  readonly lease: AccountLease;
+  /** Calls under way, as last reported to the store. */
+  reportedInFlight = 0n;
+  readonly #deps: LeasedBalancesDeps<Id>;
+  /** A request with an unknown outcome (timeout, lost connection); retried under the same id before any other. */
+  #unsure: SentRequest<Id> | undefined;
+  /** Returns that the store hasn't acknowledged yet. */
+  #returns: LeaseReturn<Id>[] = [];
+  /** Earliest time (monotonic ms) of the next prefetch. */
+  #nextPrefetchMs = 0;
+  /** A waiter was refused: return the remaining free credit so that other processes can use it. */
+  #giveUp = false;
+  #recalls = 0;
+
+  constructor(readonly accountId: Id, deps: LeasedBalancesDeps<Id>) {
+    super(deps.clock);
+    this.#deps = deps;
+    const leaseMs = deps.leaseSeconds * 1000;
+    this.lease = new AccountLease({ leaseMs, idleMs: leaseIdleMs, aheadNanos }, this.nowMs);
+  }
+
+  reserve(boundNanos: bigint): Promise<Reservation> {
+    this.lease.noteCall(boundNanos, this.nowMs);
+    return this.request(boundNanos);
+  }
+
+  /** Gives back at once what is free, and what a request under way brings. */
+  recall(): void {
+    this.#recalls++;
+    const surplus = this.lease.takeSurplus(this.nowMs, true);
+    if (surplus) this.#returnCredit(surplus.leaseId, surplus.nanos);
+    void this.work();
+  }
+
+  /** Reserves from memory; what comes back may have to go on to others at once. */
+  protected serve(boundNanos: bigint): Reservation | undefined {
+    return this.lease.reserve(boundNanos, this.nowMs, () => void this.work());
+  }
+
+  protected next(): (() => Promise<void>) | undefined {
+    const { nowMs, waiting } = this;
+    const unsure = this.#unsure;
+    if (unsure && !this.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
+      this.#unsure = undefined;
+      return this.next();
+    }
+    const isPaused = waiting.length === 0 && nowMs < this.#nextPrefetchMs && !this.isClosing;
+    if (unsure) return isPaused ? undefined : () => this.#take(unsure);
+    if (waiting.length === 0) {
+      const surplus = this.lease.takeSurplus(nowMs, this.#giveUp || this.isClosing);
+      this.#giveUp = false;
+      if (surplus) this.#returnCredit(surplus.leaseId, surplus.nanos);
+    }
+    const [back] = this.#returns;
+    if (back) return this.failure && isPaused ? undefined : () => this.#release(back);
+    if (waiting.length > 0) {
+      return () => this.#take(this.#leaseRequest(this.lease.demand(waiting, nowMs), nowMs));
+    }
+    if (this.isClosing || isPaused) return undefined;
+    const ahead = this.lease.demandAhead(nowMs);
+    return ahead && (() => this.#take(this.#leaseRequest(ahead, nowMs)));
+  }
+
+  protected override onFailure(thrown: unknown): void {
+    this.#pausePrefetch();
+    if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
+    // Nobody knows what the store made of it: the lease is left to run out there.
+    const leaseId = this.lease.leaseId(this.nowMs);
+    if (leaseId !== undefined) this.lease.lost(leaseId);
+    this.#unsure = undefined;
+    this.#returns = [];
+    this.#deps.onFailure(this.accountId, thrown);
+  }
+
+  protected get isUnused(): boolean {
+    return !this.#unsure && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
+  }
+
+  #pausePrefetch(): void {
+    this.#nextPrefetchMs = this.nowMs + prefetchPauseMs;
+  }
+
+  #leaseRequest(demand: Demand, nowMs: number): SentRequest<Id> {
+    const { newId, processId, leaseSeconds } = this.#deps;
+    const { accountId } = this;
+    const held = this.lease.leaseId(nowMs);
+    const lease = { id: held ?? newId(), extends: held !== undefined };
+    const ids = { operationId: newId(), accountId, processId, leaseId: lease.id };
+    return {
+      ...{ request: { ...ids, ...demand, leaseSeconds }, lease },
+      ...{ sentMs: nowMs, recalls: this.#recalls },
+    };
+  }
+
+  async #take(sent: SentRequest<Id>): Promise<void> {
+    const isRepeat = this.#unsure !== undefined;
+    this.#unsure = sent;
+    const { request, sentMs } = sent;
+    const { grantedNanos, availableNanos, isNew } = await this.#deps.store.take(request);
+    this.#unsure = undefined;
+    this.lease.noteOthers(availableNanos);
+    if (grantedNanos > 0n) {
+      const isOfUse = this.lease.taken(
+        { ...sent.lease, isNew, grantedNanos },
+        sentMs,
+        this.nowMs,
+      );
+      if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
+      else if (sent.recalls !== this.#recalls) return this.recall();
+    }
+    if (grantedNanos < request.aheadNanos) this.#pausePrefetch();
+    this.serveWaiters();
+    // A repeat was made for others than those who wait now.
+    if (!isRepeat) this.#refuseUncovered(availableNanos);
+  }
+
+  /** Refuses who isn't covered by all that is left together. */
+  #refuseUncovered(availableNanos: bigint): void {
+    const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
+    this.refuse((boundNanos) => {
+      if (boundNanos <= leftNanos) return undefined;
+      this.#giveUp = true;
+      return this.#deps.refusal(this.accountId, boundNanos, leftNanos);
+    });
+  }
+
+  #returnCredit(leaseId: string, amountNanos: bigint): void {
+    const { accountId } = this;
+    this.#returns.push({ operationId: this.#deps.newId(), accountId, leaseId, amountNanos });
+  }
+
+  async #release(back: LeaseReturn<Id>): Promise<void> {
+    const availableNanos = await this.#deps.store.release(back);
+    this.#returns = this.#returns.filter((one) => one !== back);
+    // What has just gone back for others is not fetched again at once.
+    this.#pausePrefetch();
+    this.lease.noteOthers(availableNanos);
+  }
+}
+
+/** A call whose bound is nothing needs no lease; should it cost something, the balance loses it. */
+const freeOfCharge: Reservation = {
+  leaseId: null,
+  reservedNanos: 0n,
+  settle: () => {},
+};

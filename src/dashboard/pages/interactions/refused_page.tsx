@@ -1,0 +1,285 @@
+import type { Hono } from "hono";
+import { errors } from "../../../../contracts/kernel/errors.ts";
+import type { RefusalRecorder } from "../../../refusals/refusal_recorder.ts";
+import {
+  refusalDays,
+  type RefusalDimension,
+  type RefusalFilter,
+  type RefusalRow,
+  type RefusalSpan,
+  type RefusalStore,
+} from "../../../refusals/refusal.ts";
+import { count, counted } from "../../amounts.ts";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
+import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
+import { listPath, viewAddress } from "./view.ts";
+
+/** What the page on refused calls works on. */
+export interface RefusalDeps {
+  refusalStore: Pick<RefusalStore, "list" | "counts" | "total" | "hours">;
+  refusalRecorder: Pick<RefusalRecorder, "flush">;
+}
+
+export const refusedPath = `${listPath}/refused`;
+
+const tabs = [
+  { name: "calls", title: "Calls", href: listPath },
+  { name: "refused", title: "Refused", href: refusedPath },
+];
+
+/** The two lists of interactions: what reached a vendor, and what did not. */
+export function listTabs(current: "calls" | "refused") {
+  return <Tabs label="Interactions" tabs={tabs} current={current} />;
+}
+
+const pageRows = 50;
+const shownValues = 8;
+const hourMs = 3_600_000;
+
+const spans = [
+  ["24h", "Last 24 hours", 24],
+  ["7d", "Last 7 days", 7 * 24],
+  ["30d", `Last ${refusalDays} days`, refusalDays * 24],
+] as const;
+
+/** Requests that were refused before a vendor was asked: why, and whose they were. */
+export function refusedRoutes(app: Hono, ctx: PageContext): void {
+  app.get(refusedPath, page(ctx, "viewer", (request) => refusedPage(ctx, request)));
+}
+
+/** Names of the address's fields, and what they narrow. */
+const fields = [
+  { name: "request", filter: "requestId", label: "X-Request-ID" },
+  { name: "code", filter: "code", label: "Code" },
+  { name: "key", filter: "apiKeyId", label: "API key" },
+  { name: "model", filter: "model", label: "Model" },
+] as const;
+
+interface RefusedView extends RefusalSpan {
+  range: string;
+  filter: RefusalFilter;
+  /** The fields as the address has them. */
+  params: URLSearchParams;
+}
+
+function readView(request: PageRequest): RefusedView {
+  const [range, , hours] = spans.find(([value]) => value === request.query("range")) ?? spans[1];
+  const to = (Math.floor(request.now.getTime() / hourMs) + 1) * hourMs;
+  const filter: RefusalFilter = {};
+  const params = new URLSearchParams({ range });
+  for (const { name, filter: key } of fields) {
+    const value = request.query(name)?.trim().slice(0, 200);
+    // An empty model is what a request without a model has; of the others it says nothing.
+    if (value === undefined || value.includes("\0")) continue;
+    if (value === "" && (name !== "model" || !request.fields.has("none"))) continue;
+    filter[key] = value;
+    params.set(name, value);
+  }
+  if (filter.model === "") params.set("none", "");
+  const span = { from: new Date(to - hours * hourMs), to: new Date(to) };
+  return { accountId: request.session.account.id, ...span, range, filter, params };
+}
+
+async function refusedPage(ctx: PageContext, request: PageRequest) {
+  const view = readView(request);
+  const { accountId, from, to, filter } = view;
+  const { refusalStore, refusalRecorder } = ctx.refusals;
+  await refusalRecorder.flush();
+  const query = { accountId, from, to, ...filter };
+  const cursor = readTimeCursor(request.query("after"));
+  const byValue = (dimension: RefusalDimension) =>
+    refusalStore.counts(query, dimension, shownValues);
+  // An id is looked up in all that is kept, whatever time is shown.
+  const listed = filter.requestId === undefined
+    ? query
+    : { ...query, from: new Date(to.getTime() - refusalDays * 24 * hourMs) };
+  const [names, rows, total, byCode, byKey, byModel] = await Promise.all([
+    ctx.interactions.keyNames(accountId),
+    refusalStore.list({ ...listed, limit: pageRows + 1, ...(cursor ? { after: cursor } : {}) }),
+    refusalStore.total(query),
+    byValue("code"),
+    byValue("api_key_id"),
+    byValue("model"),
+  ]);
+  const shown = rows.slice(0, pageRows);
+  const last = rows.length > pageRows ? shown.at(-1) : undefined;
+  const isLookUp = filter.requestId !== undefined;
+  return {
+    title: "Interactions",
+    section: "interactions" as const,
+    lead: `Requests that were refused before a vendor was asked, of the last ${refusalDays} days.`,
+    tabs: listTabs("refused"),
+    body: (
+      <>
+        <RefusedFilters view={view} names={names} />
+        {isLookUp || total === 0 ? null : (
+          <>
+            <p class="list-total">
+              <strong>{counted(total, "refused request")}</strong>{" "}
+              <span class="muted">no charge, nothing sent to a vendor</span>
+            </p>
+            <div class="refused-counts">
+              <Counts view={view} name="code" label="By code" rows={byCode} />
+              <Counts view={view} name="key" label="By API key" rows={byKey} names={names} />
+              <Counts view={view} name="model" label="By model" rows={byModel} />
+            </div>
+          </>
+        )}
+        {shown.length === 0 ? <Nothing view={view} /> : (
+          <Table label="Refused requests" head={head}>
+            {shown.map((row) => <RefusedLine row={row} names={names} now={request.now} />)}
+          </Table>
+        )}
+        <Older
+          href={last &&
+            viewAddress(refusedPath, view.params, { after: timeCursor(last.at, last.id) })}
+        />
+      </>
+    ),
+  };
+}
+
+const head = ["Time", "Code", "Field", "API key", "Model", "Endpoint", "X-Request-ID"];
+
+function RefusedLine(
+  { row, names, now }: { row: RefusalRow; names: ReadonlyMap<string, string>; now: Date },
+) {
+  return (
+    <tr>
+      <td class="nowrap">
+        <Time at={row.at} now={now} />
+      </td>
+      <td class="nowrap" title={errors[row.code]?.message ?? ""}>
+        <code>{row.code}</code> <span class="muted">{row.httpStatus}</span>
+      </td>
+      <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
+      <td class="breaks">{names.get(row.apiKeyId) ?? row.apiKeyId}</td>
+      <td class="breaks">{row.model ?? <Dash />}</td>
+      <td class="breaks">{row.endpoint}</td>
+      <td class="breaks">
+        <code>{row.requestId}</code>
+      </td>
+    </tr>
+  );
+}
+
+function Dash() {
+  return <span class="muted">–</span>;
+}
+
+function RefusedFilters(
+  { view, names }: { view: RefusedView; names: ReadonlyMap<string, string> },
+) {
+  return (
+    <search class="filters">
+      <form method="get" action={refusedPath} class="filter-form">
+        <div class="search-field">
+          <label class="visually-hidden" for="refused-request">X-Request-ID</label>
+          <input
+            type="search"
+            id="refused-request"
+            name="request"
+            value={view.filter.requestId ?? ""}
+            placeholder="X-Request-ID of the answer"
+            autocomplete="off"
+            maxlength={200}
+          />
+        </div>
+        <div class="choice-field">
+          <label class="visually-hidden" for="refused-range">Time</label>
+          <select id="refused-range" name="range">
+            {spans.map(([value, label]) => (
+              <option value={value} selected={value === view.range}>{label}</option>
+            ))}
+          </select>
+        </div>
+        {fields.filter(({ name, filter }) => name !== "request" && view.filter[filter])
+          .map(({ name, filter }) => (
+            <input
+              type="hidden"
+              name={name}
+              value={view.filter[filter]}
+            />
+          ))}
+        <button type="submit" class="button">Search</button>
+      </form>
+      <ul class="chips" aria-label="Filters that are on">
+        {fields.filter(({ filter }) => view.filter[filter] !== undefined)
+          .map(({ name, filter, label }) => {
+            const value = view.filter[filter]!;
+            const text = name === "key" ? names.get(value) ?? value : value || "none";
+            return (
+              <li class="chip">
+                <span>
+                  <span class="muted">{`${label} `}</span>
+                  {text}
+                </span>
+                <a href={viewAddress(refusedPath, without(view.params, name))} title="Remove">
+                  <span aria-hidden="true">×</span>
+                  <span class="visually-hidden">{`Remove filter ${label} ${text}`}</span>
+                </a>
+              </li>
+            );
+          })}
+      </ul>
+    </search>
+  );
+}
+
+function without(params: URLSearchParams, name: string): URLSearchParams {
+  const rest = new URLSearchParams(params);
+  rest.delete(name);
+  if (name === "model") rest.delete("none");
+  return rest;
+}
+
+function Counts(
+  { view, name, label, rows, names }: {
+    view: RefusedView;
+    name: "code" | "key" | "model";
+    label: string;
+    rows: readonly { value: string; refused: number }[];
+    names?: ReadonlyMap<string, string>;
+  },
+) {
+  const more = (value: string) => ({ [name]: value, ...(value === "" ? { none: "" } : {}) });
+  return (
+    <Table label={label} head={[label, numberColumn("Refused")]}>
+      {rows.map(({ value, refused }) => (
+        <tr>
+          <td class="breaks">
+            <a href={viewAddress(refusedPath, view.params, more(value))}>
+              {names?.get(value) ?? (value === "" ? "No model" : value)}
+            </a>
+          </td>
+          <td class="number">{count(refused)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Nothing({ view: { filter } }: { view: RefusedView }) {
+  if (filter.requestId === undefined) {
+    return (
+      <Empty title="Nothing was refused">
+        <p>
+          A request that the gateway itself refuses (a wrong field, a missing scope, no credit, too
+          many a minute) is listed here with its code, field, key and model.
+        </p>
+      </Empty>
+    );
+  }
+  const query = new URLSearchParams({ request: filter.requestId });
+  return (
+    <Empty title="No refused request has this id">
+      <p>
+        It may have reached a vendor, or its key was not valid: then the service's log alone has it.
+      </p>
+      <p>
+        <a class="button" href={`${listPath}?${query}`}>Search recorded calls</a>
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,176 @@
+import type { Hono } from "hono";
+import { nanosToUsd } from "../../../base/money.ts";
+import { withoutEnd } from "../../../base/trim.ts";
+import { type KeyRow, keyState } from "../../../keys/key_service.ts";
+import { requiresOwner } from "../../../keys/scopes.ts";
+import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { Caps } from "../../caps.tsx";
+import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
+import { FormButtons, TextField } from "../../fields.tsx";
+import type { FieldErrors } from "../../faults.ts";
+import { type KeySpend, keySpend } from "../../key_spend.ts";
+import { findKey, inUse, keyInUse, states } from "./keys.tsx";
+import { cap } from "./new_key_form.tsx";
+import { readKeyChange } from "./read_new_key.ts";
+
+/** One key: what it may do, and the form that changes its name and caps. */
+export function oneKeyRoutes(app: Hono, ctx: PageContext): void {
+  app.get(
+    "/dashboard/keys/:id",
+    page(ctx, "viewer", async (request) => {
+      const key = await findKey(ctx, request);
+      return await keyPage(ctx, request, key, valuesOf(key), {});
+    }),
+  );
+  app.post(
+    "/dashboard/keys/:id",
+    action(ctx, "member", async (form, request) => {
+      const key = await keyInUse(ctx, request);
+      const { wanted, fieldErrors } = readKeyChange(form);
+      if (!wanted) {
+        const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
+        return { ...shown, status: 400 };
+      }
+      const note = request.note("api_key.changed", wanted.name, changeText(key, wanted));
+      const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
+      ctx.keysChanged([key.id]);
+      return {
+        to: `/dashboard/keys/${key.id}`,
+        notice: done
+          ? { kind: "done", text: "Saved. Calls go by it at once." }
+          : { kind: "failed", text: "The key was revoked meanwhile." },
+      };
+    }),
+  );
+}
+
+/** What is different, for the audit log. */
+function changeText(
+  key: KeyRow,
+  wanted: Pick<KeyRow, "name" | "capDayNanos" | "capMonthNanos">,
+): string {
+  const capText = (nanos: bigint | null) => nanos === null ? "none" : `$${usdField(nanos)}`;
+  const parts = [
+    key.name === wanted.name ? "" : `was “${key.name}”`,
+    key.capDayNanos === wanted.capDayNanos ? "" : `cap a day ${capText(wanted.capDayNanos)}`,
+    key.capMonthNanos === wanted.capMonthNanos
+      ? ""
+      : `cap a month ${capText(wanted.capMonthNanos)}`,
+  ].filter((part) => part !== "");
+  return [`${key.prefix}…`, ...parts].join(", ");
+}
+
+/** An amount as the form takes it. */
+function usdField(nanos: bigint): string {
+  const text = nanosToUsd(nanos);
+  const short = withoutEnd(text, "0");
+  return short.endsWith(".") ? text.slice(0, short.length + 2) : short;
+}
+
+function valuesOf(key: KeyRow): Record<string, string[]> {
+  const field = (nanos: bigint | null) => nanos === null ? [] : [usdField(nanos)];
+  return { name: [key.name], cap_day: field(key.capDayNanos), cap_month: field(key.capMonthNanos) };
+}
+
+async function keyPage(
+  ctx: PageContext,
+  request: PageRequest,
+  key: KeyRow,
+  values: Record<string, string[]>,
+  fieldErrors: FieldErrors,
+): Promise<Page> {
+  const spent = await keySpend(ctx.spend, [key], request.now);
+  const isUsable = inUse(keyState(key, request.now)) && request.may("member");
+  const mayRotate = !key.isReplaced && (request.may("owner") || !requiresOwner(key.scopes));
+  return {
+    title: key.name,
+    section: "keys",
+    lead: `${key.prefix}…`,
+    action: isUsable
+      ? (
+        <div class="buttons">
+          {mayRotate
+            ? <a class="button" href={`/dashboard/keys/${key.id}/rotate`}>Rotate</a>
+            : null}
+          <a class="button button-danger" href={`/dashboard/keys/${key.id}/revoke`}>Revoke</a>
+        </div>
+      )
+      : null,
+    body: (
+      <>
+        <KeyFacts row={key} spent={spent.get(key.id)} now={request.now} />
+        {isUsable
+          ? (
+            <PostForm action={`/dashboard/keys/${key.id}`} csrf={request.csrf} class="form">
+              <h2>Name and caps</h2>
+              <TextField
+                {...{ values, fieldErrors }}
+                id="name"
+                label="Name"
+                required
+                maxlength={200}
+              />
+              <div class="columns">
+                <TextField
+                  {...{ values, fieldErrors, ...cap }}
+                  id="cap_day"
+                  label="Spend per day, USD"
+                />
+                <TextField
+                  {...{ values, fieldErrors, ...cap }}
+                  id="cap_month"
+                  label="Spend per month, USD"
+                />
+              </div>
+              <FormButtons back="/dashboard/keys">Save</FormButtons>
+            </PostForm>
+          )
+          : null}
+      </>
+    ),
+  };
+}
+
+function KeyFacts(
+  { row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date },
+) {
+  const state = keyState(row, now);
+  return (
+    <dl class="facts">
+      <Fact name="State">
+        <Badge tone={states[state].tone}>{states[state].label}</Badge>
+        {row.isReplaced ? <Badge tone="neutral">Replaced</Badge> : null}
+      </Fact>
+      <Fact name="ID">
+        <code>{row.id}</code>
+        <CopyButton text={row.id} label="Copy ID" what={`of ${row.name}`} />
+      </Fact>
+      {row.environment === "" ? null : <Fact name="Environment">{row.environment}</Fact>}
+      <Fact name="Scopes">
+        {row.scopes.length === 0 ? "All" : row.scopes.map((scope) => <code>{scope}</code>)}
+      </Fact>
+      <Fact name="Models">
+        {row.models.length === 0 ? "Every model" : row.models.map((model) => <code>{model}</code>)}
+      </Fact>
+      <Fact name="Spend caps">
+        <Caps row={row} spent={spent} />
+      </Fact>
+      <Fact name="Last used">
+        {row.lastUsedAt === null ? "Never" : <Time at={row.lastUsedAt} now={now} />}
+      </Fact>
+      <Fact name="Created">
+        <Time at={row.createdAt} now={now} />
+        {row.madeBy === null ? null : <span>{`by ${row.madeBy.name ?? "who was removed"}`}</span>}
+      </Fact>
+      {row.expiresAt === null ? null : (
+        <Fact name="Ends">
+          <Time at={row.expiresAt} now={now} />
+        </Fact>
+      )}
+      <Fact name="Calls">
+        <a href={`/dashboard/interactions?key=${row.id}`}>Recorded</a>
+        <a href={`/dashboard/interactions/refused?key=${row.id}`}>Refused</a>
+      </Fact>
+    </dl>
+  );
+}

@@ -1,0 +1,125 @@
+/** A first call that a key may make. */
+export interface ExampleCall {
+  /** Path below which a client library calls, such as `/chat/v1`. */
+  base: string;
+  model: string;
+}
+
+/** What can be called, as far as an example needs it. */
+export interface ExampleModels {
+  /** A model that a call below `/chat/v1` can name. */
+  anyModel: () => string | undefined;
+  /** A vendor's own paths, where these take chat calls, with a model of it. */
+  ofVendor: (label: string) => { names: readonly string[]; model: string | undefined } | undefined;
+}
+
+/** Questions that a scope allows, for keys that call no model of the chat dialect. */
+const questions: readonly (readonly [scope: string, path: string])[] = [
+  ["status", "/api/v1/status"],
+  ["exports", "/api/v1/exports"],
+  ["evals", "/api/v1/evals"],
+];
+
+/** What a key may ask without a body; undefined where all its scopes take one. */
+export function exampleQuestion(
+  { scopes }: { scopes: readonly string[] },
+  isVendor: (scope: string) => boolean,
+): string | undefined {
+  const question = questions.find(([scope]) => scopes.length === 0 || scopes.includes(scope));
+  if (question) return question[1];
+  const vendor = scopes.find(isVendor);
+  return vendor === undefined ? undefined : `/${vendor}/v1/models`;
+}
+
+/** The example that fits a key's scopes and models; undefined where none of them calls a model so. */
+export function exampleCall(
+  { scopes, models }: { scopes: readonly string[]; models: readonly string[] },
+  known: ExampleModels,
+): ExampleCall | undefined {
+  if (scopes.length === 0 || scopes.includes("chat")) {
+    const model = models[0] ?? known.anyModel();
+    return model === undefined ? undefined : { base: "/chat/v1", model };
+  }
+  for (const scope of scopes) {
+    const vendor = known.ofVendor(scope);
+    if (!vendor) continue;
+    const prefixes = [scope, ...vendor.names].map((name) => `${name}/`);
+    const own = models.flatMap((model) => {
+      const prefix = prefixes.find((one) => model.startsWith(one));
+      return prefix === undefined ? [] : [model.slice(prefix.length)];
+    });
+    const model = models.length === 0 ? vendor.model : own[0];
+    if (model !== undefined) return { base: `/${scope}/v1`, model };
+  }
+  return undefined;
+}
+
+/** The example in three languages; none for a key that neither calls a model nor asks so. */
+export function exampleSnippets(
+  baseUrl: string,
+  key: string,
+  { call, question }: { call: ExampleCall | undefined; question: string | undefined },
+): { title: string; text: string }[] {
+  if (!call) {
+    if (question === undefined) return [];
+    const address = baseUrl + question;
+    return [
+      { title: "curl", text: `curl ${address} \\\n  -H 'Authorization: Bearer ${key}'` },
+      { title: "Python", text: questionPython(address, key) },
+    ];
+  }
+  const address = baseUrl + call.base;
+  return [
+    { title: "curl", text: curlCall(address, key, call.model) },
+    { title: "Python", text: pythonCall(address, key, call.model) },
+    { title: "TypeScript", text: typescriptCall(address, key, call.model) },
+  ];
+}
+
+const prompt = "Say hello.";
+
+function curlCall(address: string, key: string, model: string): string {
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: prompt }] });
+  return [
+    `curl ${address}/chat/completions`,
+    `  -H 'Authorization: Bearer ${key}'`,
+    "  -H 'Content-Type: application/json'",
+    // A single quote ends the text for the shell; the next one begins it again.
+    `  -d '${body.replaceAll("'", `'\\''`)}'`,
+  ].join(" \\\n");
+}
+
+function pythonCall(address: string, key: string, model: string): string {
+  return `from openai import OpenAI
+
+client = OpenAI(base_url="${address}", api_key="${key}")
+answer = client.chat.completions.create(
+    model=${JSON.stringify(model)},
+    messages=[{"role": "user", "content": "${prompt}"}],
+)
+print(answer.choices[0].message.content)`;
+}
+
+function typescriptCall(address: string, key: string, model: string): string {
+  return `import OpenAI from "openai";
+
+const client = new OpenAI({
+  baseURL: "${address}",
+  apiKey: "${key}",
+});
+const answer = await client.chat.completions.create({
+  model: ${JSON.stringify(model)},
+  messages: [{ role: "user", content: "${prompt}" }],
+});
+console.log(answer.choices[0].message.content);`;
+}
+
+function questionPython(address: string, key: string): string {
+  return `import json, urllib.request
+
+request = urllib.request.Request(
+    "${address}",
+    headers={"Authorization": "Bearer ${key}"},
+)
+print(json.load(urllib.request.urlopen(request)))`;
+}

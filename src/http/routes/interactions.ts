@@ -1,0 +1,122 @@
+import type { Hono } from "hono";
+import { listFilters } from "../../../contracts/data/interactions.ts";
+import { interactionColumns } from "../../../contracts/data/export_tables.ts";
+import { contracts } from "../../../contracts/mod.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import { jsonWriter } from "../../exports/row_writers.ts";
+import { recordCells } from "../../records/columns.ts";
+import type { FlushRecords } from "../../records/flush_records.ts";
+import type {
+  InteractionDetail,
+  InteractionRepository,
+} from "../../records/interaction_repository.ts";
+import { readCursor, writeCursor } from "../../records/list_cursor.ts";
+import { countTerms, maxTerms } from "../../records/search_tokens.ts";
+import type { Reply } from "../../relay/reply.ts";
+import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
+import { Fault } from "../../shared/fault.ts";
+import { timeSpan } from "../../shared/time_span.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import type { Env } from "../request_context.ts";
+
+export type RecordedCallRouteDeps = BindDeps & {
+  interactions: InteractionRepository;
+  flushRecords: FlushRecords;
+  costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
+};
+
+/** Mounts the list of calls, and single calls with what their cost is made of. */
+export function recordedCallRoutes(app: Hono<Env>, deps: RecordedCallRouteDeps): void {
+  const { interactions, flushRecords } = deps;
+  bind(app, contracts.listInteractions, deps, async ({ caller, query }) => {
+    const accountId = caller.principal.account.id;
+    const { limit = defaultLimit, cursor, ...filters } = query as ListQuery;
+    const scope = [accountId, filters];
+    const search = searchOf(filters.q);
+    const selected = {
+      accountId,
+      ...timeSpan(filters),
+      filters: columnFilters(filters),
+      ...(cursor === undefined ? {} : { after: readCursor(scope, cursor) }),
+    };
+    await flushRecords();
+    const { rows, next } = await interactions.page({
+      ...selected,
+      ...(search === undefined ? {} : { search }),
+      order: "newest",
+      limit,
+    });
+    const write = jsonWriter("interactions", summaryColumns);
+    const data = rows.map((row) => write(recordCells(row))).join(",");
+    const nextCursor = next === undefined ? null : writeCursor(scope, next);
+    return jsonText(`{"data":[${data}],"next_cursor":${JSON.stringify(nextCursor)}}`);
+  });
+
+  bind(app, contracts.getInteraction, deps, async ({ caller, params }) => {
+    await flushRecords();
+    const { transaction_id: id } = params;
+    const detail = await interactions.find(caller.principal.account.id, id, wholePayload);
+    if (!detail) {
+      throw new Fault("interaction_not_found", {
+        param: "transaction_id",
+        message: `transaction_id: no call has the id '${id}'.`,
+      });
+    }
+    const lines = billedLines(detail.summary, await deps.costLines(detail)).map((line) => ({
+      dimension: line.dimension,
+      quantity: line.quantity,
+      unit_price_usd: picoToUsd(line.unitPico),
+      cost_usd: nanosToUsd(line.nanos),
+    }));
+    const { request, response } = detail;
+    const payloads = { request: request?.text ?? null, response: response?.text ?? null };
+    const record = jsonWriter("interactions")(recordCells(detail.summary, payloads));
+    return jsonText(`${record.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);
+  });
+}
+
+const defaultLimit = 50;
+/** UTF-16 units: a payload is shown as it is stored. */
+const wholePayload = 256 * 1024 * 1024;
+const summaryColumns = interactionColumns.filter((name) =>
+  name !== "request" && name !== "response"
+);
+
+/** The list's parameters; columns hold arrays. */
+interface ListQuery extends Readonly<Record<string, unknown>> {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly q?: string;
+  readonly start_date?: string;
+  readonly end_date?: string;
+}
+
+type FilterValues = (string | number | boolean)[];
+
+function columnFilters(query: Readonly<Record<string, unknown>>): Record<string, FilterValues> {
+  const entries = listFilters.flatMap((name) =>
+    query[name] === undefined ? [] : [[name, query[name] as FilterValues] as const]
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The store looks for so many words; further ones would count for nothing. */
+function searchOf(q: string | undefined): string | undefined {
+  if (q === undefined) return undefined;
+  const terms = countTerms(q);
+  if (terms > 0 && terms <= maxTerms) return q;
+  throw new Fault("invalid_value", {
+    param: "q",
+    message: `q: expected 1 to ${maxTerms} words, got ${terms}.`,
+  });
+}
+
+function jsonText(body: string): { reply: Reply } {
+  return { reply: { status: 200, headers: { "content-type": "application/json" }, body } };
+}
+
+/** Pico-dollars as a decimal string in USD with twelve decimals. */
+function picoToUsd(pico: bigint): string {
+  const digits = pico.toString().padStart(13, "0");
+  return `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+}

@@ -1,0 +1,140 @@
+import type { Hono } from "hono";
+import type { UsageGroup } from "../../../contracts/data/usage.ts";
+import { contracts } from "../../../contracts/mod.ts";
+import type { Clock } from "../../base/clock.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { Credit } from "../../credit/ledger.ts";
+import { csvCell } from "../../exports/row_writers.ts";
+import { exportMediaType } from "../../exports/export_spec.ts";
+import type { FlushRecords } from "../../records/flush_records.ts";
+import type { Reply } from "../../relay/reply.ts";
+import type { CallSums } from "../../shared/interaction.ts";
+import { timeSpan } from "../../shared/time_span.ts";
+import {
+  reportUsage,
+  type UsageReport,
+  type UsageReportDeps,
+  type UsageReportRow,
+} from "../../usage/usage_report.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import type { Env } from "../request_context.ts";
+
+export type UsageRouteDeps = BindDeps & UsageReportDeps & {
+  flushRecords: FlushRecords;
+  /** Credit as it is now, calls under way included. */
+  credit: (accountId: number) => Promise<Credit>;
+  clock: Pick<Clock, "now">;
+};
+
+/** Mounts sums of usage, and the account's credit. */
+export function usageRoutes(app: Hono<Env>, deps: UsageRouteDeps): void {
+  bind(app, contracts.getUsage, deps, async ({ caller, query, header }) => {
+    const accountId = caller.principal.account.id;
+    const groups = [...new Set(query.group_by?.split(",") ?? [])] as UsageGroup[];
+    const span = timeSpan(query);
+    await deps.flushRecords();
+    const report = await reportUsage(deps, { accountId, groups, ...span });
+    const isCsv = prefersCsv(header("accept"));
+    const limit = query.limit ?? (isCsv ? Infinity : defaultLimit);
+    const rows = shown(report, groups, limit);
+    if (isCsv) return { reply: csvReply(groups, rows) };
+    return {
+      data: rows.map(({ values, erased, ...sums }) => ({
+        ...Object.fromEntries(groups.map((group, at) => [group, values[at]!])),
+        ...sumFields(sums),
+        erased,
+      })),
+      total: sumFields(report.total),
+      omitted: report.rows.length - rows.length,
+    };
+  });
+
+  bind(app, contracts.getCredits, deps, async ({ caller }) => {
+    const accountId = caller.principal.account.id;
+    await deps.flushRecords();
+    const { year, month, day } = dateOf(deps.clock.now());
+    const [{ balanceNanos, reservedNanos }, days] = await Promise.all([
+      deps.credit(accountId),
+      deps.usage.steps({
+        ...{ accountId, span: "day" },
+        from: new Date(Date.UTC(year, month, 1)),
+        to: new Date(Date.UTC(year, month, day + 1)),
+      }),
+    ]);
+    const today = Date.UTC(year, month, day);
+    const charged = (some: typeof days) =>
+      nanosToUsd(some.reduce((sum, { chargedNanos }) => sum + chargedNanos, 0n));
+    return {
+      balance_usd: nanosToUsd(balanceNanos),
+      reserved_usd: nanosToUsd(reservedNanos),
+      charged_today_usd: charged(days.filter(({ at }) => at.getTime() === today)),
+      charged_month_usd: charged(days),
+    };
+  });
+}
+
+const defaultLimit = 1000;
+
+/** The dearest groups, in the order of days where there are days. */
+function shown(
+  { rows }: UsageReport,
+  groups: readonly UsageGroup[],
+  limit: number,
+): UsageReportRow[] {
+  const dearest = rows.slice(0, limit);
+  const day = groups.indexOf("day");
+  if (day < 0) return dearest;
+  const dayOf = ({ values }: UsageReportRow) => values[day] ?? "";
+  // Sorting is stable: within a day the dearest stay first.
+  return dearest.sort((one, other) =>
+    dayOf(one) < dayOf(other) ? -1 : dayOf(one) > dayOf(other) ? 1 : 0
+  );
+}
+
+function sumFields(sums: CallSums) {
+  return {
+    calls: Number(sums.calls),
+    failed: Number(sums.failed),
+    input_tokens: Number(sums.inputTokens),
+    output_tokens: Number(sums.outputTokens),
+    cost_usd: nanosToUsd(sums.costNanos),
+    charged_usd: nanosToUsd(sums.chargedNanos),
+  };
+}
+
+/** Whether the caller names CSV, and JSON not before it. */
+function prefersCsv(accept = ""): boolean {
+  const types = accept.toLowerCase().split(",").map((one) => one.split(";")[0]!.trim());
+  const first = types.find((one) => one === "text/csv" || one === "application/json");
+  return first === "text/csv";
+}
+
+/** Groups whose values are ours; the others are callers' words. */
+const ownWords: ReadonlySet<UsageGroup> = new Set<UsageGroup>(["vendor", "api_key", "day"]);
+
+function csvReply(groups: readonly UsageGroup[], rows: readonly UsageReportRow[]): Reply {
+  const names = Object.keys(sumFields(noSums));
+  const lines = rows.map(({ values, erased, ...sums }) => {
+    const labels = values.map((value, at) =>
+      csvCell(value, ownWords.has(groups[at]!) ? "word" : "text", false)
+    );
+    return [...labels, ...Object.values(sumFields(sums)), erased].join(",") + "\r\n";
+  });
+  const header = [...groups, ...names, "erased"].join(",") + "\r\n";
+  return {
+    status: 200,
+    headers: {
+      "content-type": exportMediaType("csv"),
+      "content-disposition": 'attachment; filename="usage.csv"',
+    },
+    body: header + lines.join(""),
+  };
+}
+
+const noSums: CallSums = {
+  ...{ calls: 0n, failed: 0n, inputTokens: 0n, outputTokens: 0n, costNanos: 0n, chargedNanos: 0n },
+};
+
+function dateOf(now: Date): { year: number; month: number; day: number } {
+  return { year: now.getUTCFullYear(), month: now.getUTCMonth(), day: now.getUTCDate() };
+}

@@ -1,0 +1,130 @@
+import { createLog, type Log, type LogLines } from "../base/log.ts";
+import { onlySeat, type WorkerSeat } from "../workers/parent_link.ts";
+import type { LogFormat } from "./config.ts";
+
+/** The event of what a start prints. */
+const greetingEvent = "start.greeting";
+
+/**
+ * The names of log events, by their message. People write rules for both, so neither changes any
+ * more; a new line of the log gets its name here.
+ */
+export const logEvents: Readonly<Record<string, string>> = {
+  "request": "request",
+  "a request failed": "request.failed",
+  "log lines of requests without a valid key were left out": "request.lines_left_out",
+  "a page failed": "dashboard.page_failed",
+  "a sign-in failed": "dashboard.sign_in_failed",
+  "calls were refused: the service is overloaded": "overload.calls_refused",
+  "the event loop was blocked": "overload.loop_blocked",
+  "a vendor's report was not believed": "call.charge_disputed",
+  "a step of settling a call failed": "call.settling_step_failed",
+  "the end of a call could not be noted": "call.end_not_noted",
+  "a background call waits for the store": "background.waits_for_store",
+  "a background job failed": "job.failed",
+  "a backfill is complete": "migration.backfill_done",
+  "migrating the database": "migration.begins",
+  "a migration waits for locks; retrying": "migration.waits_for_locks",
+  "another process migrates the database; waiting for it": "migration.waits_for_other",
+  "credit could not be leased or given back": "credit.lease_failed",
+  "a deletion failed": "deletion.failed",
+  "a deletion is done": "deletion.done",
+  "a deletion that the store has lost is applied again": "deletion.applied_again",
+  "old payloads erased": "retention.payloads_erased",
+  "old usage rows erased": "retention.usage_erased",
+  "files were rewritten without erased text": "vacuum.done",
+  "erased text may be left": "vacuum.text_left",
+  "an interaction could not be evaluated": "eval.item_failed",
+  "an evaluation was interrupted": "eval.interrupted",
+  "an export failed": "export.failed",
+  "a file of an export could not be removed": "export.file_not_removed",
+  "idempotent answer not stored": "idempotency.answer_not_stored",
+  "a claim could not be given back": "idempotency.claim_not_returned",
+  "a second charge could not be given back": "idempotency.charge_not_returned",
+  "MASTER_KEY of this process is not the one that vendor keys are sealed under any more: set it to the new one and restart; keys already known go on working":
+    "vendor_key.master_key_changed",
+  "a stored vendor key can't be opened": "vendor_key.unreadable",
+  "a vendor key rests": "vendor_key.rests",
+  "a vendor key works again": "vendor_key.works_again",
+  "the service's own vendor key does not work": "vendor_key.refused",
+  "a vendor's model list is left out": "vendor.model_list_missing",
+  "a vendor's price list could not be read": "vendor.price_list_unread",
+  "the listener took no connections any more; its port is opened anew": "listener.reopened",
+  "the port could not be opened anew; it is tried again": "listener.reopen_failed",
+  "no descriptor is left (ulimit -n): connections without a request are ended, and fewer are taken from now on":
+    "listener.no_descriptors",
+  "connections ended: their TLS handshake took longer than CALLER_HEAD_TIMEOUT_MS":
+    "connections.slow_handshake",
+  "connections ended: no whole head came within CALLER_HEAD_TIMEOUT_MS": "connections.slow_head",
+  "connections ended: their body did not get on (CALLER_BODY_TIMEOUT_MS)": "connections.slow_body",
+  "connections ended: nothing was taken of an answer for IDLE_TIMEOUT_MS": "connections.unread",
+  "connections ended: more around the chunks of a body than in them": "connections.chunk_overhead",
+  "connections ended: what came is not valid HTTP": "connections.malformed",
+  "connections ended: their head is too large": "connections.too_large",
+  "connections refused: all that may be open are in use (CONNECTIONS_MAX)": "connections.full",
+  "connections refused: their address has all that it may (CONNECTIONS_PER_PEER_MAX)":
+    "connections.peer_full",
+  "connections without a request ended to make room for others": "connections.made_room",
+  "log lines were dropped: nobody read standard output": "log.lines_dropped",
+  "recovered the journal and leases of the last run": "journal.recovered",
+  "the journal can't be written: no call can begin": "journal.write_failed",
+  "the journal can be written again": "journal.write_mended",
+  "waiting records in the journal can't be read back": "journal.records_lost",
+  "waiting records can't be read back from the journal": "journal.unreadable",
+  "the last record of a journal file is incomplete": "journal.torn",
+  "a journal file is damaged: its readable records are stored": "journal.damaged",
+  "the store is unavailable: records wait": "store.away",
+  "the store is unavailable at shutdown: waiting records stay in the journal for the next start":
+    "store.away_at_stop",
+  "the record of a call is stored without its payload": "record.without_payload",
+  "the store rejected the record of a call": "record.rejected",
+  "the store rejected the record of a call; it stays in the journal": "record.rejected_unsaved",
+  "an account has reached its daily storage limit: payloads are truncated": "record.payloads_cut",
+  "the response cache could not be read": "cache.read_failed",
+  "an answer could not be stored in the response cache": "cache.write_failed",
+  "the response cache could not be trimmed": "cache.trim_failed",
+  "MODELS_FILE was read again": "models.file_read",
+  "MODELS_FILE is wrong, so nothing was changed": "models.file_wrong",
+  "a target of a virtual model does not exist any more": "models.target_missing",
+  "NOTIFY_SOCKET can't be written to": "systemd.unreachable",
+  "all workers answer calls": "workers.ready",
+  "a worker has ended and is started again": "workers.ended",
+  "a worker is back": "workers.back",
+  "a worker says nothing and is killed": "workers.silent",
+  "a worker's directory can't be taken over": "workers.directory_left",
+};
+
+/** The event of a message; of one without a name its first words. */
+function eventOf(message: string): string {
+  return Object.hasOwn(logEvents, message) ? logEvents[message]! : unnamed(message);
+}
+
+function unnamed(message: string): string {
+  return message.slice(0, 60).toLowerCase().split(/[^a-z0-9]+/).filter(Boolean).join("_");
+}
+
+/** The log of a process in the operator's format; lines of a worker among others end with its number. */
+export function createProgramLog(
+  write: LogLines["write"],
+  now: () => Date,
+  { logFormat, seat = onlySeat }: { logFormat: LogFormat; seat?: WorkerSeat },
+): Log {
+  const common = seat.count > 1 ? { worker: seat.index } : {};
+  return createLog(write, now, common, logFormat === "json" ? eventOf : undefined);
+}
+
+/**
+ * Prints what a start has to say: as it is, or in a log of JSON a line for each of its own that is
+ * not empty.
+ */
+export function createPrint(
+  print: (line: string) => void,
+  now: () => Date,
+  logFormat: LogFormat,
+): (line: string) => void {
+  if (logFormat === "text") return print;
+  const log = createLog(print, now, {}, () => greetingEvent);
+  return (line) => {
+    if (line.trim() !== "") log.info(line.trim());
+  };
+}

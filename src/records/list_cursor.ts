@@ -1,0 +1,44 @@
+import { sha256Hex } from "../base/hash.ts";
+import { Fault } from "../shared/fault.ts";
+import type { ListPosition } from "../shared/interaction.ts";
+
+/**
+ * Where the next page of a list begins, as an opaque text. It holds a digest of `scope`, the list's
+ * account and filters: it is of no use in another list.
+ */
+export function writeCursor(scope: unknown, { createdAt, transactionId }: ListPosition): string {
+  const position = [createdAt.getTime(), transactionId];
+  const text = JSON.stringify([...position, digestOf(scope, position)]);
+  return new TextEncoder().encode(text).toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+/** Throws `invalid_value` for a text that `writeCursor` didn't write for this scope. */
+export function readCursor(scope: unknown, cursor: string): ListPosition {
+  const found = parse(cursor);
+  if (found && found.digest === digestOf(scope, found.position)) {
+    const [ms, transactionId] = found.position;
+    return { createdAt: new Date(ms), transactionId };
+  }
+  throw new Fault("invalid_value", {
+    param: "cursor",
+    message: "cursor: expected the next_cursor of a page of this account, with the same filters.",
+  });
+}
+
+type Position = readonly [ms: number, transactionId: string];
+
+function digestOf(scope: unknown, position: readonly unknown[]): string {
+  return sha256Hex(JSON.stringify([scope, position])).slice(0, 24);
+}
+
+function parse(cursor: string): { position: Position; digest: string } | undefined {
+  try {
+    const bytes = Uint8Array.fromBase64(cursor, { alphabet: "base64url" });
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const [ms, transactionId, digest] = Array.isArray(value) ? value : [];
+    if (!Number.isSafeInteger(ms) || typeof transactionId !== "string") return undefined;
+    return { position: [ms, transactionId], digest: String(digest) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+
+/** How long refused calls are kept, in days. */
+export const refusalDays = 30;
+
+/** A request of a key that was refused before a vendor was asked. Never holds what was asked. */
+export interface Refusal {
+  accountId: number;
+  at: Date;
+  /** `X-Request-ID`, the caller's own or ours. */
+  requestId: string;
+  httpStatus: number;
+  code: ErrorCode;
+  /** Path of the field that was wrong. */
+  param: string | undefined;
+  /** The model as the caller named it. */
+  model: string | undefined;
+  apiKeyId: string;
+  /** Path template of the endpoint; `unknown` where no endpoint has the path. */
+  endpoint: string;
+  /** Whether a call of a model was refused, or a request about something else. */
+  isCall: boolean;
+}
+
+/** A refused request as it is listed. */
+export type RefusalRow = Omit<Refusal, "accountId" | "isCall"> & { id: string };
+
+/** Refused requests of one hour that have all of this in common. */
+export interface RefusalCount {
+  accountId: number;
+  /** The beginning of the hour (UTC). */
+  hour: Date;
+  isCall: boolean;
+  code: ErrorCode;
+  apiKeyId: string;
+  /** Empty: none. */
+  model: string;
+  refused: number;
+}
+
+export const refusalDimensions = ["code", "api_key_id", "model"] as const;
+export type RefusalDimension = typeof refusalDimensions[number];
+
+/** Half-open; whole hours count. */
+export interface RefusalSpan {
+  accountId: number;
+  from: Date;
+  to: Date;
+}
+
+/** What a list of refused requests is narrowed to. */
+export interface RefusalFilter {
+  requestId?: string;
+  code?: string;
+  apiKeyId?: string;
+  /** Empty: none. */
+  model?: string;
+}
+
+export interface RefusalPageQuery extends RefusalSpan, RefusalFilter {
+  limit: number;
+  /** The last row of the page before. */
+  after?: { at: Date; id: string };
+}
+
+/** Where refused requests are kept. Implemented in `src/refusals/store/refusals.ts`. */
+export interface RefusalStore {
+  /** Adds both in one transaction. */
+  add(rows: readonly Refusal[], counts: readonly RefusalCount[]): Promise<void>;
+  /** The latest first. */
+  list(query: RefusalPageQuery): Promise<RefusalRow[]>;
+  /** Refused calls of models by hour, in their order; hours without any lack. */
+  hours(span: RefusalSpan): Promise<{ at: Date; refused: number }[]>;
+  /** Refused requests by each value of a dimension, the most first. */
+  counts(
+    span: RefusalSpan & RefusalFilter,
+    dimension: RefusalDimension,
+    limit: number,
+  ): Promise<{ value: string; refused: number }[]>;
+  /** All refused requests of the span. */
+  total(span: RefusalSpan & RefusalFilter): Promise<number>;
+  /** Deletes what is older; returns the number of rows. */
+  sweep(before: Date): Promise<number>;
+}

@@ -1,0 +1,136 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Refusal, RefusalCount, RefusalStore } from "./refusal.ts";
+
+/** Takes in refused requests without waiting for the database. */
+export interface RefusalRecorder {
+  /** Never throws and never waits. */
+  note(refusal: Refusal): void;
+  /** Writes what waits. Rejects where the store does; what waits goes on waiting then. */
+  flush(): Promise<void>;
+  /** Refused requests that wait to be written. */
+  readonly waiting: number;
+}
+
+/** Of one account are listed so many at once, and then so many a second; all are counted. */
+const listed = { burst: 500, perSecond: 1 };
+/** Listed requests, and kinds of counts, that wait at most while the store is away. */
+const maxRows = 5_000;
+const maxCounts = 5_000;
+/** Kinds of counts of one account in one hour; models beyond it are counted as none. */
+const maxKindsAnHour = 1_000;
+/** Characters of what callers chose. */
+const maxParam = 200;
+const maxModel = 120;
+
+/**
+ * Refused requests between the answer and the database: lists and counts in memory, bounded by
+ * account, written in batches by a background job. A process that is killed loses those of its last
+ * second.
+ */
+export function createRefusalRecorder(
+  { store, clock, log }: {
+    store: Pick<RefusalStore, "add">;
+    clock: Pick<Clock, "monotonicMs">;
+    log: Log;
+  },
+): RefusalRecorder {
+  return new Recorder(store, clock, log);
+}
+
+interface Allowance {
+  tokens: number;
+  atMs: number;
+  /** Kinds of counts of the hour. */
+  hourMs: number;
+  kinds: Set<string>;
+}
+
+class Recorder implements RefusalRecorder {
+  #rows: Refusal[] = [];
+  #counts = new Map<string, RefusalCount>();
+  #flushing: Promise<void> | undefined;
+  #lost = 0;
+  readonly #allowances = new Map<number, Allowance>();
+
+  constructor(
+    readonly store: Pick<RefusalStore, "add">,
+    readonly clock: Pick<Clock, "monotonicMs">,
+    readonly log: Log,
+  ) {}
+
+  get waiting(): number {
+    return this.#rows.length + this.#counts.size;
+  }
+
+  note(refusal: Refusal): void {
+    const bounded: Refusal = {
+      ...refusal,
+      param: refusal.param?.slice(0, maxParam),
+      model: refusal.model?.slice(0, maxModel),
+    };
+    const allowance = this.#allowanceOf(bounded.accountId);
+    this.#count(bounded, allowance);
+    if (allowance.tokens < 1) return;
+    allowance.tokens--;
+    if (this.#rows.length < maxRows) this.#rows.push(bounded);
+  }
+
+  /** One write at a time; who asks meanwhile gets what waits after it, too. */
+  async flush(): Promise<void> {
+    await this.#flushing;
+    if (this.waiting === 0) return;
+    this.#flushing ??= this.#write().finally(() => this.#flushing = undefined);
+    await this.#flushing;
+  }
+
+  async #write(): Promise<void> {
+    const [rows, counts] = [this.#rows, this.#counts];
+    [this.#rows, this.#counts] = [[], new Map()];
+    if (this.#lost > 0) {
+      this.log.warn("refused calls were not counted: the store was away", { calls: this.#lost });
+      this.#lost = 0;
+    }
+    try {
+      await this.store.add(rows, [...counts.values()]);
+    } catch (thrown) {
+      this.#rows = [...rows, ...this.#rows].slice(0, maxRows);
+      for (const [key, count] of counts) this.#add(key, count);
+      throw thrown;
+    }
+  }
+
+  #count(refusal: Refusal, { kinds }: Allowance): void {
+    const { accountId, isCall, code, apiKeyId } = refusal;
+    const at = Math.floor(refusal.at.getTime() / 3_600_000) * 3_600_000;
+    const kind = JSON.stringify([isCall, code, apiKeyId, refusal.model ?? ""]);
+    const isOver = !kinds.has(kind) && kinds.size >= maxKindsAnHour;
+    const model = isOver ? "" : refusal.model ?? "";
+    if (!isOver) kinds.add(kind);
+    const key = JSON.stringify([accountId, at, isCall, code, apiKeyId, model]);
+    this.#add(key, { accountId, hour: new Date(at), isCall, code, apiKeyId, model, refused: 1 });
+  }
+
+  #add(key: string, count: RefusalCount): void {
+    const existing = this.#counts.get(key);
+    if (existing) existing.refused += count.refused;
+    else if (this.#counts.size < maxCounts) this.#counts.set(key, count);
+    else this.#lost += count.refused;
+  }
+
+  #allowanceOf(accountId: number): Allowance {
+    const nowMs = this.clock.monotonicMs();
+    const hourMs = Math.floor(nowMs / 3_600_000);
+    const known = this.#allowances.get(accountId);
+    if (known) {
+      const seconds = (nowMs - known.atMs) / 1000;
+      known.tokens = Math.min(listed.burst, known.tokens + seconds * listed.perSecond);
+      known.atMs = nowMs;
+      if (known.hourMs !== hourMs) [known.hourMs, known.kinds] = [hourMs, new Set()];
+      return known;
+    }
+    const made = { tokens: listed.burst, atMs: nowMs, hourMs, kinds: new Set<string>() };
+    this.#allowances.set(accountId, made);
+    return made;
+  }
+}

@@ -1,0 +1,154 @@
+import type { Database, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
+import {
+  type Refusal,
+  type RefusalCount,
+  refusalDimensions,
+  type RefusalFilter,
+  type RefusalRow,
+  type RefusalSpan,
+  type RefusalStore,
+} from "../refusal.ts";
+
+const sweepRows = 1000;
+
+/** Refused requests on PostgreSQL, served or embedded. */
+export function createRefusalStore(database: Database): RefusalStore {
+  return {
+    add: (rows, counts) =>
+      database.transaction(async (tx) => {
+        if (rows.length > 0) await tx.query(insertRows, [JSON.stringify(rows.map(writeRow))]);
+        if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
+      }),
+    async list({ limit, after, ...query }) {
+      const { where, params } = conditions(query, { isListed: true });
+      const rows = await database.query(
+        `select id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
+         from refusals where ${where}
+           and ($${params.length + 1}::timestamptz is null
+             or (created_at, id) < ($${params.length + 1}::timestamptz, $${
+          params.length + 2
+        }::bigint))
+         order by created_at desc, id desc limit $${params.length + 3}`,
+        [...params, after?.at ?? null, after === undefined ? null : BigInt(after.id), limit],
+      );
+      return rows.map(readRow);
+    },
+    async hours({ accountId, from, to }) {
+      const rows = await database.query(
+        `select created_at, sum(refused) as refused from refusal_counts
+         where account_id = $1 and created_at >= $2 and created_at < $3 and is_call
+         group by created_at order by created_at`,
+        [accountId, from, to],
+      );
+      return rows.map((row) => ({ at: row.created_at as Date, refused: Number(row.refused) }));
+    },
+    async counts(query, dimension, limit) {
+      const name = refusalDimensions.find((one) => one === dimension) ?? "code";
+      const { where, params } = conditions(query, { isListed: false });
+      const rows = await database.query(
+        `select ${name} as value, sum(refused) as refused from refusal_counts where ${where}
+         group by ${name} order by 2 desc, 1 limit $${params.length + 1}`,
+        [...params, limit],
+      );
+      return rows.map(({ value, refused }) => ({ value: String(value), refused: Number(refused) }));
+    },
+    async total(query) {
+      const { where, params } = conditions(query, { isListed: false });
+      const [row] = await database.query(
+        `select coalesce(sum(refused), 0) as refused from refusal_counts where ${where}`,
+        params,
+      );
+      return Number(row!.refused);
+    },
+    async sweep(before) {
+      let removed = 0;
+      for (const table of ["refusals", "refusal_counts"]) {
+        for (;;) {
+          const rows = await database.query(
+            `delete from ${table} where ctid = any(array(
+               select ctid from ${table} where created_at < $1 limit ${sweepRows})) returning 1 as one`,
+            [before],
+          );
+          removed += rows.length;
+          if (rows.length < sweepRows) break;
+        }
+      }
+      return removed;
+    },
+  };
+}
+
+/** Counts bear the beginning of their hour: spans are whole hours. */
+function conditions(
+  { accountId, from, to, requestId, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
+  { isListed }: { isListed: boolean },
+): { where: string; params: (number | Date | string)[] } {
+  const params: (number | Date | string)[] = [accountId, from, to];
+  const add = (value: string) => `$${params.push(value)}`;
+  const parts = ["account_id = $1", "created_at >= $2", "created_at < $3"];
+  if (isListed && requestId !== undefined) parts.push(`request_id = ${add(requestId)}`);
+  if (code !== undefined) parts.push(`code = ${add(code)}`);
+  if (apiKeyId !== undefined) parts.push(`api_key_id = ${add(apiKeyId)}`);
+  if (model !== undefined) {
+    parts.push(`${isListed ? "coalesce(model, '')" : "model"} = ${add(model)}`);
+  }
+  return { where: parts.join(" and "), params };
+}
+
+const insertRows = `insert into refusals (account_id, created_at, request_id, http_status, code,
+    param, model, api_key_id, endpoint)
+  select account_id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
+  from json_to_recordset($1::text::json) as r(account_id bigint, created_at timestamptz,
+    request_id text, http_status integer, code text, param text, model text, api_key_id text,
+    endpoint text)`;
+
+/** Rows are locked in the order of their key, so that no two processes wait for each other. */
+const addCounts = `insert into refusal_counts as c (account_id, created_at, is_call, code,
+    api_key_id, model, refused)
+  select account_id, created_at, is_call, code, api_key_id, model, sum(refused)
+  from json_to_recordset($1::text::json) as r(account_id bigint, created_at timestamptz,
+    is_call boolean, code text, api_key_id text, model text, refused bigint)
+  group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
+  on conflict (account_id, created_at, is_call, code, api_key_id, model)
+    do update set refused = c.refused + excluded.refused`;
+
+function writeRow(row: Refusal): SqlRow {
+  return {
+    account_id: row.accountId,
+    created_at: row.at.toISOString(),
+    request_id: sanitizeText(row.requestId),
+    http_status: row.httpStatus,
+    code: row.code,
+    param: sanitizeText(row.param ?? null),
+    model: sanitizeText(row.model ?? null),
+    api_key_id: row.apiKeyId,
+    endpoint: row.endpoint,
+  };
+}
+
+function writeCount(count: RefusalCount): SqlRow {
+  return {
+    account_id: count.accountId,
+    created_at: count.hour.toISOString(),
+    is_call: count.isCall,
+    code: count.code,
+    api_key_id: count.apiKeyId,
+    model: sanitizeText(count.model),
+    refused: count.refused,
+  };
+}
+
+function readRow(row: SqlRow): RefusalRow {
+  return {
+    id: String(row.id),
+    at: row.created_at as Date,
+    requestId: String(row.request_id),
+    httpStatus: Number(row.http_status),
+    code: row.code as RefusalRow["code"],
+    param: row.param as string | null ?? undefined,
+    model: row.model as string | null ?? undefined,
+    apiKeyId: String(row.api_key_id),
+    endpoint: String(row.endpoint),
+  };
+}

@@ -1,0 +1,223 @@
+import type { UsageGroup } from "../../contracts/data/usage.ts";
+import { Fault } from "../shared/fault.ts";
+import type { CallSums, LabelSums, LabelSumsQuery } from "../shared/interaction.ts";
+import type { TimeSpan } from "../shared/time_span.ts";
+import type { UsageGroupSums, UsagePart, UsageQuery, UsageStore } from "./usage_sums.ts";
+
+export interface UsageReportDeps {
+  usage: Pick<UsageStore, "steps" | "groups">;
+  /** Sums that are read from the calls themselves (`AnalyticsReads.labelSums`). */
+  labelSums: (query: LabelSumsQuery) => Promise<LabelSums[] | undefined>;
+}
+
+export interface UsageReportRequest extends TimeSpan {
+  accountId: number;
+  /** Different ones; empty: one row of all calls. */
+  groups: readonly UsageGroup[];
+}
+
+export interface UsageReportRow extends CallSums {
+  /** In the order of the request's groups. */
+  values: readonly (string | null)[];
+  /** Calls whose records were erased, where what they are grouped by went with them. */
+  erased: boolean;
+}
+
+export interface UsageReport {
+  /** The dearest first. */
+  rows: UsageReportRow[];
+  total: CallSums;
+}
+
+/** More groups are no report for anybody. */
+const mostGroups = 50_000;
+/** Calls that one statement reads, as far as hours can be told apart. */
+const callsAtOnce = 25_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/**
+ * Sums of an account's calls by one or several labels. From the sums that are written with each call
+ * where they suffice (one of model, vendor, app and key, each with or without the day), which takes
+ * milliseconds; else from the calls, day after day. Whatever it is grouped by, the rows add up to
+ * the same total. Throws `invalid_value` for a time within an hour, and for too many groups.
+ */
+export async function reportUsage(
+  deps: UsageReportDeps,
+  { accountId, groups, ...span }: UsageReportRequest,
+): Promise<UsageReport> {
+  const query = { accountId, ...wholeHours(span) };
+  const part = partOf(groups);
+  const found = part === undefined
+    ? await fromCalls(deps, query, groups)
+    : await fromSums(deps, query, groups, part);
+  const rows = merged(found);
+  rows.sort(byCost);
+  return { rows, total: rows.reduce<CallSums>(plus, noCalls) };
+}
+
+type Span = Pick<UsageQuery, "accountId" | "from" | "to">;
+
+function wholeHours({ start, end }: TimeSpan): Pick<UsageQuery, "from" | "to"> {
+  for (const [param, time] of [["start_date", start], ["end_date", end]] as const) {
+    if (time === undefined || time.getTime() % hourMs === 0) continue;
+    throw new Fault("invalid_value", {
+      param,
+      message:
+        `${param}: expected a day, or a time at the beginning of an hour: usage is summed by the hour.`,
+    });
+  }
+  return { from: start ?? new Date(0), to: end ?? new Date("9999-12-31T00:00:00Z") };
+}
+
+/** What the sums have that these groups ask for; undefined where they don't suffice. */
+function partOf(groups: readonly UsageGroup[]): UsagePart | "all" | undefined {
+  const [first, ...more] = groups.filter((group) => group !== "day");
+  if (first === undefined) return "all";
+  // A model's name begins with its vendor.
+  if ([first, ...more].every((group) => group === "model" || group === "vendor")) {
+    return groups.includes("model") ? "model" : "vendor";
+  }
+  return more.length === 0 && (first === "app" || first === "api_key") ? first : undefined;
+}
+
+function spanOf({ from, to }: Span): UsageQuery["span"] {
+  return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0 ? "day" : "hour";
+}
+
+async function fromSums(
+  { usage }: UsageReportDeps,
+  query: Span,
+  groups: readonly UsageGroup[],
+  part: UsagePart | "all",
+): Promise<UsageReportRow[]> {
+  const by = { part, byDay: groups.includes("day") };
+  const found = await usage.groups({ ...query, span: spanOf(query) }, by, mostGroups);
+  return enough(found).map((sums) => ({
+    ...sumsOf(sums),
+    values: valuesOf(groups, part, sums),
+    // Erasure takes no other label than the app off a call's sums.
+    erased: sums.erased && part === "app",
+  }));
+}
+
+async function fromCalls(
+  deps: UsageReportDeps,
+  query: Span,
+  groups: readonly UsageGroup[],
+): Promise<UsageReportRow[]> {
+  const rows = new Map<string, UsageReportRow>();
+  const add = (row: UsageReportRow) => {
+    const key = JSON.stringify([row.values, row.erased]);
+    const existing = rows.get(key);
+    rows.set(key, existing ? { ...existing, ...plus(existing, row) } : row);
+    if (rows.size > mostGroups) throw tooManyGroups();
+  };
+  for (const { from, to } of await slices(deps.usage, query)) {
+    const found = await deps.labelSums({
+      ...{ accountId: query.accountId, labels: groups, from, to, most: mostGroups },
+    });
+    for (const { values, ...sums } of enough(found)) add({ ...sums, values, erased: false });
+  }
+  const part: UsagePart | "all" =
+    (["model", "api_key", "vendor"] as const).find((one) => groups.includes(one)) ??
+      "all";
+  const by = { part, byDay: groups.includes("day") };
+  const sums = await deps.usage.groups({ ...query, span: spanOf(query) }, by, mostGroups);
+  for (const one of enough(sums)) {
+    if (one.erased) add({ ...sumsOf(one), values: valuesOf(groups, part, one), erased: true });
+  }
+  return [...rows.values()];
+}
+
+/** Spans that cover all calls, each of a number of calls that a statement reads at once. */
+async function slices(
+  usage: Pick<UsageStore, "steps">,
+  query: Span,
+): Promise<{ from: Date; to: Date }[]> {
+  const { accountId } = query;
+  const floor = (time: Date) => new Date(Math.floor(time.getTime() / dayMs) * dayMs);
+  const to = new Date(Math.ceil(query.to.getTime() / dayMs) * dayMs);
+  const days = await usage.steps({ accountId, span: "day", from: floor(query.from), to });
+  const steps: { at: Date; ms: number; calls: number }[] = [];
+  for (const { at, calls } of days) {
+    if (calls <= callsAtOnce) {
+      steps.push({ at, ms: dayMs, calls });
+      continue;
+    }
+    const day = { accountId, from: at, to: new Date(at.getTime() + dayMs) };
+    const hours = await usage.steps({ ...day, span: "hour" });
+    for (const hour of hours) steps.push({ at: hour.at, ms: hourMs, calls: hour.calls });
+  }
+  const found: { from: Date; to: Date; calls: number }[] = [];
+  for (const { at, ms, calls } of steps) {
+    const from = at < query.from ? query.from : at;
+    const until = new Date(Math.min(at.getTime() + ms, query.to.getTime()));
+    const last = found.at(-1);
+    if (until <= from) continue;
+    if (last && last.calls + calls <= callsAtOnce) {
+      Object.assign(last, { to: until, calls: last.calls + calls });
+    } else found.push({ from, to: until, calls });
+  }
+  return found;
+}
+
+/** The values of a group of the sums; null for what is not known of it. */
+function valuesOf(
+  groups: readonly UsageGroup[],
+  part: UsagePart | "all",
+  { value, day }: UsageGroupSums,
+): (string | null)[] {
+  return groups.map((group) => {
+    if (group === "day") return day;
+    if (group === part) return value === "" ? null : value;
+    return group === "vendor" && part === "model" ? value.slice(0, value.indexOf("/")) : null;
+  });
+}
+
+/** Groups of the same values, such as those of stored and of erased calls, added up. */
+function merged(rows: readonly UsageReportRow[]): UsageReportRow[] {
+  const groups = Map.groupBy(rows, ({ values, erased }) => JSON.stringify([values, erased]));
+  return [...groups.values()].map(([first, ...more]) =>
+    more.reduce((sum, one) => ({ ...sum, ...plus(sum, one) }), first!)
+  );
+}
+
+const noCalls: CallSums = {
+  ...{ calls: 0n, failed: 0n, inputTokens: 0n, outputTokens: 0n, costNanos: 0n, chargedNanos: 0n },
+};
+
+function sumsOf(sums: CallSums): CallSums {
+  return plus(sums, noCalls);
+}
+
+function plus(one: CallSums, other: CallSums): CallSums {
+  return {
+    calls: one.calls + other.calls,
+    failed: one.failed + other.failed,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    costNanos: one.costNanos + other.costNanos,
+    chargedNanos: one.chargedNanos + other.chargedNanos,
+  };
+}
+
+function byCost(one: UsageReportRow, other: UsageReportRow): number {
+  const difference = other.costNanos - one.costNanos || other.calls - one.calls;
+  if (difference !== 0n) return difference > 0n ? 1 : -1;
+  const [first, second] = [JSON.stringify(one.values), JSON.stringify(other.values)];
+  return first < second ? -1 : first > second ? 1 : 0;
+}
+
+function enough<T>(found: T[] | undefined): T[] {
+  if (found === undefined) throw tooManyGroups();
+  return found;
+}
+
+function tooManyGroups(): Fault {
+  return new Fault("invalid_value", {
+    param: "group_by",
+    message:
+      `group_by: more than ${mostGroups} groups; narrow the dates, or group by fewer labels.`,
+  });
+}

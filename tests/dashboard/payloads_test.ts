@@ -1,0 +1,83 @@
+/** What callers sent and received is for those with the right to it; why a call failed is kept. */
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import type { BrowserClient } from "../support/browser_client.ts";
+import { signIn, startDashboard } from "./world.ts";
+
+const world = shared(() => startDashboard({ vendors: true }));
+const people = "/dashboard/settings/people";
+const list = "/dashboard/interactions";
+const secret = "quicksilver";
+
+async function call(text: string): Promise<string> {
+  const answer = await world().post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: text }],
+  }, { "x-session-id": "visit" });
+  await answer.body?.cancel();
+  return answer.headers.get("x-transaction-id") ?? "";
+}
+
+async function viewer(): Promise<BrowserClient> {
+  const owner = await world().owner();
+  const email = "finn@example.com";
+  await owner.submit(people, `${people}/invite`, { email, role: "viewer" });
+  const token = /invitation\?token=([^<]+)</.exec((await owner.get(people)).text)?.[1];
+  world().provider.become("Finn", email);
+  const browser = world().browser();
+  await signIn(browser, `invitation=${token}`);
+  world().provider.become("Ada Lovelace", "ada@example.com");
+  return browser;
+}
+
+Deno.test("a viewer sees figures and rows, and prompts only once an owner lets them", async () => {
+  const owner = await world().owner();
+  const id = await call(`Tell me about ${secret}.`);
+  const failed = await call(`${secret} [error:500]`);
+  const finn = await viewer();
+  const pages = [
+    ...[list, `${list}/newest`, `${list}?q=${secret}`, `${list}/${id}`, `${list}/${failed}`],
+    ...[`${list}/${id}/raw/request`, `${list}/${id}/raw/response`, `${list}/${id}/media/0`],
+    ...["/dashboard/overview", "/dashboard/evals", "/dashboard/cohorts", `${list}/refused`],
+    "/dashboard/session?id=visit",
+  ];
+  for (const path of pages) {
+    const { text } = await finn.get(path);
+    assert.ok(!text.replaceAll(`q=${secret}`, "").includes(secret), path);
+  }
+  const page = (await finn.get(`${list}/${id}`)).text;
+  assert.match(page, /Prompts and answers are for members and owners/);
+  assert.match(page, /HTTP 200/);
+  assert.equal((await finn.get(`${list}/${id}/raw/request`)).status, 403);
+  assert.ok(!(await finn.get(list)).text.includes('name="q"'));
+  // A search that finds nothing would say that nobody asked it.
+  assert.ok((await finn.get(`${list}?q=nothing`)).text.includes(id));
+  assert.ok(!(await finn.get(list)).text.includes('href="/dashboard/playground"'));
+  assert.ok((await owner.get(`${list}/${id}`)).text.includes(secret));
+
+  const personId = /people\/([^/"]+)\/role"[\s\S]{0,600}?Role of Finn/.exec(
+    (await owner.get(people)).text,
+  )?.[1];
+  const role = `${people}/${personId}/role`;
+  assert.equal((await owner.submit(people, role, { role: "viewer+payloads" })).status, 303);
+  assert.match((await owner.get(people)).text, /viewer who sees prompts from now on/);
+  assert.ok((await finn.get(`${list}/${id}`)).text.includes(secret));
+  assert.equal((await finn.get(`${list}/${id}/raw/request`)).status, 200);
+  assert.equal((await finn.get("/dashboard/keys/new")).status, 403);
+  assert.equal((await owner.submit(people, role, { role: "viewer" })).status, 303);
+  assert.ok(!(await finn.get(`${list}/${id}`)).text.includes(secret));
+  assert.equal((await owner.submit(people, role, { role: "member" })).status, 303);
+  assert.ok((await finn.get(`${list}/${id}`)).text.includes(secret));
+  assert.match((await owner.get("/dashboard/settings/audit")).text, /viewer who sees prompts/);
+});
+
+Deno.test("a failed call's page has the vendor's status and words, and how often it was asked", async () => {
+  const owner = await world().owner();
+  const { text } = await owner.get(`${list}/${await call("Hello [error:500]")}`);
+  assert.match(text, /vendor-b answered HTTP 500: <q class="vendor-words">[^<]{5,}</);
+  assert.match(text, /It was asked \d+ times in/);
+  assert.ok(!text.includes("at the vendor or here"));
+  const limited = (await owner.get(`${list}/${await call("Hello [error:429]")}`)).text;
+  assert.match(limited, /vendor-b answered HTTP 429/);
+  assert.match((await owner.get(`${list}/${await call("A good call")}`)).text, /<h1>A good call</);
+});

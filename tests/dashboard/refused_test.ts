@@ -1,0 +1,148 @@
+/** Why was this refused: from an `X-Request-ID` to code, field and key, in log and dashboard. */
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { startDashboard } from "./world.ts";
+
+const world = shared(() => startDashboard({ vendors: true }));
+const list = "/dashboard/interactions/refused";
+
+interface RefusedCall {
+  id: string;
+  path?: string;
+  body: unknown;
+  key?: string;
+  /** What the log line has beside the id. */
+  says: string[];
+}
+
+/** Sends it and gives the log line of its id. */
+async function refused(
+  { id, path = "/chat/v1/chat/completions", body, key }: RefusedCall,
+): Promise<string> {
+  const answer = await world().post(path, body, {
+    "x-request-id": id,
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  });
+  assert.ok(answer.status >= 400, `${id} ${answer.status}`);
+  await answer.body?.cancel();
+  const lines = world().log.filter((line) => line.includes(` id=${id} `));
+  const line = lines.find((one) => one.includes(" info request "));
+  assert.ok(line, lines.join("\n"));
+  return line!;
+}
+
+const secretWords = "the prompt of alice";
+const messages = [{ role: "user", content: secretWords }];
+
+Deno.test("a refused call says code, field, account, key and model in the log, and on one search", async () => {
+  const owner = await world().owner();
+  const narrow = await world().createKey("--scope", "images");
+  const prefix = narrow.key.slice(0, 8);
+  const calls: RefusedCall[] = [
+    {
+      id: "find-me-field",
+      body: { model: "vendor-c/claude-haiku-4-5", messages, n: 3 },
+      says: ["status=400", "param=n", "model=vendor-c/claude-haiku-4-5", "account=1", "key=dmt_"],
+    },
+    {
+      id: "find-me-schema",
+      body: { model: "vendor-b/gpt-4.1", messages: "none" },
+      says: ["param=messages", "model=vendor-b/gpt-4.1"],
+    },
+    {
+      id: "find-me-scope",
+      body: { model: "vendor-b/gpt-4.1", messages },
+      key: narrow.key,
+      says: ["status=403", "code=permission_denied", `key=${prefix}`],
+    },
+    {
+      id: "find-me-model",
+      body: { model: "no such model", messages },
+      says: ['model="no such model"', "param=model"],
+    },
+    {
+      id: "find-me-path",
+      path: "/chat/v1/chat/completion",
+      body: {},
+      says: ["code=endpoint_not_found", "account=1"],
+    },
+    {
+      id: "find-me-generate",
+      path: "/vendor-d/v1beta/models/gemini-2.5-flash:generateContent",
+      body: { contents: 5 },
+      says: ["param=contents", "model=gemini-2.5-flash"],
+    },
+  ];
+  for (const call of calls) {
+    const line = await refused(call);
+    for (const text of call.says) assert.ok(line.includes(text), `${text} in ${line}`);
+    assert.match(line, / code=\w+/);
+    assert.ok(!line.includes(secretWords));
+    const { text } = await owner.get(`${list}?request=${call.id}`);
+    const code = / code=(\w+)/.exec(line)![1]!;
+    assert.ok(text.includes(`<code>${code}</code>`), `${call.id}: ${code}`);
+    assert.ok(text.includes(`<code>${call.id}</code>`));
+    const param = / param=(\S+)/.exec(line)?.[1];
+    if (param !== undefined) assert.ok(text.includes(`<code>${param}</code>`), param);
+    assert.ok(!text.includes(secretWords));
+  }
+  assert.ok((await owner.get(`${list}?request=find-me-scope`)).text.includes(">of a test</td>"));
+  const { text } = await owner.get(list);
+  assert.match(text, /<strong>6 refused requests<\/strong>/);
+  assert.ok(text.includes("vendor-c/claude-haiku-4-5"));
+  const byCode = (await owner.get(`${list}?code=permission_denied`)).text;
+  assert.match(byCode, /<strong>1 refused request<\/strong>/);
+  assert.ok(byCode.includes("find-me-scope") && !byCode.includes("find-me-field"));
+  const byKey = (await owner.get(`${list}?key=${narrow.id}`)).text;
+  assert.ok(byKey.includes("find-me-scope") && !byKey.includes("find-me-model"));
+  const none = (await owner.get(`${list}?request=nobody-sent-it`)).text;
+  assert.match(none, /No refused request has this id/);
+});
+
+Deno.test("refused calls are in the error rate, requests about data are not, and no other account sees them", async () => {
+  const owner = await world().owner();
+  const read = async () => {
+    const { text } = await owner.get("/dashboard/overview?range=24h");
+    return /Error rate<\/span><span class="headline">([^<]+)</.exec(text)?.[1];
+  };
+  const answer = await world().post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages,
+  });
+  assert.equal(answer.status, 200);
+  await answer.body?.cancel();
+  const [, refusedBefore = ""] = /(\d+) refused/.exec(
+    (await owner.get("/dashboard/overview?range=24h")).text,
+  )!;
+  const expected = 100 * Number(refusedBefore) / (Number(refusedBefore) + 1);
+  assert.equal(await read(), `${expected.toFixed(0)} %`);
+  const data = await world().post("/api/v1/exports", { format: "nothing" }, {
+    "x-request-id": "data-one",
+  });
+  assert.equal(data.status, 400);
+  await data.body?.cancel();
+  assert.ok((await owner.get(`${list}?request=data-one`)).text.includes("<code>data-one</code>"));
+  assert.equal(await read(), `${expected.toFixed(0)} %`);
+  await world().admin("account", "create", "--name", "theirs");
+  const theirs = await world().createKey("--account", "theirs");
+  await refused({
+    id: "theirs-alone",
+    body: { model: "nothing", messages },
+    key: theirs.key,
+    says: [],
+  });
+  const { text } = await owner.get(`${list}?request=theirs-alone`);
+  assert.match(text, /No refused request has this id/);
+});
+
+Deno.test("what stands in a refused request is text on the page", async () => {
+  const owner = await world().owner();
+  await refused({
+    id: "id-bold",
+    body: { model: `<script>alert(1)</script>"'`, messages },
+    says: [],
+  });
+  const { text } = await owner.get(list);
+  assert.ok(!text.includes("<script>alert") && text.includes("&lt;script&gt;alert(1)"));
+  assert.equal((await owner.get(`${list}?code=%00&model=%00&after=x&range=__proto__`)).status, 200);
+});

@@ -1,0 +1,343 @@
+import assert from "@std/assert";
+import { commandLine } from "../../src/audit/audit.ts";
+import { FakeClock } from "../../src/base/clock.ts";
+import { createUuidv7 } from "../../src/base/ids.ts";
+import { createLog } from "../../src/base/log.ts";
+import { chargedInScope, readBudgetScope } from "../../src/budgets/budget.ts";
+import type { BudgetHold } from "../../src/budgets/budget_holds.ts";
+import { correctBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
+import { eraseUserBudgets } from "../../src/budgets/store/budgets.ts";
+import { createBudgets } from "../../src/budgets/wire.ts";
+import type { Database } from "../../src/database/database.ts";
+import { saltedHash } from "../../src/erasure/tombstone.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const noon = new Date("2026-11-21T12:00:00Z");
+
+interface AtCall {
+  accountId: number;
+  app?: string;
+  userId?: string;
+  nanos: bigint;
+  at?: Date;
+}
+
+/** One process: its budgets, and the calls that it records. */
+async function processOf(database: Database, clock = new FakeClock(noon), processId = "one") {
+  const newId = createUuidv7(clock);
+  const records = createRecords(database);
+  const services = createBudgets({
+    ...{ database, processId, leaseSeconds: 150, clock, newId },
+    log: createLog(() => {}, clock.now),
+    chargedSince: chargedInScope(createAnalyticsStore(database)),
+  });
+  await services.budgetCache.refresh();
+  const { budgets, budgetHolds } = services;
+  const caller = ({ accountId, app, userId }: AtCall) => ({
+    ...{ accountId, app: app ?? null, userId: userId ?? null },
+  });
+  const begin = (call: AtCall) =>
+    budgetHolds.reserve(caller(call), {
+      upperBoundNanos: call.nanos,
+      at: call.at ?? clock.now(),
+    });
+  /** The call ends and is recorded, as often as is asked. */
+  const end = async (call: AtCall, hold: BudgetHold, charged = call.nanos, times = 1) => {
+    hold.settle(charged);
+    const row: SettledCall = {
+      ...interaction(call.accountId, newId(), {
+        ...{ app: call.app ?? null, userId: call.userId ?? null, chargedNanos: charged },
+        createdAt: call.at ?? clock.now(),
+      }),
+      budgetLeaseIds: hold.leaseIds,
+    };
+    for (let time = 0; time < times; time++) await records.insert([row]);
+    return row;
+  };
+  return {
+    ...{ ...services, clock, begin, end },
+    call: async (call: AtCall) => await end(call, await begin(call)),
+    set: (accountId: number, on: string, per: "day" | "month", limitNanos: bigint) =>
+      budgets.set(
+        { accountId, scope: readBudgetScope(on), per, limitNanos, raised: null },
+        commandLine,
+      ),
+    spent: async () => (await budgets.list()).map(({ spentNanos }) => spentNanos),
+    held: async () =>
+      (await database.query("select leased_nanos as n from budget_periods order by n desc", []))
+        .map(({ n }) => n),
+  };
+}
+
+function isOver(pattern: RegExp) {
+  return (thrown: unknown) =>
+    thrown instanceof Fault && thrown.code === "spend_cap_exceeded" && pattern.test(thrown.message);
+}
+
+/** How many of 200 calls at once are let through, spread over these processes. */
+async function burst(processes: readonly Awaited<ReturnType<typeof processOf>>[], call: AtCall) {
+  const holds = await Promise.all(
+    Array.from({ length: 200 }, (_, one) =>
+      processes[one % processes.length]!.begin(call).then(
+        (hold) => ({ hold, by: processes[one % processes.length]! }),
+        (thrown) => {
+          assert.ok(isOver(/^The budget on /)(thrown), `${thrown}`);
+          return undefined;
+        },
+      )),
+  );
+  return holds.filter((one) => one !== undefined);
+}
+
+eachDatabase(
+  "budgets cover their account, app and end user, and name what is full",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const other = await newAccount(database, "other");
+    const one = await processOf(database);
+    await one.set(accountId, "app:shop", "day", 10n);
+    await one.set(accountId, "user:ann", "month", 7n);
+    await one.set(accountId, "account", "day", 100n);
+    await one.call({ accountId, app: "shop", nanos: 6n });
+    await assert.rejects(
+      one.begin({ accountId, app: "shop", nanos: 5n }),
+      isOver(
+        /^The budget on app:shop per day of 0\.000000010 USD does not cover this call, which may cost up to 0\.000000005 USD: 0\.000000004 USD are left of it\. It begins again with the next day \(UTC\)\.$/,
+      ),
+    );
+    await one.call({ accountId, app: "shop", userId: "ann", nanos: 4n });
+    await assert.rejects(
+      one.begin({ accountId, userId: "ann", nanos: 4n }),
+      isOver(/on user:ann per month/),
+    );
+    await one.call({ accountId, nanos: 90n });
+    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/on account per day/));
+    // Nothing is held for what costs nothing, and others have no budget.
+    await one.call({ accountId, nanos: 0n });
+    await one.call({ accountId: other, app: "shop", userId: "ann", nanos: 1000n });
+    assert.deepEqual(await one.spent(), [100n, 10n, 4n]);
+  },
+);
+
+onPostgres(
+  "of 200 calls at once over two processes exactly those that fit are let through",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const clock = new FakeClock(noon);
+    const one = await processOf(database, clock, "one");
+    await one.set(accountId, "account", "day", 37_000n);
+    const two = await processOf(await open(), clock, "two");
+    const call = { accountId, nanos: 1_000n };
+    const begun = await burst([one, two], call);
+    assert.ok(begun.length <= 37, `${begun.length} of 37`);
+    // What the other holds unused is there after five seconds of its idleness.
+    const ended = await Promise.all(begun.map(({ hold, by }) => by.end(call, hold, 1_000n, 2)));
+    let answered = ended.length;
+    for (let times = 0; times < 40 && answered < 37; times++) {
+      clock.advance(5_001);
+      await Promise.all([one.budgetHolds.tick(), two.budgetHolds.tick()]);
+      const again = await burst([one, two], call);
+      answered += again.length;
+      assert.ok(answered <= 37, `${answered} of 37`);
+      for (const { hold, by } of again) await by.end(call, hold);
+    }
+    assert.equal(answered, 37);
+    assert.deepEqual(await one.spent(), [37_000n]);
+    await one.budgetHolds.close();
+    await two.budgetHolds.close();
+    assert.deepEqual(await one.held(), [0n]);
+  },
+);
+
+eachDatabase(
+  "a day ends at midnight UTC, and a call belongs to the day in which it arrived",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const clock = new FakeClock(new Date("2026-11-30T23:59:59.990Z"));
+    const one = await processOf(database, clock);
+    await one.set(accountId, "account", "day", 10n);
+    await one.set(accountId, "account", "month", 15n);
+    const late = { accountId, nanos: 9n, at: clock.now() };
+    const hold = await one.begin(late);
+    await assert.rejects(one.begin({ accountId, nanos: 2n }), isOver(/per day/));
+    clock.advance(10);
+    // The first of December: a new day and a new month.
+    await one.call({ accountId, nanos: 10n });
+    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/on account per day/));
+    await one.end(late, hold);
+    assert.deepEqual(await one.spent(), [10n, 10n]);
+    clock.advance(24 * 60 * 60_000);
+    await assert.rejects(one.begin({ accountId, nanos: 6n }), isOver(/on account per month/));
+    await one.call({ accountId, nanos: 5n });
+    assert.deepEqual(await one.spent(), [5n, 15n]);
+    const sums = await database.query(
+      "select starts_at, spent_nanos from budget_periods order by starts_at, spent_nanos",
+      [],
+    );
+    assert.deepEqual(
+      sums.map((row) => [(row.starts_at as Date).toISOString().slice(0, 10), row.spent_nanos]),
+      [["2026-11-01", 9n], ["2026-11-30", 9n], ["2026-12-01", 10n], ["2026-12-01", 15n], [
+        "2026-12-02",
+        5n,
+      ]],
+    );
+  },
+);
+
+eachDatabase("until a time the limit is the raised one, and never beyond it", async (database) => {
+  const accountId = await newAccount(database);
+  const clock = new FakeClock(noon);
+  const one = await processOf(database, clock);
+  const until = new Date(noon.getTime() + 60_000);
+  const scope = readBudgetScope("account");
+  const base = { accountId, scope, per: "day" } as const;
+  await assert.rejects(
+    one.budgets.set({ ...base, raised: { nanos: 30_000n, until } }, commandLine),
+    /^BudgetError: usd: expected a limit and the raised one/,
+  );
+  await one.set(accountId, "account", "day", 10_000n);
+  const raised = await one.budgets.set(
+    { ...base, raised: { nanos: 100_000n, until } },
+    commandLine,
+  );
+  assert.deepEqual([raised.limitNanos, raised.raised], [10_000n, { nanos: 100_000n, until }]);
+  for (let calls = 0; calls < 5; calls++) await one.call({ accountId, nanos: 1_000n });
+  // The process has leased ahead by the raised limit; at its end that goes back before anything else.
+  clock.advance(60_000);
+  for (let calls = 0; calls < 5; calls++) await one.call({ accountId, nanos: 1_000n });
+  await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/of 0\.000010000 USD/));
+  assert.deepEqual(await one.spent(), [10_000n]);
+  await assert.rejects(
+    one.budgets.set({ ...base, raised: { nanos: 1n, until } }, commandLine),
+    /^BudgetError: raise_until: expected a time to come/,
+  );
+});
+
+onPostgres(
+  "changed while calls run: lowered at once here, within a look elsewhere, and removed",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const clock = new FakeClock(noon);
+    const one = await processOf(database, clock, "one");
+    const first = await one.set(accountId, "account", "day", 1_000_000n);
+    const two = await processOf(await open(), clock, "two");
+    const call = { accountId, nanos: 1_000n };
+    const running = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => (at % 2 ? one : two).begin(call)),
+    );
+    const second = await one.set(accountId, "account", "day", 12_000n);
+    assert.equal(second.id, first.id, "it takes the place of the first");
+    await two.budgetCache.refresh();
+    // Ten run: two more fit.
+    const begun = await burst([one, two], call);
+    assert.ok(begun.length <= 2, `${begun.length} of 2`);
+    for (const { hold, by } of begun) await by.end(call, hold);
+    await Promise.all(running.map((hold, at) => (at % 2 ? one : two).end(call, hold)));
+    const [spent] = await one.spent();
+    assert.equal(spent, 10_000n + BigInt(begun.length) * 1_000n);
+    const last = await one.begin({ accountId, nanos: 0n });
+    assert.equal(await one.budgets.remove(first.id, commandLine, accountId + 1), false);
+    assert.equal(await one.budgets.remove(first.id, commandLine), true);
+    assert.equal(await one.budgets.remove(first.id, commandLine), false);
+    // Here at once; the other lets everything through too, since the store knows no limit.
+    await one.end(call, await one.begin({ accountId, nanos: 99_000_000n }), 5n);
+    await two.end(call, await two.begin({ accountId, nanos: 99_000_000n }), 5n);
+    last.settle(0n);
+    await two.budgetCache.refresh();
+    assert.equal((await two.begin(call)).leaseIds.length, 0);
+    const audit = await database.query(
+      "select action, subject, detail from audit_log order by id",
+      [],
+    );
+    assert.deepEqual(audit.map((row) => [row.action, row.subject === first.id, row.detail]), [
+      ["budget.set", true, "account per day: 0.001000000 USD"],
+      ["budget.set", true, "account per day: 0.000012000 USD"],
+      ["budget.removed", true, "account per day: 0.000012000 USD"],
+    ]);
+  },
+);
+
+onPostgres(
+  "what a dead process held is there again once it has restarted, or its lease is over",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database, new FakeClock(noon), "one");
+    await one.set(accountId, "account", "day", 10_000n);
+    const two = await processOf(await open(), new FakeClock(noon), "two");
+    // It dies with a call under way, whose charge its journal holds.
+    const call = { accountId, nanos: 8_000n };
+    const hold = await one.begin(call);
+    await assert.rejects(two.begin({ accountId, nanos: 3_000n }), isOver(/USD are left/));
+    const again = await processOf(await open(), new FakeClock(noon), "one");
+    await again.end(call, { leaseIds: hold.leaseIds, settle() {} }, 2_000n);
+    await again.takeBackBudgets("one");
+    assert.deepEqual([await again.spent(), await again.held()], [[2_000n], [0n]]);
+    await two.call({ accountId, nanos: 8_000n });
+    assert.deepEqual(await again.spent(), [10_000n]);
+    // The other one goes for good.
+    await database.query("update budget_leases set expires_at = clock_timestamp()", []);
+    await again.sweepBudgetLeases();
+    assert.deepEqual(await again.held(), [0n]);
+  },
+);
+
+eachDatabase(
+  "a new budget counts what its period was charged before; a correction and a refund count",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database);
+    await one.call({ accountId, app: "shop", userId: "ann", nanos: 5n });
+    await one.call({ accountId, app: "shop", nanos: 6n, at: new Date("2026-11-20T12:00:00Z") });
+    await one.call({ accountId, app: "blog", nanos: 7n });
+    const set = async (on: string, per: "day" | "month") =>
+      (await one.set(accountId, on, per, 100n)).spentNanos;
+    assert.deepEqual(
+      [await set("account", "day"), await set("account", "month"), await set("app:shop", "month")],
+      [12n, 18n, 11n],
+    );
+    assert.deepEqual([await set("user:ann", "day"), await set("user:bob", "day")], [5n, 0n]);
+    const row = await one.call({ accountId, app: "shop", userId: "bob", nanos: 9n });
+    assert.deepEqual(await one.spent(), [21n, 27n, 20n, 5n, 9n]);
+    const correct = (chargedNanos: bigint) =>
+      database.transaction((tx) =>
+        correctBudgetCharges(tx, [{ transactionId: row.transactionId, chargedNanos }])
+      );
+    await correct(3n);
+    await correct(3n);
+    assert.deepEqual(await one.spent(), [15n, 21n, 14n, 5n, 3n]);
+    await correct(0n);
+    await correct(3n);
+    assert.deepEqual(await one.spent(), [12n, 18n, 11n, 5n, 0n], "what was given back stays so");
+  },
+);
+
+eachDatabase(
+  "an end user whose data is erased is named by no budget and by no entry of the log",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database);
+    await one.set(accountId, "user:ann@example.org", "day", 10n);
+    await one.set(accountId, "user:bob", "day", 10n);
+    await one.call({ accountId, userId: "ann@example.org", nanos: 5n });
+    const userHashes = [saltedHash("salt", "ann@example.org")];
+    await database.transaction((tx) =>
+      eraseUserBudgets(tx, { accountId, salt: "salt", userHashes })
+    );
+    assert.deepEqual((await one.budgets.list()).map(({ scope }) => scope.name), ["bob"]);
+    for (const table of ["budgets", "budget_charges", "budget_periods", "audit_log"]) {
+      const rows = await database.query(`select row_to_json(t)::text as row from ${table} t`, []);
+      assert.ok(rows.length > 0, table);
+      assert.ok(!rows.some(({ row }) => String(row).includes("ann@")), table);
+    }
+    await one.budgetCache.refresh();
+    assert.equal(
+      (await one.begin({ accountId, userId: "ann@example.org", nanos: 99n })).leaseIds.length,
+      0,
+    );
+  },
+);

@@ -1,0 +1,100 @@
+/** Sums by user, flow and cohort are those of the rows, whatever happens to these meanwhile. */
+import assert from "@std/assert";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { createLabelRows } from "../../src/records/store/label_days.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { createLabelUsage, type LabelRows } from "../../src/usage/label_usage.ts";
+import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { Random } from "../support/random.ts";
+import { erase, request } from "./erasing.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const first = Date.UTC(2026, 8, 1);
+const hour = 3_600_000;
+const span = { from: new Date(first), to: new Date(first + 62 * 24 * hour) };
+
+eachDatabase("sums by label follow writes, corrections and erasures", async (database) => {
+  const random = new Random(20261123);
+  const [accountId, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
+  const records = createRecords(database);
+  const analytics = createAnalyticsStore(database);
+  let statements = 0;
+  const gone = new Set<string | null>();
+  const rows = createLabelRows(database);
+  const counted: LabelRows = {
+    read: (...args) => {
+      statements++;
+      return rows.read(...args);
+    },
+  };
+  const usage = createUsageSums(database);
+  const labels = createLabelUsage({ rows: counted, storedDays: usage.storedDays });
+  let written: Interaction[] = [];
+  const fields = { user: "userId", flow: "flow", cohort: "cohortId" } as const;
+  const agree = async (spanName: "day" | "hour") => {
+    for (const [label, field] of Object.entries(fields) as [keyof typeof fields, "flow"][]) {
+      const query = { accountId, span: spanName, ...span };
+      const { values, all } = await labels.values(query, label, 1000);
+      const expected = new Map<string, { calls: number; cost: bigint; charged: bigint }>();
+      for (const row of written) {
+        const sums = expected.get(row[field] ?? "") ?? { calls: 0, cost: 0n, charged: 0n };
+        sums.calls++;
+        sums.cost += row.costNanos ?? 0n;
+        sums.charged += row.chargedNanos;
+        expected.set(row[field] ?? "", sums);
+      }
+      assert.equal(all, expected.size);
+      const found = values.map(({ value, calls, costNanos: cost, chargedNanos: charged }) =>
+        [value, { calls, cost, charged }] as const
+      );
+      assert.deepEqual(new Map(found), expected);
+      for (const { costs, costNanos } of values) {
+        assert.equal([...costs.values()].reduce((sum, one) => sum + one, 0n), costNanos);
+      }
+      const steps = await usage.steps(query);
+      const erased = (await usage.erased(query)).calls;
+      const calls = (of: readonly { calls: number }[]) =>
+        of.reduce((sum, one) => sum + one.calls, 0);
+      assert.equal(calls(values) + erased, calls(steps));
+    }
+  };
+  for (let step = 0; step < 8; step++) {
+    const made = Array.from(
+      { length: 15 },
+      (_, n) => anyCall(random, accountId, `call ${step}-${n}`),
+    );
+    await records.insert([...made, anyCall(random, theirs, `theirs ${step}`)]);
+    // Who was erased stays erased: late records of theirs are left out.
+    written.push(...made.filter(({ userId }) => !gone.has(userId)));
+    if (step % 3 === 2) {
+      const user = `user ${random.below(5)}`;
+      await erase(database, request(accountId, { userIds: [user] }));
+      gone.add(user);
+      written = written.filter(({ userId }) => userId !== user);
+    }
+    if (step % 4 === 3) {
+      const one = random.pick(written);
+      await analytics.clearCharge(one.transactionId);
+      one.chargedNanos = 0n;
+    }
+    await agree("day");
+  }
+  await agree("hour");
+  statements = 0;
+  await agree("day");
+  assert.equal(statements, 0, "days that did not change are not read again");
+});
+
+function anyCall(random: Random, accountId: number, id: string): Interaction {
+  const costNanos = random.chance(10) ? null : BigInt(random.below(1_000_000_000));
+  return interaction(accountId, id, {
+    createdAt: new Date(first + random.below(60 * 24) * hour + random.below(hour)),
+    userId: random.pick([null, `user ${random.below(9)}`]),
+    flow: random.pick([null, "search", "buy"]),
+    cohortId: random.pick([null, "a", "b"]),
+    costNanos,
+    chargedNanos: costNanos ?? 0n,
+  });
+}

@@ -1,0 +1,111 @@
+/** Refused calls: written in batches, bounded, kept for their time, and no other account's. */
+import assert from "@std/assert";
+import type { Refusal } from "../../src/refusals/refusal.ts";
+import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
+import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
+import { createRefusals } from "../../src/refusals/wire.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { newAccount } from "./samples.ts";
+
+const now = new Date("2026-11-21T11:59:59.999Z");
+const day = 86_400_000;
+const silent = { info() {}, warn() {}, error() {} };
+
+function refusal(accountId: number, more: Partial<Refusal> = {}): Refusal {
+  return {
+    ...{ accountId, at: now, requestId: "one", httpStatus: 400, code: "invalid_value" as const },
+    ...{ param: "n", model: "vendor-b/gpt-x", apiKeyId: "key 1", endpoint: "/chat", isCall: true },
+    ...more,
+  };
+}
+
+eachDatabase(
+  "refused calls are listed, counted by hour, and go after 30 days",
+  async (database) => {
+    const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
+    const store = createRefusalStore(database);
+    const recorder = createRefusalRecorder({ store, clock: systemClock, log: silent });
+    const span = { from: new Date(now.getTime() - 40 * day), to: new Date(now.getTime() + day) };
+    for (let n = 0; n < 30; n++) {
+      recorder.note(refusal(ours, {
+        at: new Date(now.getTime() - n * day),
+        requestId: `id ${n}`,
+        code: n % 3 === 0 ? "rate_limit_exceeded" : "invalid_value",
+        isCall: n % 2 === 0,
+        param: "\u0000\ud800",
+        model: n === 1 ? undefined : "m".repeat(1000),
+      }));
+    }
+    recorder.note(refusal(theirs, { requestId: "theirs" }));
+    await Promise.all([recorder.flush(), recorder.flush()]);
+    assert.equal(recorder.waiting, 0);
+    const query = { accountId: ours, ...span };
+    const all = await store.list({ ...query, limit: 100 });
+    assert.deepEqual(
+      all.map(({ requestId }) => requestId),
+      [...Array(30).keys()].map((n) => `id ${n}`),
+    );
+    assert.equal(all[0]!.model!.length, 120);
+    assert.equal(all[1]!.model, undefined);
+    const pages = [];
+    let after: { at: Date; id: string } | undefined;
+    for (;;) {
+      const page = await store.list({ ...query, limit: 7, ...(after ? { after } : {}) });
+      pages.push(...page.map(({ requestId }) => requestId));
+      if (page.length < 7) break;
+      after = page.at(-1)!;
+    }
+    assert.deepEqual(pages, all.map(({ requestId }) => requestId));
+    assert.equal(await store.total(query), 30);
+    assert.deepEqual(await store.counts(query, "code", 5), [
+      { value: "invalid_value", refused: 20 },
+      { value: "rate_limit_exceeded", refused: 10 },
+    ]);
+    const hours = await store.hours(query);
+    assert.equal(hours.reduce((sum, { refused }) => sum + refused, 0), 15);
+    assert.equal((await store.list({ ...query, limit: 5, requestId: "id 3" })).length, 1);
+    assert.equal((await store.list({ ...query, limit: 5, requestId: "theirs" })).length, 0);
+    assert.equal((await store.list({ ...query, limit: 5, model: "" })).length, 1);
+    const later = { now: () => new Date(now.getTime() + 10.5 * day), monotonicMs: () => 0 };
+    await createRefusals({ database, clock: later, log: silent }).sweepRefusals();
+    assert.equal((await store.list({ ...query, limit: 100 })).length, 20);
+    assert.ok((await store.total(query)) <= 21);
+  },
+);
+
+eachDatabase(
+  "a flood is counted whole and listed in part; a store that is away loses neither",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const store = createRefusalStore(database);
+    let isAway = true;
+    let nowMs = 0;
+    const recorder = createRefusalRecorder({
+      store: {
+        add: (...args) => isAway ? Promise.reject(new Error("away")) : store.add(...args),
+      },
+      clock: { monotonicMs: () => nowMs },
+      log: silent,
+    });
+    for (let n = 0; n < 20_000; n++) {
+      recorder.note(refusal(accountId, { requestId: `id ${n}`, model: `made up ${n}` }));
+      if (n % 5_000 === 0) await assert.rejects(recorder.flush(), /away/);
+    }
+    assert.ok(recorder.waiting <= 10_000, String(recorder.waiting));
+    isAway = false;
+    await recorder.flush();
+    const query = {
+      accountId,
+      from: new Date(now.getTime() - day),
+      to: new Date(now.getTime() + day),
+    };
+    assert.equal(await store.total(query), 20_000);
+    assert.equal((await store.list({ ...query, limit: 1000 })).length, 500);
+    assert.equal((await store.counts(query, "model", 5000)).length, 1001);
+    nowMs += 10_000;
+    for (let n = 0; n < 20; n++) recorder.note(refusal(accountId, { requestId: `later ${n}` }));
+    await recorder.flush();
+    assert.equal((await store.list({ ...query, limit: 1000 })).length, 510);
+  },
+);
