@@ -14,7 +14,7 @@ import { getInteraction, listInteractions } from "./data/interactions.ts";
 import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
-import { familyModels, unifiedModels } from "./calls/models.ts";
+import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
@@ -40,6 +40,7 @@ export function familyContracts(family: VendorFamily) {
     ...ofDialects,
     ...familyOperations(family),
     models: familyModels(family),
+    model: familyModel(family),
     health: familyHealth(family),
   };
 }
@@ -69,6 +70,7 @@ export const contracts = {
   unifiedEmbeddings: embeddingsContract(anyVendor),
   unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
+  unifiedModel,
   unifiedHealth,
   generateImage,
   generateSpeech,

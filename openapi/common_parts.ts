@@ -35,7 +35,7 @@ export const commonParameters = {
     name: "X-Request-ID",
     in: "header",
     description:
-      "Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.",
+      "Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.",
     schema: text(256),
   },
   SessionId: {

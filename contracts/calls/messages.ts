@@ -28,8 +28,11 @@ export const messagesRequest = openObject({
   max_tokens: z.number().int().min(0).describe(
     "Upper bound of the answer in tokens, thinking included. Required; no default.",
   ),
-  messages: z.array(message).min(1).max(mostOf.turns).describe(
-    "The conversation so far, oldest first.",
+  messages: z.array(message).max(mostOf.turns).describe(
+    "The conversation so far, oldest first: at least one message, unless `thread` continues one.",
+  ),
+  thread: optional(openObject({})).describe(
+    '`{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.',
   ),
   system: optional(z.union([z.string(), z.array(openObject({})).max(mostOf.parts)])).describe(
     "System prompt: text, or an array of text blocks. Default none.",

@@ -17,6 +17,56 @@ export const modelList = z.looseObject({
   data: z.array(model).describe("All models, in one page."),
 }).openapi("ModelList");
 
+/** The name may hold slashes. */
+const modelParams = z.object({
+  model: z.string().min(1).max(256).describe("Name of the model, as the list has it."),
+});
+
+/** `GET …/v1/models/{model}` of one vendor's family. */
+export function familyModel(family: VendorFamily) {
+  const versions = family.dialects.includes("generate") ? ["v1", "v1beta"] : ["v1"];
+  const paths = [family.label, ...family.aliases].flatMap((prefix) =>
+    versions.map((version) => `/${prefix}/${version}/models/`)
+  );
+  return defineContract({
+    method: "get",
+    path: `${paths[0]}{model}`,
+    aliases: paths.slice(1).map((path) => `${path}{model}`),
+    mounts: paths.map((path) => `${path}:model{.+}`),
+    operationId: operationName("getModel", family.label),
+    summary: `Get a model (${family.name})`,
+    tag: family.label,
+    scope: family.label,
+    dialect: family.dialects[0] ?? "service",
+    params: modelParams,
+    answer: model,
+    errors: [
+      ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
+      ...["upstream_unreachable", "upstream_timeout"] as const,
+    ],
+  });
+}
+
+/** `GET /chat/v1/models/{model}`: a virtual model, or one of any vendor that has a key. */
+export const unifiedModel = defineContract({
+  method: "get",
+  path: "/chat/v1/models/{model}",
+  mounts: ["/chat/v1/models/:model{.+}"],
+  operationId: "getModel",
+  summary: "Get a model of any vendor",
+  description:
+    "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own.",
+  tag: "chat",
+  scope: "chat",
+  dialect: "chat",
+  params: modelParams,
+  answer: model,
+  errors: [
+    ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
+    ...["upstream_unreachable", "upstream_timeout"] as const,
+  ],
+});
+
 /** `GET …/v1/models` of one vendor's family. */
 export function familyModels(family: VendorFamily) {
   const generate = family.dialects.includes("generate");

@@ -12,6 +12,7 @@ export function serviceExamples(prefix: string): Readonly<Record<string, Operati
   };
   return {
     listModels: { answers: { list: { object: "list", data: [model] } } },
+    getModel: { params: { model: model.id }, answers: { model } },
     getHealth: {
       answers: prefix === "chat" ? { ok: { status: "ok", checked_at: now, vendors: [healthy] } } : {
         ok: healthy,

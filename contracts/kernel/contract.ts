@@ -85,13 +85,27 @@ export function defineContract<
 >(
   spec: ContractSpec<Params, Query, Body, Answer>,
 ): Contract<Params, Query, Body, Answer> {
+  const aliases = withShortPaths([spec.path, ...(spec.aliases ?? [])]).slice(1);
   return {
     ...spec,
-    patterns: spec.mounts ??
-      [spec.path, ...(spec.aliases ?? [])].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
+    ...(aliases.length === 0 ? {} : { aliases }),
+    patterns: spec.mounts
+      ? withShortPaths(spec.mounts)
+      : [spec.path, ...aliases].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
     codes: codesOf(spec as AnySpec),
     route: createRoute(routeConfig(spec as AnySpec)),
   };
+}
+
+/** Where most tools look for an API of any vendor: `/v1/…` is `/chat/v1/…`, `/v1beta/…` likewise. */
+function withShortPaths(paths: readonly string[]): string[] {
+  const short = paths.flatMap((path) => /^\/chat(\/v1(?:beta)?\/.*)$/s.exec(path)?.[1] ?? []);
+  return [...paths, ...short];
+}
+
+/** The full path for a short one; others as they are. */
+export function fullPath(path: string): string {
+  return /^\/v1(beta)?\//.test(path) ? `/chat${path}` : path;
 }
 
 /** What the endpoints for recorded data share. */

@@ -11,20 +11,33 @@ export interface CommandResult {
 /** Wrong usage; exit code 2. */
 export class UsageError extends Error {}
 
-export type Options = NonNullable<ParseArgsConfig["options"]>;
+/** Options by their names; `about` is a sentence where `option_texts.ts` has none that fits. */
+export type Options = Readonly<
+  Record<string, NonNullable<ParseArgsConfig["options"]>[string] & { about?: string }>
+>;
 export type Values = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
-/** One command of the operator; `Parts` is what it works on. */
-export interface Command<Parts> {
+/** How a command is written: what parsing, `--help` and the test of their completeness read. */
+export interface CommandForm {
   usage: string;
+  /** What it does, in one sentence. */
+  summary?: string;
   /** None when absent, as are `positionals`. */
   options?: Options;
   /** Names of the arguments without a dash, in order. */
   positionals?: readonly string[];
   /** It takes a value from standard input: a secret, or what is too long for an argument. */
   readsInput?: true;
+  /** A use of it, from its own words on. */
+  example?: string;
+  /** What writes the example's standard input. */
+  exampleInput?: string;
+}
+
+/** One command of the operator; `Parts` is what it works on. */
+export interface Command<Parts> extends CommandForm {
   /** `input`: what standard input held, for commands that read it. */
   run: (
     deps: Parts,

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
 import { type AuditEntry, type AuditLog, commandLine } from "../audit/audit.ts";
 import type {
@@ -9,6 +8,9 @@ import type {
   TranslationMode,
 } from "../keys/api_key.ts";
 import { adminScope } from "../../contracts/kernel/contract.ts";
+import { didYouMean } from "../base/nearest_names.ts";
+import { scopeNamed } from "./deps.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 import { mintKey } from "../keys/credential.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -23,12 +25,15 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
+import { type CommandTable, findCommand, parseCommand, unknownCommand } from "./command_line.ts";
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
-import { exportUsage } from "./export_command.ts";
+import { exportForm } from "./export_command.ts";
+import { helpLines, helpTopic } from "./help.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
+import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
@@ -46,6 +51,7 @@ export interface AdminDeps
     ScrubDeps,
     JournalDeps,
     InviteDeps,
+    SignInDeps,
     ModelCommandDeps,
     BudgetCommandDeps {
   accounts: AccountStore;
@@ -64,6 +70,8 @@ const account = { account: text };
 /** The commands, by their words. */
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
+    summary: "Makes an API key and prints its value, this once.",
+    example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S]",
     options: {
@@ -81,23 +89,49 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     },
     run: createKey,
   },
-  "key list": { usage: "key list [--account A]", options: account, run: listKeys },
-  "key revoke": { usage: "key revoke ID", positionals: ["ID"], run: revokeKey },
+  "key list": {
+    summary: "Lists API keys and whether they are usable.",
+    example: "key list --account default",
+    usage: "key list [--account A]",
+    options: account,
+    run: listKeys,
+  },
+  "key revoke": {
+    summary:
+      "Ends an API key at once; the key is named by its id, or by a name that only one usable key has.",
+    example: "key revoke ci",
+    usage: "key revoke ID|NAME",
+    positionals: ["ID|NAME"],
+    run: revokeKey,
+  },
   "account create": {
+    summary: "Makes an account in the tier free, without credit.",
+    example: "account create --name team",
     usage: "account create --name N",
     options: { name: text },
     run: createAccount,
   },
   ...tierCommands,
   ...inviteCommands,
+  ...signInCommands,
   ...creditCommands,
   ...vendorKeyCommands,
   ...modelCommands,
   ...budgetCommands,
   ...priceCommands,
-  scrub: { usage: "scrub", run: scrub },
+  scrub: {
+    summary: "Rewrites tables and files so that erased text is in none of them.",
+    example: "scrub",
+    usage: "scrub",
+    run: scrub,
+  },
   ...journalCommands,
-  "account list": { usage: "account list", run: listAccounts },
+  "account list": {
+    summary: "Lists the accounts.",
+    example: "account list",
+    usage: "account list",
+    run: listAccounts,
+  },
 };
 
 /**
@@ -144,77 +178,55 @@ export function readsInput(argv: readonly string[]): boolean {
     true;
 }
 
+/** Commands that don't run in a server. */
+const localForms: CommandTable = {
+  export: exportForm,
+  health: {
+    usage: "health",
+    summary: "Asks the server that holds the data directory whether it is ready, for probes.",
+    example: "health",
+  },
+  migrate: {
+    usage: "migrate",
+    summary: "Brings the database's schema up to date, as every start does.",
+    example: "migrate",
+  },
+  help: {
+    usage: "help [COMMAND]",
+    summary: "Explains a command.",
+    example: "help key create",
+  },
+};
+
+/** Every command, for help and for tests. */
+export const commandForms: CommandTable = { ...commands, ...localForms };
+
+/** The answer to `help`, `--help` and `-h`; undefined if the words ask for something else. */
+export function helpResult(argv: readonly string[]): CommandResult | undefined {
+  const topic = helpTopic(argv);
+  if (topic === undefined) return undefined;
+  const { isKnown, lines } = helpLines(commandForms, topic);
+  const text = lines.join("\n");
+  return isKnown ? done({ help: text }, lines) : { exitCode: 2, json: { error: text }, lines };
+}
+
 /** The text that says which commands there are. */
 export function usage(): string {
-  return [
-    "usage: deno task admin COMMAND [--json]",
-    ...Object.values(commands).map((command) => `  ${command.usage}`),
-    `  ${exportUsage}`,
-    "  health",
-    "  migrate",
-  ].join("\n");
+  return helpLines(commandForms, []).lines.join("\n");
 }
 
-function parse<Parts>(
-  table: Readonly<Record<string, Command<Parts>>>,
-  argv: readonly string[],
-) {
+function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: readonly string[]) {
   const args = argv.filter((word) => word !== "--json");
   const found = findCommand(table, args);
-  if (!found) {
-    throw new UsageError(`'${args.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
-  }
+  if (!found) throw new UsageError(`${unknownCommand(commandForms, args)}\n${usage()}`);
   const { name, command, rest } = found;
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: moreModels(rest),
-      options: command.options ?? {},
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (thrown) {
-    throw new UsageError(`${messageOf(thrown)}\nusage: ${command.usage}`);
-  }
-  if (parsed.positionals.length !== (command.positionals ?? []).length) {
-    throw new UsageError(`usage: ${command.usage}`);
-  }
-  return { name, command, values: parsed.values as Values, positionals: parsed.positionals };
-}
-
-/** A command has two words, or one. */
-function findCommand<Parts>(
-  table: Readonly<Record<string, Command<Parts>>>,
-  args: readonly string[],
-) {
-  for (const length of [2, 1]) {
-    const name = args.slice(0, length).join(" ");
-    const command = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (command) return { name, command, rest: args.slice(length) };
-  }
-  return undefined;
-}
-
-/** `--models A B` is `--models A --models B`. */
-function moreModels(args: readonly string[]): string[] {
-  const result: string[] = [];
-  let inModels = false;
-  for (const word of args) {
-    if (word.startsWith("-")) inModels = word === "--models";
-    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
-    result.push(word);
-  }
-  return result;
+  return { name, command, ...parseCommand(name, command, rest) };
 }
 
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const scopes = many(values, "scope");
-  const unknownScope = scopes.find((scope) => !deps.scopes.includes(scope));
-  if (unknownScope !== undefined) {
-    throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
-  }
+  const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
   if (scopes.includes(adminScope) && owner.id !== (await deps.accounts.first())?.id) {
     throw new UsageError(`--scope ${adminScope}: only keys of the first account may have it`);
   }
@@ -246,6 +258,15 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   );
 }
 
+function scopeOf(deps: AdminDeps, name: string): string {
+  const scope = scopeNamed(deps, name);
+  if (scope !== undefined) return scope;
+  const expected = deps.scopes.map((one) => shownVendor(deps.registry, one)).join(", ");
+  const names = [...deps.scopes, ...deps.registry.all.flatMap(({ aliases }) => aliases)];
+  const hint = didYouMean(name, names);
+  throw new UsageError(`--scope ${name}: expected one of ${expected}.${hint}`);
+}
+
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
@@ -267,16 +288,17 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
 async function revokeKey(
   deps: AdminDeps,
   _values: Values,
-  [id]: readonly string[],
+  [idOrName]: readonly string[],
 ): Promise<CommandResult> {
-  const revoked = await deps.apiKeys.revoke(id!);
-  deps.keysChanged([id!]);
+  const id = await keyIdOf(deps, idOrName!);
+  const revoked = await deps.apiKeys.revoke(id);
+  deps.keysChanged([id]);
   if (!revoked) {
     const exists = (await deps.apiKeys.list()).some((key) => key.id === id);
     const message = exists ? `Key ${id} was revoked before.` : `No key has the id ${id}.`;
     return { exitCode: exists ? 0 : 1, json: { id, revoked: exists }, lines: [message] };
   }
-  const found = await deps.apiKeys.findById(id!);
+  const found = await deps.apiKeys.findById(id);
   if (found) {
     const { accountId, name, prefix } = found.key;
     await deps.audit.record({
@@ -288,6 +310,18 @@ async function revokeKey(
     });
   }
   return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
+}
+
+/** The id of a key that is named by it, or by a name that one key alone has that isn't revoked. */
+async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string> {
+  const keys = await apiKeys.list();
+  if (keys.some(({ id }) => id === idOrName)) return idOrName;
+  const named = keys.filter(({ name, revokedAt }) => name === idOrName && revokedAt === null);
+  if (named.length > 1) {
+    const ids = named.map(({ id, prefix }) => `${id} (${prefix}…)`).join(", ");
+    throw new Error(`${named.length} keys have the name '${idOrName}': give one's id, ${ids}.`);
+  }
+  return named[0]?.id ?? idOrName;
 }
 
 async function createAccount(deps: AdminDeps, values: Values): Promise<CommandResult> {

@@ -74,6 +74,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     newId: unused,
     dashboardBase: "http://127.0.0.1:8787",
     hasSignIn: true,
+    ...unusedSignIn,
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
   return { run, parts: deps, clock, accounts, keys, changed, audit };
@@ -90,6 +91,8 @@ const unusedVendorKeys = {
   changedSince: unused,
   rotate: unused,
 };
+
+const unusedSignIn = { signIns: { offerLink: unused }, signInLinks: { refusal: "unused" } };
 
 const unusedLedger = {
   grant: unused,
@@ -155,18 +158,37 @@ Deno.test("key create takes every option, --json anywhere", async () => {
 });
 
 const unknownScope: [string[], RegExp][] = [
-  [[], /^'' is no command\.\nusage: deno task admin/],
-  [["key"], /^'key' is no command/],
-  [["key", "make"], /^'key make' is no command/],
-  [["constructor"], /^'constructor' is no command/],
-  [["--help"], /is no command/],
+  [[], /^Unknown command ''\.\nusage: deno task admin/],
+  [["key"], /^Unknown command 'key'\./],
+  [["key", "make"], /^Unknown command 'key make'\./],
+  [["key", "craete"], /^Unknown command 'key craete'\. Did you mean 'key create'\?\n/],
+  [["kee", "create"], /^Unknown command 'kee create'\. Did you mean 'key create'\?\n/],
+  [["acounts", "lst"], /^Unknown command 'acounts lst'\. Did you mean 'account list'\?\n/],
+  [["migrat"], /^Unknown command 'migrat'\. Did you mean 'migrate'\?\n/],
+  [["constructor"], /^Unknown command 'constructor'\.\n/],
+  [["--frob"], /^Unknown command '--frob'\./],
   [["key", "create"], /--name is missing/],
   [["key", "create", "--name", "  "], /--name is missing/],
   [["key", "create", "--name"], /usage: key create --name N/],
   [["key", "create", "--name", "x".repeat(201)], /--name: at most 200 characters/],
-  [[...create, "--colour", "red"], /--colour[^]*usage: key create/],
+  [
+    [...create, "--colour", "red"],
+    /^Unknown option '--colour' of 'key create'\.\nusage: key create/,
+  ],
+  [
+    [...create, "--cap-dya-usd", "2"],
+    /^Unknown option '--cap-dya-usd' .* Did you mean '--cap-day-usd'\?/,
+  ],
+  [["key", "create", "--name"], /^--name needs a value\nusage: key create/],
+  [["key", "create", "--name", "--json", "--account", "x"], /^--name needs a value\n/],
+  [["reprice", "--dry-run=yes"], /^--dry-run takes no value\n/],
+  [["credits", "grant", "--usd", "-5"], /^--usd -5: expected an amount above 0/],
+  [[...create, "--cap-day-usd", "-1.5"], /^--cap-day-usd -1\.5: expected an amount/],
   [[...create, "stray"], /^usage: key create/],
-  [[...create, "--scope", "everything"], /^--scope everything: expected one of chat, vendor-b/],
+  [
+    [...create, "--scope", "everything"],
+    /^--scope everything: expected one of chat, openai \(vendor-b\)/,
+  ],
   [[...create, "--on-disconnect", "maybe"], /^--on-disconnect maybe: expected cancel or drain/],
   [[...create, "--translation-mode", "x"], /^--translation-mode x: expected strict or lenient/],
   [[...create, "--cap-day-usd", "a lot"], /^--cap-day-usd a lot: expected an amount/],
@@ -249,6 +271,32 @@ Deno.test("key revoke revokes once, tells the cache each time, and says what was
   assert.deepEqual([second.exitCode, second.json], [0, { id, revoked: true }]);
   assert.match(second.lines[0]!, /was revoked before/);
   assert.deepEqual(changed, [[id], [id]]);
+});
+
+Deno.test("a scope may be named as people know the vendor, and a slip names the scope", async () => {
+  const { run, keys } = setup();
+  await run(...create, "--scope", "openai", "--scope", "chat");
+  assert.deepEqual(keys[0]!.scopes, ["vendor-b", "chat"]);
+  const slip = await run(...create, "--scope", "opneai");
+  assert.deepEqual([slip.exitCode, keys.length], [2, 1]);
+  assert.match(slip.lines[0]!, /Did you mean 'openai'\?$/);
+  // A vendor without a scope here stays unknown.
+  assert.equal((await run(...create, "--scope", "anthropic")).exitCode, 2);
+});
+
+Deno.test("key revoke takes a name that one usable key alone has", async () => {
+  const { run, keys } = setup();
+  for (const name of ["ci", "app", "app"]) await run("key", "create", "--name", name);
+  assert.equal((await run("key", "revoke", "ci")).exitCode, 0);
+  assert.ok(keys[0]!.revokedAt);
+  const several = await run("key", "revoke", "app");
+  assert.equal(several.exitCode, 1);
+  for (const { id } of keys.slice(1)) assert.ok(several.lines[0]!.includes(id));
+  assert.deepEqual(keys.map(({ revokedAt }) => revokedAt === null), [false, true, true]);
+  await run("key", "revoke", keys[1]!.id);
+  assert.equal((await run("key", "revoke", "app")).exitCode, 0, "one of them is left");
+  const again = await run("key", "revoke", "ci");
+  assert.deepEqual([again.exitCode, again.lines], [1, ["No key has the id ci."]]);
 });
 
 Deno.test("key list shows what a key is and whether it is usable, never its hash", async () => {

@@ -25,11 +25,15 @@ const text = { type: "string" } as const;
 /** `credits grant` and `credits show`; amounts are decimal strings in USD with nine decimals. */
 export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
+    summary: "Adds credit to an account.",
+    example: "credits grant --usd 25 --account team",
     usage: "credits grant --usd X [--account A] [--note TEXT]",
     options: { usd: text, account: text, note: text },
     run: grant,
   },
   "credits show": {
+    summary: "Shows an account's balance, and what calls under way reserve of it.",
+    example: "credits show",
     usage: "credits show [--account A]",
     options: { account: text },
     run: show,

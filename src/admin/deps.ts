@@ -51,3 +51,13 @@ const serviceScopes = [
   "credits",
   "admin",
 ];
+
+/** The scope that a word names: a scope itself, or another name of the vendor whose scope it is. */
+export function scopeNamed(
+  { registry, scopes }: Pick<AdminDeps, "registry" | "scopes">,
+  name: string,
+): string | undefined {
+  if (scopes.includes(name)) return name;
+  const label = registry.find(name)?.label;
+  return label !== undefined && scopes.includes(label) ? label : undefined;
+}

@@ -1,15 +1,14 @@
+import { didYouMean } from "../base/nearest_names.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
-import { parseArgs } from "node:util";
 import { exportRequest } from "../../contracts/data/exports.ts";
+import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Exports } from "../exports/exports.ts";
-import { findAccount, optional, UsageError, type Values } from "./command.ts";
-
-export const exportUsage =
-  "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]";
+import { type CommandForm, findAccount, optional, UsageError, type Values } from "./command.ts";
+import { parseCommand } from "./command_line.ts";
 
 /** What the command works on. */
 export interface ExportDeps {
@@ -40,13 +39,18 @@ const options = {
   out: text,
 } as const;
 
+/** How the command is written. */
+export const exportForm: CommandForm = {
+  usage:
+    "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",
+  summary: "Writes recorded calls, or evaluations, as JSON, lines of JSON or CSV.",
+  options,
+  example: "export --from 2026-11-01 --to 2026-11-30 --format csv --out november.csv",
+};
+
 /** The options by their names. `argv` is what follows `export`. Throws `UsageError`. */
 export function readExportOptions(argv: readonly string[]): Values {
-  try {
-    return parseArgs({ args: [...argv], options, strict: true }).values as Values;
-  } catch (thrown) {
-    throw new UsageError(`${messageOf(thrown)}\nusage: ${exportUsage}`);
-  }
+  return parseCommand("export", exportForm, argv).values;
 }
 
 /** Runs an export; nothing is read until it is asked for. `withTotal` counts the rows first. */
@@ -112,10 +116,17 @@ function timeOf(name: string, value: string | undefined, isEnd: boolean): string
 /** `--filter column=value`; one that is given again adds a value. */
 function filtersOf(texts: readonly string[]): Record<string, unknown[]> {
   const filters: Record<string, unknown[]> = {};
+  const tables = Object.keys(columnKinds) as (keyof typeof columnKinds)[];
+  const columns = [...new Set(tables.flatMap(filterColumns))];
   for (const one of texts) {
     const [, column, value] = /^(\w+)=(.*)$/s.exec(one) ?? [];
     if (column === undefined || value === undefined) {
       throw new UsageError(`--filter ${one}: expected COLUMN=VALUE`);
+    }
+    if (!columns.includes(column)) {
+      const hint = didYouMean(column, columns);
+      const expected = `expected one of ${filterColumns("interactions").join(", ")}`;
+      throw new UsageError(`--filter ${one}: there is no column '${column}'.${hint} ${expected}`);
     }
     (filters[column] ??= []).push(typed(column, value));
   }

@@ -33,6 +33,8 @@ const text = { type: "string" } as const;
  */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
+    summary: "Prints a link that brings a person into an account.",
+    example: "invite --role member --email ann@example.com",
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
     options: { role: text, account: text, email: text },
     run: invite,

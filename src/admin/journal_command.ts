@@ -10,7 +10,12 @@ export interface JournalDeps {
 
 /** `journal status`: whether the store keeps up, and what lies on the disk until it does. */
 export const journalCommands: Readonly<Record<string, Command<JournalDeps>>> = {
-  "journal status": { usage: "journal status", run: showStatus },
+  "journal status": {
+    summary: "Shows whether the store keeps up, and what waits on the disk until it does.",
+    example: "journal status",
+    usage: "journal status",
+    run: showStatus,
+  },
 };
 
 async function showStatus({ clock, journalStatus }: JournalDeps): Promise<CommandResult> {

@@ -33,6 +33,9 @@ const account = { account: { type: "string" } } as const;
 /** `model …`: accounts' virtual models. Those of the service stand in `MODELS_FILE` alone. */
 export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> = {
   "model set": {
+    summary: "Defines a virtual model of an account, from JSON.",
+    example: "model set fast",
+    exampleInput: `echo '{"targets": ["openai/gpt-5-mini"]}'`,
     usage:
       'model set NAME [--account A]   (JSON from standard input, such as {"targets": ["gpt-5-mini"]})',
     options: account,
@@ -40,8 +43,16 @@ export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> 
     readsInput: true,
     run: setModel,
   },
-  "model list": { usage: "model list [--account A]", options: account, run: listModels },
+  "model list": {
+    summary: "Lists virtual models: those of accounts, and those of MODELS_FILE.",
+    example: "model list",
+    usage: "model list [--account A]",
+    options: account,
+    run: listModels,
+  },
   "model remove": {
+    summary: "Removes a virtual model of an account.",
+    example: "model remove fast",
     usage: "model remove NAME [--account A]",
     options: account,
     positionals: ["NAME"],

@@ -8,16 +8,22 @@ const text = { type: "string" } as const;
 /** `prices check`, `prices show` and `reprice`. */
 export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> = {
   "prices check": {
+    summary: "Shows prices that are old, missing, or differ from what vendors publish.",
+    example: "prices check",
     usage: "prices check [--since T]",
     options: { since: text },
     run: checkPrices,
   },
   "prices show": {
+    summary: "Shows the price that a record's price_version names.",
+    example: "prices show VERSION",
     usage: "prices show VERSION",
     positionals: ["VERSION"],
     run: showPrice,
   },
   reprice: {
+    summary: "Prices recorded calls again, and settles the differences.",
+    example: "reprice --dry-run --since 2026-11-01T00:00:00Z",
     usage: "reprice [--dry-run] [--since T] [--until T] [--vendor V] [--model M] [--account A]",
     options: {
       "dry-run": { type: "boolean" },

@@ -22,6 +22,8 @@ export interface TierDeps {
 /** `account tier`: gives an account the limits of a tier, which fills its rate bucket. */
 export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
   "account tier": {
+    summary: "Gives an account the rate limits of a tier.",
+    example: "account tier team enterprise --rpm 6000 --burst 6000",
     usage: "account tier A free|pro|enterprise [--rpm N --burst N]",
     options: { rpm: { type: "string" }, burst: { type: "string" } },
     positionals: ["A", "TIER"],

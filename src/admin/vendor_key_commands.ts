@@ -31,22 +31,33 @@ const vendor = { vendor: { type: "string" } } as const;
 /** `vendor-key …` and `master-key rotate`. Values come from standard input and are never shown. */
 export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>> = {
   "vendor-key set": {
+    summary:
+      "Stores an account's own key for a vendor; its calls to the vendor use it and are not charged.",
+    example: "vendor-key set --vendor openai",
+    exampleInput: "printenv OPENAI_API_KEY",
     usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
     options: { ...account, ...vendor },
     readsInput: true,
     run: setKey,
   },
   "vendor-key remove": {
+    summary: "Removes an account's own key for a vendor.",
+    example: "vendor-key remove --vendor openai",
     usage: "vendor-key remove --vendor V [--account A]",
     options: { ...account, ...vendor },
     run: removeKey,
   },
   "vendor-key list": {
+    summary: "Lists which vendor keys are stored, without their values.",
+    example: "vendor-key list",
     usage: "vendor-key list [--account A]",
     options: account,
     run: listKeys,
   },
   "master-key rotate": {
+    summary: "Seals the stored vendor keys under a new master key.",
+    example: "master-key rotate",
+    exampleInput: "openssl rand -base64 32",
     usage: "master-key rotate   (the new key from standard input)",
     readsInput: true,
     run: rotate,

@@ -101,7 +101,7 @@ const wrong: [string, string, RegExp][] = [
   ["vendor-key set --vendor vendor-f", value, /--vendor: keys of vendor-f can't be stored: .*one/],
   ["vendor-key set --vendor xai", value, /--vendor: keys of vendor-g can't be stored/],
   ["vendor-key set --vendor gemini", value, /--vendor: vendor-e uses the key .* for vendor-d/],
-  [`vendor-key set --vendor ${value}`, "", /--vendor: expected one of vendor-a\/huggingface, /],
+  [`vendor-key set --vendor ${value}`, "", /--vendor: expected one of huggingface \(vendor-a\), /],
   ["vendor-key remove --vendor vendor-f", "", /--vendor: keys of vendor-f can't be stored/],
   ["master-key rotate", value, /standard input: expected 32 bytes in base64/],
   ["master-key rotate", "", /standard input: expected 32 bytes in base64/],

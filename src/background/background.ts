@@ -4,12 +4,12 @@ import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
-import type { StoredResponseStore } from "../shared/stored_response.ts";
+import type { StoredResponse, StoredResponseStore } from "../shared/stored_response.ts";
 import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -78,8 +78,8 @@ export class Background {
 
   /** The response object as it is now; undefined where there is none. JSON text. */
   async find(key: BackgroundKey): Promise<string | undefined> {
-    const { store, storedResponses } = this.#deps;
-    const ended = () => storedResponses.findResponse(key.accountId, key.responseId);
+    const { store } = this.#deps;
+    const ended = () => this.#stored(key);
     const answer = await ended();
     if (answer) return answer.answerText;
     const call = await store.find(key);
@@ -95,10 +95,10 @@ export class Background {
    * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
    */
   async cancel(key: BackgroundKey): Promise<string | undefined> {
-    const { store, storedResponses, runner } = this.#deps;
+    const { store, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
-      if (!await storedResponses.findResponse(key.accountId, key.responseId)) return undefined;
+      if (!await this.#stored(key)) return undefined;
       throw new Fault("invalid_value", {
         param: "response_id",
         message:
@@ -124,10 +124,20 @@ export class Background {
     if (removed) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain();
-    const stored = await storedResponses.findResponse(key.accountId, key.responseId);
+    const stored = await this.#stored(key);
+    if (!stored) return removed;
     // Whoever gets the answer again wants to continue it.
-    if (stored) await responseCache.forget(key.accountId, stored.transactionId);
+    await responseCache.forget(key.accountId, stored.transactionId);
     return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
+  }
+
+  /** A stored answer of this dialect; those of others are continued only. */
+  async #stored({ accountId, responseId }: BackgroundKey): Promise<StoredResponse | undefined> {
+    const { storedResponses, dialects } = this.#deps;
+    const stored = await storedResponses.findResponse(accountId, responseId);
+    if (!stored) return undefined;
+    const answer: unknown = JSON.parse(stored.answerText);
+    return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
   }
 
   /** Stores an authorized call and hands it to the runner. */
@@ -203,7 +213,7 @@ function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
 function repeatableOf(caller: CallContext, bodyText: string) {
   const { requestId, path, principal } = caller;
   // An id of ours is new each time.
-  if (caller.header("x-request-id") !== requestId) return undefined;
+  if (sentRequestId(caller.header) !== requestId) return undefined;
   const accountId = principal.account.id;
   const { key, fingerprint } = replayIdOf({ accountId, method: "POST", path, requestId, bodyText });
   return { requestId: key, requestHash: fingerprint };

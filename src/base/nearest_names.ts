@@ -43,3 +43,9 @@ function editsBetween(from: string, to: string, limit: number): number {
   }
   return last[to.length]!;
 }
+
+/** ` Did you mean 'x'?` for the end of a message; empty where nothing is near. */
+export function didYouMean(name: string, candidates: Iterable<string>, before = ""): string {
+  const [near] = nearestNames(name, candidates, 1);
+  return near === undefined ? "" : ` Did you mean '${before}${near}'?`;
+}

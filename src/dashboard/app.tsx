@@ -1,4 +1,4 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
@@ -29,7 +29,8 @@ import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
 import { hashToken, newToken } from "../people/link_token.ts";
-import { signInRoutes } from "./sign_in.tsx";
+import { linkRoutes, signInLink } from "./local_sign_in.tsx";
+import { providerRoutes, signInRoutes } from "./sign_in.tsx";
 import { signInOff } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
@@ -54,8 +55,13 @@ export function createDashboard(deps: DashboardDeps): Hono {
     return undefined;
   });
   app.get("/dashboard/assets/:name", (context) => assetAnswer(ctx, context));
+  app.get("/", browserHome);
   if (deps.signIn) {
-    signInRoutes(app, ctx, providerOf(deps.signIn, `${deps.baseUrl}/dashboard/callback`));
+    providerRoutes(app, ctx, providerOf(deps.signIn, `${deps.baseUrl}/dashboard/callback`));
+  }
+  if (deps.hasLocalSignIn) linkRoutes(app, ctx);
+  if (deps.signIn || deps.hasLocalSignIn) {
+    signInRoutes(app, ctx);
     app.get("/dashboard", (context) => context.redirect(home, 303));
     overviewRoutes(app, ctx);
     interactionListRoutes(app, ctx);
@@ -99,6 +105,29 @@ export async function claimLink(
   const token = newToken();
   const isOpen = await deps.signIns.offerClaim(hashToken(token), deps.clock.now());
   return isOpen ? `${deps.baseUrl}/dashboard/claim?token=${token}` : undefined;
+}
+
+/** A new sign-in link for the owner; undefined if they are signed in by a provider alone. */
+export async function firstSignInLink(
+  { baseUrl, hasLocalSignIn, signIns, clock }: Pick<
+    DashboardDeps,
+    "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
+  >,
+): Promise<string | undefined> {
+  if (!hasLocalSignIn) return undefined;
+  const token = newToken();
+  const link = { tokenHash: hashToken(token), email: undefined, now: clock.now() };
+  return await signIns.offerLink(link) && signInLink(baseUrl, token);
+}
+
+/** Browsers ask for the service's address as they would for a site's. */
+async function browserHome(context: Context, next: Next): Promise<Response | undefined> {
+  if (!context.req.header("accept")?.includes("text/html")) {
+    await next();
+    return undefined;
+  }
+  context.header("vary", "accept");
+  return context.redirect("/dashboard", 302);
 }
 
 function providerOf(settings: SignInSettings, redirectUri: string): IdentityProvider {

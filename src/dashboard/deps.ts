@@ -100,6 +100,8 @@ export interface DashboardDeps extends RecordDeps {
   baseUrl: string;
   /** Undefined: sign-in is off. */
   signIn: SignInSettings | undefined;
+  /** Whether the operator's links sign people in (`admin sign-in`). */
+  hasLocalSignIn: boolean;
   /** E-mail domains whose people become members of the first account. */
   allowedDomains: readonly string[];
   signIns: SignInStore;

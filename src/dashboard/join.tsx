@@ -101,11 +101,11 @@ export async function joinAnswer(ctx: PageContext, context: Context): Promise<Re
 }
 
 /** Always a new token: one that somebody put into this browser before is worth nothing. */
-async function openSession(
+export async function openSession(
   ctx: PageContext,
   context: Context,
   { personId, accountId }: Extract<Admission, { kind: "admitted" }>,
-  started: SignInStart,
+  started: Pick<SignInStart, "claimHash" | "invitationHash">,
 ): Promise<void> {
   const before = ctx.cookies.read(context, "session");
   const replaces = before === undefined ? undefined : hashToken(before);

@@ -18,9 +18,8 @@ import {
 } from "./sign_in_pages.tsx";
 import { addressOf, isVisitorsForm } from "./visitor.ts";
 
-/** Signing in, with claim link or invitation or without, and out. */
-export function signInRoutes(app: Hono, ctx: PageContext, provider: IdentityProvider): void {
-  app.get("/dashboard/sign-in", (context) => signInPage(ctx, context));
+/** Signing in at an identity provider, with claim link or invitation or without. */
+export function providerRoutes(app: Hono, ctx: PageContext, provider: IdentityProvider): void {
   app.get("/dashboard/claim", (context) => claimPage(ctx, context));
   app.get("/dashboard/invitation", (context) => invitationPage(ctx, context));
   app.get("/dashboard/sign-in/start", (context) => context.redirect(pageOf(context), 303));
@@ -28,6 +27,11 @@ export function signInRoutes(app: Hono, ctx: PageContext, provider: IdentityProv
   app.get("/dashboard/callback", (context) => finish(ctx, provider, context));
   app.get(joinPath, (context) => joinPage(ctx, context));
   app.post(joinPath, (context) => joinAnswer(ctx, context));
+}
+
+/** Where a person signs in, and out. */
+export function signInRoutes(app: Hono, ctx: PageContext): void {
+  app.get("/dashboard/sign-in", (context) => signInPage(ctx, context));
   app.post(
     "/dashboard/sign-out",
     action(ctx, "viewer", async (_form, request) => {

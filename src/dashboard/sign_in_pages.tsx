@@ -29,7 +29,8 @@ export function signInOff(app: Hono, ctx: PageContext): void {
         <p>
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
           <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}
-          in place of the issuer. To look around first: <code>deno task demo</code>.
+          in place of the issuer. Without a provider, <code>LOCAL_SIGN_IN=true</code>{" "}
+          lets the operator sign in by links that <code>deno task admin sign-in</code> prints.
         </p>
       </>,
     ));
@@ -37,6 +38,7 @@ export function signInOff(app: Hono, ctx: PageContext): void {
 
 /** Where a person signs in without any link. */
 export async function signInPage(ctx: PageContext, context: Context): Promise<Response> {
+  if (!ctx.signIn) return await localSignInPage(ctx, context);
   const hasOwner = await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
   return await card(
@@ -62,6 +64,28 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
           through it becomes the owner.
         </p>
       ),
+  );
+}
+
+/** Where a person signs in while there is no identity provider. */
+function localSignInPage(ctx: PageContext, context: Context): Promise<Response> {
+  return card(
+    ctx,
+    context,
+    200,
+    context.req.query("signed_out") === undefined ? "Sign in" : "You are signed out",
+    <>
+      <p>
+        Run this where the service runs, and open the link that it prints. It works once, for ten
+        minutes.
+      </p>
+      <pre tabindex={0}><code>deno task admin sign-in</code></pre>
+      <p>
+        Teams sign in at an identity provider: set <code>OAUTH_ISSUER</code>,{" "}
+        <code>OAUTH_CLIENT_ID</code> and <code>OAUTH_CLIENT_SECRET</code>, with the redirect address
+      </p>
+      <pre tabindex={0}><code>{`${ctx.baseUrl}/dashboard/callback`}</code></pre>
+    </>,
   );
 }
 
@@ -201,6 +225,11 @@ const refusals = {
     title: "This invitation doesn't work",
     text: "It was used, withdrawn, or is more than a week old. Ask for another one.",
   },
+  link_void: {
+    title: "This sign-in link doesn't work",
+    text:
+      "It was used, is more than ten minutes old, or its person was removed. The command admin sign-in prints a new one.",
+  },
   other_address: {
     title: "This invitation is for somebody else",
     text:
@@ -214,6 +243,7 @@ export function refused(
   kind: keyof typeof refusals,
 ): Promise<Response> {
   const { title, text } = refusals[kind];
-  const link = { href: "/dashboard/sign-in", text: "Sign in with another account" };
+  const again = ctx.signIn && kind !== "link_void" ? "Sign in with another account" : "Sign in";
+  const link = { href: "/dashboard/sign-in", text: again };
   return message(ctx, context, 403, title, text, link);
 }

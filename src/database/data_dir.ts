@@ -39,6 +39,20 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   };
 }
 
+/** Whether an embedded database lies in a data directory. */
+export async function hasDatabase(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
+  } catch {
+    return false;
+  }
+}
+
+/** Where the embedded database lies. */
+export function embeddedDatabaseIn(path: string): string {
+  return `${path}/database`;
+}
+
 /** How long a process whose parent was killed may take to end its calls. */
 const leavingMs = 40_000;
 const lookMs = 50;

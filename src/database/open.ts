@@ -1,3 +1,4 @@
+import { embeddedDatabaseIn } from "./data_dir.ts";
 import { programFile } from "../base/program_files.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
@@ -19,7 +20,7 @@ export async function openDatabase(
   return await migrated(
     databaseUrl
       ? await openPostgres(databaseUrl.reveal())
-      : await openEmbedded(`${dataDir}/database`),
+      : await openEmbedded(embeddedDatabaseIn(dataDir)),
     log,
   );
 }

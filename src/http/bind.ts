@@ -1,7 +1,7 @@
 import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
-import { adminScope, type Contract } from "../../contracts/kernel/contract.ts";
+import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -272,7 +272,7 @@ function callerOf(
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
-    path: request.path,
+    path: fullPath(request.path),
     header,
     headerNames: () => request.headerNames(),
     signal: request.signal,

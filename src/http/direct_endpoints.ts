@@ -30,15 +30,17 @@ export class DirectEndpoints {
     if (exact !== undefined) return exact;
     const colon = path.lastIndexOf(":");
     if (colon < 0) return undefined;
-    const begin = path.indexOf("/", path.indexOf("/", 1) + 1) + 1;
+    // `/v1/` or `/google/v1/`.
+    const first = path.indexOf("/", 1) + 1;
+    const begin = /^\/v1(beta)?\//.test(path) ? first : path.indexOf("/", first) + 1;
     const found = this.#methods.get(`${method} ${path.slice(0, begin)} ${path.slice(colon + 1)}`);
     if (found === undefined || !plainName.test(path.slice(begin, colon))) return undefined;
     return { endpoint: found.endpoint, params: { [found.param]: path.slice(begin) } };
   }
 }
 
-/** `/google/v1/:model{(?:.|\s)+:generateContent}`: two segments, and a name with a method behind. */
-const modelMethod = /^(\/[^/:*{]+\/[^/:*{]+\/):(\w+)\{[^{}]*:(\w+)\}$/;
+/** `/google/v1/:model{(?:.|\s)+:generateContent}`, `/v1/:model{…}`: a name with a method behind. */
+const modelMethod = /^((?:\/[^/:*{]+){1,2}\/):(\w+)\{[^{}]*:(\w+)\}$/;
 
 /** No segment is empty or begins with a dot, and nothing is encoded. */
 const plainName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;

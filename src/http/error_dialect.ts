@@ -1,4 +1,4 @@
-import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
+import { type ErrorDialect, fullPath } from "../../contracts/kernel/contract.ts";
 import type { DialectName, VendorFamily } from "../../contracts/calls/vendors.ts";
 
 /**
@@ -14,7 +14,7 @@ export function createErrorDialect(
     ),
   );
   return (path) => {
-    const prefix = path.split("/", 2)[1] ?? "";
+    const prefix = fullPath(path).split("/", 2)[1] ?? "";
     const family = byPrefix.get(prefix);
     if (prefix === "imagen" || prefix === "tts") return "chat";
     if (!family && prefix !== "chat") return "service";

@@ -127,7 +127,7 @@ class Door implements FrontDoor {
     path: string,
     noRoom: Overloaded,
   ): void {
-    const sent = incoming.headers["x-request-id"];
+    const sent = incoming.headers["x-request-id"] ?? incoming.headers["idempotency-key"];
     // It must be valid in a header and, without escaping, in JSON.
     const requestId = typeof sent === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(sent)
       ? sent

@@ -1,4 +1,4 @@
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { Reply } from "../relay/reply.ts";
 
@@ -20,7 +20,7 @@ export async function idempotent(
 ): Promise<Reply> {
   const { requestId, path, signal, trace } = caller;
   // Ids that we generate never repeat.
-  if (caller.header("x-request-id") !== requestId) return await run();
+  if (sentRequestId(caller.header) !== requestId) return await run();
   permit?.();
   const accountId = caller.principal.account.id;
   const request = { accountId, method, path, requestId, bodyText, signal, trace };

@@ -9,6 +9,7 @@ import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { DirectEndpoints } from "../http/direct_endpoints.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
+import { createNearestEndpoint } from "../http/nearest_endpoint.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
 import { createAuthenticate, requireKey } from "../http/middleware/authenticate.ts";
 import { allowOrigins, secure } from "../http/middleware/response_headers.ts";
@@ -100,15 +101,16 @@ export function createApp(
   adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
-  app.notFound((context) =>
-    answerFault(
-      new Fault("endpoint_not_found", {
-        message: `No such endpoint: ${context.req.method} ${context.req.path.slice(0, 200)}`,
-      }),
-      context.req.path,
-      context.get("requestContext"),
-    )
+  const nearestEndpoint = createNearestEndpoint(
+    services.vendors.registry.all.map(({ family }) => family),
   );
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const hint = nearestEndpoint(method, path);
+    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+    const fault = new Fault("endpoint_not_found", { message });
+    return answerFault(fault, path, context.get("requestContext"));
+  });
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );

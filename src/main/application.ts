@@ -140,11 +140,8 @@ export function createServices(
   const { clock, log, newId, analyticsStore } = core;
   const vendors = createVendors(config, clock);
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
-  const stores = createOperatorStores({
-    database,
-    clock,
-    masterKey: () => Promise.resolve(masterKey),
-  });
+  const openMasterKey = () => Promise.resolve(masterKey);
+  const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);

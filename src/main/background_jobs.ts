@@ -54,7 +54,6 @@ const keyPollMs = 250;
  */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
   const { budgets, credit, erasure, exports, keys, routing } = on;
-  const { vacuum } = erasure;
   return [
     // Calls
     { name: "rate_leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
@@ -67,6 +66,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
     { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
+    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
     { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
 
@@ -96,9 +96,14 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     ]),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
-    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
+    ...housekeeping(on),
+  ];
+}
 
-    // Housekeeping
+function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
+  const { budgets, erasure, exports, routing } = on;
+  const { vacuum } = erasure;
+  return [
     { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
     { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },

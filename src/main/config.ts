@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { SignInSettings } from "../dashboard/identity_provider.ts";
-import { ConfigError, EnvironmentReader } from "./environment.ts";
+import { ConfigError, EnvironmentReader, type UnknownVariable } from "./environment.ts";
 import type { BucketSettings } from "../exports/store/export_bucket.ts";
 
 export { ConfigError };
@@ -18,7 +18,7 @@ export interface Config {
   analyticsDatabaseUrl: Secret | undefined;
   masterKey: Secret | undefined;
   /** Label → overrides from the environment. */
-  vendors: Readonly<Record<string, { baseUrl: string | undefined; apiKey: Secret | undefined }>>;
+  vendors: Readonly<Record<string, VendorConfig>>;
   vendorsFile: string | undefined;
   pricesFile: string | undefined;
   modelsFile: string | undefined;
@@ -29,6 +29,8 @@ export interface Config {
   allowPlainHttp: boolean;
   corsOrigins: readonly string[];
   oauth: OAuthConfig | undefined;
+  /** Whether links that `admin sign-in` prints open the dashboard. */
+  localSignIn: boolean;
   exportBucket: BucketSettings | undefined;
   retentionPayloadDays: number | undefined;
   retentionUsageDays: number | undefined;
@@ -77,6 +79,15 @@ export interface Config {
   fetchAllowHosts: readonly string[];
   /** Value of the environment variable that a vendor row names; undefined if not set. */
   secretFrom(name: string): Secret | undefined;
+  /** Variables that look like ours, and that nobody has asked for until now. */
+  unknownVariables: () => readonly UnknownVariable[];
+}
+
+interface VendorConfig {
+  baseUrl: string | undefined;
+  apiKey: Secret | undefined;
+  /** The variable that the key comes from. */
+  keyVariable?: string;
 }
 
 export type LogFormat = "text" | "json";
@@ -119,6 +130,7 @@ export function workerEnvironment(
 /** Parses an environment; a `ConfigError` names the variable, its value and what it accepts. */
 export function parseConfig(environment: Environment): Config {
   const read = new EnvironmentReader(environment);
+  const oauth = oauthSettings(read);
   const config: Config = {
     host: read.text("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
@@ -136,7 +148,8 @@ export function parseConfig(environment: Environment): Config {
     trustProxy: read.flag("TRUST_PROXY") ?? false,
     allowPlainHttp: read.flag("ALLOW_PLAIN_HTTP") ?? false,
     corsOrigins: read.origins("CORS_ORIGINS"),
-    oauth: oauthSettings(read),
+    oauth,
+    localSignIn: read.flag("LOCAL_SIGN_IN") ?? oauth === undefined,
     exportBucket: bucketSettings(read),
     retentionPayloadDays: read.integer("RETENTION_PAYLOAD_DAYS", { min: 1, max: 36_500 }),
     retentionUsageDays: read.integer("RETENTION_USAGE_DAYS", { min: 1, max: 36_500 }),
@@ -176,6 +189,7 @@ export function parseConfig(environment: Environment): Config {
     metricsToken: read.secret("METRICS_TOKEN"),
     fetchAllowHosts: read.hosts("FETCH_ALLOW_HOSTS"),
     secretFrom: (name) => read.headerSecret(name),
+    unknownVariables: () => read.unknown(),
   };
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
@@ -217,12 +231,26 @@ function workerSettings(read: EnvironmentReader): WorkerConfig | undefined {
   return index === undefined ? undefined : { index: Number(index), greets: greets === "greets" };
 }
 
+/** The names that vendors' own client libraries read; ours come first. */
+export const usualKeyVariables: Readonly<Record<string, readonly string[]>> = {
+  "vendor-a": ["HUGGINGFACE_API_KEY"],
+  "vendor-b": ["OPENAI_API_KEY"],
+  "vendor-c": ["ANTHROPIC_API_KEY"],
+  "vendor-d": ["GEMINI_API_KEY"],
+  "vendor-f": ["OPENROUTER_API_KEY"],
+  "vendor-g": ["XAI_API_KEY"],
+};
+
 function vendorSettings(read: EnvironmentReader): Config["vendors"] {
   return Object.fromEntries(vendorFamilies.map(({ label }) => {
     const name = label.toUpperCase().replace("-", "_");
+    const variables = [`${name}_API_KEY`, ...usualKeyVariables[label] ?? []];
+    const keys = variables.map((variable) => read.headerSecret(variable));
+    const at = keys.findIndex((key) => key !== undefined);
     return [label, {
       baseUrl: read.url(`${name}_BASE_URL`),
-      apiKey: read.headerSecret(`${name}_API_KEY`),
+      apiKey: keys[at],
+      ...(at < 0 ? {} : { keyVariable: variables[at]! }),
     }];
   }));
 }

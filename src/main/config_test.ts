@@ -201,7 +201,7 @@ Deno.test("a value of several lines gives one line all the same", () => {
 });
 
 Deno.test("no variable needs to be set; the defaults are those of the interface", () => {
-  const { secretFrom: _, ...config } = parseConfig({});
+  const { secretFrom: _, unknownVariables: __, ...config } = parseConfig({});
   assert.deepEqual(
     { ...config, vendors: Object.keys(config.vendors) },
     {
@@ -222,6 +222,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       allowPlainHttp: false,
       corsOrigins: [],
       oauth: undefined,
+      localSignIn: true,
       exportBucket: undefined,
       retentionPayloadDays: undefined,
       retentionUsageDays: undefined,
@@ -254,7 +255,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       logFormat: "text",
       metricsToken: undefined,
       fetchAllowHosts: [],
-    } satisfies Omit<Config, "secretFrom" | "vendors"> & { vendors: string[] },
+    } satisfies Omit<Config, "secretFrom" | "unknownVariables" | "vendors"> & { vendors: string[] },
   );
 });
 
@@ -384,4 +385,58 @@ Deno.test("workers share what is the machine's", () => {
   assert.equal(shared.bodiesInFlightBytes, 6 * 1024 * 1024);
   assert.equal(shared.journalMaxBytes, 251);
   assert.equal(shareOf(config, { index: 1, count: 1 }), config);
+});
+
+Deno.test("vendors' usual key variables count where ours are absent, and are named", () => {
+  const { vendors } = parseConfig({
+    OPENAI_API_KEY: "usual-b",
+    ANTHROPIC_API_KEY: "usual-c",
+    VENDOR_C_API_KEY: "own-c",
+    GEMINI_API_KEY: "usual-d",
+  });
+  const seen = Object.entries(vendors).map(([label, { apiKey, keyVariable }]) => [
+    ...[label, apiKey?.reveal(), keyVariable],
+  ]);
+  assert.deepEqual(seen.filter(([, key]) => key !== undefined), [
+    ["vendor-b", "usual-b", "OPENAI_API_KEY"],
+    ["vendor-c", "own-c", "VENDOR_C_API_KEY"],
+    ["vendor-d", "usual-d", "GEMINI_API_KEY"],
+  ]);
+  assert.throws(
+    () => parseConfig({ XAI_API_KEY: "with spaces" }),
+    /^ConfigError: XAI_API_KEY=\*+ is not/,
+  );
+});
+
+Deno.test("misspelt variables are found with what they misspell, others' are left alone", () => {
+  const others = {
+    ...{ PATH: "/bin", HOME: "/root", HOSTNAME: "x", OTHER_API_KEY: "x", DATABASE: "x" },
+    ...{ XDG_DATA_DIRS: "x", GITHUB_TOKEN: "x", PORTS: "1", VENDOR_C_API_KEY: "", SHLVL: "1" },
+  };
+  const { unknownVariables, secretFrom } = parseConfig({
+    ...others,
+    ...{ VENDOR_B_APIKEY: "k", OAUTH_ISUER: "https://x", DATABSE_URL: "x", RETENTION_DAYS: "1" },
+    ...{ VENDOR_ACME_API_KEY: "k", OPENAI_APIKEY: "k" },
+  });
+  // The row of a vendor asks for its own variable.
+  secretFrom("VENDOR_ACME_API_KEY");
+  assert.deepEqual(unknownVariables().map(({ name, nearest }) => `${name} ${nearest}`), [
+    "DATABSE_URL DATABASE_URL",
+    "OAUTH_ISUER OAUTH_ISSUER",
+    "OPENAI_APIKEY OPENAI_API_KEY",
+    "RETENTION_DAYS undefined",
+    "VENDOR_B_APIKEY VENDOR_B_API_KEY",
+  ]);
+});
+
+Deno.test("links sign in where there is no identity provider, or where they are asked for", () => {
+  const oauth = {
+    ...{ OAUTH_ISSUER: "https://id.example", OAUTH_CLIENT_ID: "x", OAUTH_CLIENT_SECRET: "y" },
+  };
+  const on = (env: Record<string, string>) => parseConfig(env).localSignIn;
+  assert.deepEqual([on({}), on(oauth)], [true, false]);
+  assert.deepEqual(
+    [on({ LOCAL_SIGN_IN: "false" }), on({ ...oauth, LOCAL_SIGN_IN: "true" })],
+    [false, true],
+  );
 });

@@ -36,6 +36,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   return {
     baseUrl: address,
     signIn: config.oauth,
+    hasLocalSignIn: config.localSignIn,
     allowedDomains: config.oauth?.emailDomains ?? [],
     signIns: createSignIns(database),
     sessions: createSessions(database),

@@ -1,4 +1,5 @@
 import { withoutEnd } from "../base/trim.ts";
+import { nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
 
 /** An invalid value in the environment; the message is one line for the operator. */
@@ -17,13 +18,30 @@ export class ConfigError extends Error {
  */
 export class EnvironmentReader {
   readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #asked = new Set<string>();
 
   constructor(environment: Readonly<Record<string, string | undefined>>) {
     this.#environment = environment;
   }
 
   text(name: string): string | undefined {
+    this.#asked.add(name);
     return this.#environment[name]?.trim() || undefined;
+  }
+
+  /**
+   * Variables that are set, that nobody has asked for so far, and that look as if they were ours:
+   * by their beginning, or since they differ from one of ours by a slip. With the nearest of ours.
+   */
+  unknown(): UnknownVariable[] {
+    const names = Object.keys(this.#environment).filter((name) =>
+      !this.#asked.has(name) && Boolean(this.#environment[name]?.trim())
+    );
+    return names.sort().flatMap((name) => {
+      const [nearest] = nearestNames(name, this.#asked, 1);
+      const isOurs = ownBeginnings.some((beginning) => name.startsWith(beginning));
+      return isOurs || nearest !== undefined && name.length > 6 ? [{ name, nearest }] : [];
+    });
   }
 
   list(name: string): string[] {
@@ -143,6 +161,18 @@ export class EnvironmentReader {
     throw invalid(name, path, "a file that can be read");
   }
 }
+
+export interface UnknownVariable {
+  name: string;
+  /** The variable that it may misspell. */
+  nearest: string | undefined;
+}
+
+/** What no other program's variables begin with. */
+const ownBeginnings = [
+  ...["VENDOR_", "OAUTH_", "EXPORT_", "RETENTION_", "CALLER_", "JOURNAL_", "BODIES_", "PAYLOAD_"],
+  ...["STREAMS_", "BACKGROUND_CALL", "STARTING_", "CONNECTIONS_", "LEASE_", "DEMETER_"],
+];
 
 const masked = "****";
 

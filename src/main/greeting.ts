@@ -1,33 +1,87 @@
 import type { Secret } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { Config } from "./config.ts";
+import { type Config, usualKeyVariables } from "./config.ts";
 import { defaultModels } from "../pricing/table/price_table.ts";
 
-/** The lines that a start prints: always the address; on the first start the key and a first call. */
+/** Links into the dashboard that work once. */
+export interface GreetingLinks {
+  /** Makes whoever signs in through it the owner. */
+  claim?: string | undefined;
+  /** Signs in the owner. */
+  signIn?: string | undefined;
+}
+
+/**
+ * The lines that a start prints: each time the addresses, the vendors that have a key and how to
+ * make a key for callers; on the first start that key and a first call.
+ */
 export function greeting(
   deps: ModelDeps & { config: Config; version: string },
   address: string,
   firstKey: Secret | undefined,
-  claimLink?: string,
+  { claim, signIn }: GreetingLinks = {},
 ): string[] {
   const base = deps.config.baseUrl ?? address;
-  const lines = [`demeter ${deps.version} listens on ${address}`];
-  if (claimLink !== undefined) {
-    lines.push(
-      "",
-      "Nobody owns the dashboard yet. Who signs in through this link does, once:",
-      "",
-      `  ${claimLink}`,
-      "",
-    );
-  }
-  if (!firstKey) return lines;
-  const key = firstKey.reveal();
-  const model = firstModel(deps);
-  lines.push(
+  return [
+    `demeter ${deps.version} listens on ${address}`,
     "",
+    ...addressLines(deps, base),
+    "",
+    ...oneTimeLink(claim, "Open this link once to become the dashboard's owner:"),
+    ...oneTimeLink(
+      signIn,
+      "Open this link within ten minutes to see the dashboard; it works once:",
+    ),
+    ...(firstKey ? firstCall(deps, base, firstKey.reveal()) : []),
+  ];
+}
+
+function addressLines({ config, registry }: ModelDeps & { config: Config }, base: string) {
+  const signIn = config.localSignIn ? " (sign in: deno task admin sign-in)" : "";
+  const withKey = registry.all.filter((vendor) => vendor.apiKey);
+  const without = registry.all.filter((vendor) => !vendor.apiKey);
+  const names = (vendors: typeof withKey, name: (label: string) => string) =>
+    vendors.map(({ label }) => name(label)).join(", ");
+  const shown = (label: string) => shownVendor(registry, label);
+  // A vendor that shares another's key has no variable of its own.
+  const settable = without.filter(({ label }) => usualKeyVariables[label] !== undefined);
+  return [
+    `  API        ${base}/v1 (or /chat/v1)`,
+    `  Dashboard  ${base}/dashboard${signIn}`,
+    `  Reference  ${base}/reference`,
+    `  Vendors    ${
+      withKey.length > 0
+        ? names(withKey, (label) => keyedVendor(config, shown, label))
+        : "none has a key"
+    }`,
+    ...(settable.length > 0
+      ? [
+        `             set a key for more: ${
+          names(settable, (label) => usualKeyVariables[label]![0]!)
+        }`,
+      ]
+      : []),
+    "  New key    deno task admin key create --name <name>",
+  ];
+}
+
+/** A variable of another program's name gives money away: it is named. */
+function keyedVendor(config: Config, shown: (label: string) => string, label: string): string {
+  const variable = config.vendors[label]?.keyVariable;
+  const isUsual = variable !== undefined && usualKeyVariables[label]?.includes(variable) === true;
+  return isUsual ? `${shown(label)} by ${variable}` : shown(label);
+}
+
+function oneTimeLink(link: string | undefined, text: string): string[] {
+  return link === undefined ? [] : [text, "", `  ${link}`, ""];
+}
+
+function firstCall(deps: ModelDeps, base: string, key: string): string[] {
+  const model = asPeopleKnowIt(deps, firstModel(deps));
+  const lines = [
     "First start. This API key is shown only now, keep it:",
     "",
     `  API key       ${key}`,
@@ -37,15 +91,21 @@ export function greeting(
     "",
     `  ${model === undefined ? statusCommand(base, key) : chatCommand(base, key, model)}`,
     "",
-  );
-  if (model === undefined) {
-    lines.push(
-      "Next: no vendor key is set. Start again with VENDOR_B_API_KEY=<your key> to call models,",
-      "or run 'deno task demo' to try every endpoint with simulated vendors.",
-      "",
-    );
-  }
-  return lines;
+  ];
+  if (model !== undefined) return lines;
+  return [
+    ...lines,
+    "Next: no vendor key is set. Start again with OPENAI_API_KEY=<your key> (or VENDOR_B_API_KEY=)",
+    "to call models, or run 'deno task demo' to try every endpoint with simulated vendors.",
+    "",
+  ];
+}
+
+/** `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
+function asPeopleKnowIt({ registry }: ModelDeps, model: string | undefined): string | undefined {
+  const label = model?.split("/", 1)[0] ?? "";
+  const alias = registry.find(label)?.aliases[0];
+  return alias === undefined ? model : alias + model!.slice(label.length);
 }
 
 interface ModelDeps {
@@ -53,8 +113,7 @@ interface ModelDeps {
   prices: Prices;
   clock: Pick<Clock, "now">;
 }
-
-/** A priced model of the first vendor with a key and the chat dialect. */
+/** A priced model of the first vendor with a key: `vendor-b/gpt-5-mini`. */
 export function firstModel(
   { registry, prices, clock }: ModelDeps,
 ): string | undefined {
@@ -63,7 +122,7 @@ export function firstModel(
     Number(b.label === firstVendor) - Number(a.label === firstVendor)
   );
   for (const vendor of vendors) {
-    if (!vendor.apiKey || !vendor.dialects.includes("chat")) continue;
+    if (!vendor.apiKey) continue;
     const model = firstModelOf(vendor, { prices, clock });
     if (model !== undefined) return `${vendor.label}/${model}`;
   }

@@ -3,7 +3,7 @@ import { type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
-import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
+import { helpResult, readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";
@@ -15,10 +15,12 @@ import { chargedInScope } from "../budgets/budget.ts";
 import { createBudgets } from "../budgets/wire.ts";
 import { runHealth } from "./run_health.ts";
 import { vacuumHere } from "../admin/vacuum_here.ts";
+import { signInLinksOf } from "./sign_in_links.ts";
+import { createSignIns } from "../people/store/sign_ins.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { claimDataDir, workerDirs } from "../database/data_dir.ts";
+import { claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
@@ -73,7 +75,11 @@ export async function adminCommand(
 ): Promise<number> {
   const asJson = argv.includes("--json");
   try {
-    const result = argv.length === 0
+    // Help reads no settings: they may be what is wrong.
+    const help = helpResult(argv);
+    const result = help !== undefined
+      ? help
+      : argv.length === 0
       ? { exitCode: 2 as const, json: { error: "no command" }, lines: [usage()] }
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
@@ -142,9 +148,19 @@ async function openAnalyticsStore(
 /** Commands record no calls. */
 const nothingToFlush: FlushRecords = () => Promise.resolve();
 
+/** A command makes no database: one in a wrong folder would look like the real one, and empty. */
 async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
+  if (!await hasDatabase(dataDir)) throw new Error(await nothingIn(dataDir));
   const claim = await claimDataDir(dataDir);
   stack.defer(() => claim.release());
+}
+
+async function nothingIn(dataDir: string): Promise<string> {
+  const none = `There is no data in ${dataDir} and no server at it`;
+  const demo = `${dataDir}/demo`;
+  return await hasDatabase(demo)
+    ? `${none}: set DATA_DIR to the service's data directory (the demo's is ${demo}).`
+    : `${none}: set DATA_DIR to the service's data directory, or DATABASE_URL, or start the service once.`;
 }
 
 /**
@@ -193,6 +209,7 @@ function createAdminDeps(
 ): AdminDeps {
   const { dataDir, tls, host, port } = config;
   const clock = systemClock;
+  const dashboardBase = config.baseUrl ?? `${tls ? "https" : "http"}://${host}:${port}`;
   const registry = createConfiguredRegistry(config);
   const log = createLog((line) => console.error(line), clock.now);
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
@@ -219,7 +236,9 @@ function createAdminDeps(
     clock,
     journalStatus: () => journalStatus(config),
     newId: createUuidv7(clock),
-    dashboardBase: config.baseUrl ?? `${tls ? "https" : "http"}://${host}:${port}`,
+    dashboardBase,
+    signIns: createSignIns(database),
+    signInLinks: signInLinksOf(config, dashboardBase),
     hasSignIn: config.oauth !== undefined,
   });
 }

@@ -2,7 +2,7 @@ import { type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
-import { claimLink } from "../dashboard/app.tsx";
+import { claimLink, firstSignInLink } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
 import { operatorLimits } from "../keys/account.ts";
 import { mintKey } from "../keys/credential.ts";
@@ -12,7 +12,9 @@ import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
 import { createServices, type Services } from "./application.ts";
-import type { Config } from "./config.ts";
+import { type Config, isLoopback } from "./config.ts";
+import { signInLinksOf } from "./sign_in_links.ts";
+import type { AdminDeps } from "../admin/commands.ts";
 import { createDashboardDeps } from "./dashboard.ts";
 import { greeting } from "./greeting.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
@@ -83,10 +85,13 @@ export async function startServer(
   });
   worker?.parent.answers(services.answerWorkers);
   await services.start();
+  warnOfUnknownVariables(config, services.log);
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);
   const hasSignIn = config.oauth !== undefined;
-  const operator = operatorDepsOf(services, { dashboardBase: address, hasSignIn });
+  const signInLinks = signInLinksOf(config, address);
+  const shared = { dashboardBase: address, hasSignIn, signIns: dashboard.signIns, signInLinks };
+  const operator = operatorDepsOf(services, shared);
   if (seat.index === 1) {
     const control = await serveControl(config.dataDir, operator);
     answering.defer(() => control.close());
@@ -95,10 +100,8 @@ export async function startServer(
   openFor(services, listeners, dashboard);
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const claim = greets ? await claimLink(dashboard) : undefined;
-    const { registry, prices } = services.vendors;
-    const shown = { config, version, registry, prices, clock: services.clock };
-    for (const line of greeting(shown, listeners.address, firstKey, claim)) print(line);
+    const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
+    for (const line of lines) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
@@ -120,6 +123,31 @@ export async function startServer(
 }
 
 const alone = { seat: onlySeat, siblings: noSiblings };
+
+/** What a new user needs; `greets` false: only what belongs to the first key. */
+async function greetingOf(
+  { config, vendors: { registry, prices }, clock }: Services,
+  address: string,
+  { dashboard, firstKey, greets }: {
+    dashboard: ReturnType<typeof createDashboardDeps>;
+    firstKey: Awaited<ReturnType<typeof firstStart>>;
+    greets: boolean;
+  },
+): Promise<string[]> {
+  const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
+  return greeting({ config, version, registry, prices, clock }, address, firstKey, {
+    claim: greets ? await claimLink(dashboard) : undefined,
+    // A terminal's owner opens it; elsewhere whoever reads the log would.
+    signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
+  });
+}
+
+/** After the vendors are read, whose rows may name variables of their own. */
+function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
+  for (const { name, nearest } of unknownVariables()) {
+    warn("an environment variable means nothing here", { name, did_you_mean: nearest });
+  }
+}
 
 /** How `openSupervisor` reaches systemd. */
 export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
@@ -170,7 +198,7 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
 /** Dependencies of the operator's commands in a running server. */
 function operatorDepsOf(
   services: Services,
-  dashboard: { dashboardBase: string; hasSignIn: boolean },
+  dashboard: Pick<AdminDeps, "dashboardBase" | "hasSignIn" | "signIns" | "signInLinks">,
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
   const { vendors, routing, records, budgets } = services;

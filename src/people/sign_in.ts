@@ -3,6 +3,8 @@ import type { Identity, Role } from "./person.ts";
 
 /** A sign-in must be finished within this; so must the consent that it may need. */
 export const signInMs = 10 * 60_000;
+/** How long a sign-in link of the operator's works. */
+export const linkMs = 10 * 60_000;
 /** How long a claim link works; every start prints another one. */
 export const claimMs = 24 * 3_600_000;
 
@@ -29,12 +31,19 @@ export interface Offer {
  * What becomes of a person who was vouched for. `asks`: they must agree first to what is offered,
  * by the claim link or invitation of these hashes. `stranger`: no account knows them. `claim_void`:
  * the claim link was used, is too old or was never printed. `invitation_void`: the same of an
- * invitation. `other_address`: the invitation is for another verified address.
+ * invitation. `other_address`: the invitation is for another verified address. `link_void`: a
+ * sign-in link was used, is too old or was never printed.
  */
 export type Admission =
   | { kind: "admitted"; personId: string; accountId: number }
   | { kind: "asks"; claimHash: string | null; invitationHash: string | null }
-  | { kind: "stranger" | "claim_void" | "invitation_void" | "other_address" };
+  | { kind: "stranger" | "claim_void" | "invitation_void" | "other_address" | "link_void" };
+
+/** Whom a sign-in link signs in. */
+export interface LinkOffer {
+  /** For people to read. */
+  name: string;
+}
 
 /** Sign-ins and who is let in by them. Implemented in `src/people/store/sign_ins.ts`. */
 export interface SignInStore {
@@ -63,6 +72,26 @@ export interface SignInStore {
       allowedDomains: readonly string[];
       hasAgreed: boolean;
       joined?: (membership: { accountId: number; personId: string }) => AuditNote;
+    },
+  ): Promise<Admission>;
+  /**
+   * Keeps the hash of a sign-in link's token (`linkMs`), and gives whom it signs in: the person of
+   * an address; without one the first account's owner. While nobody owns the first account that is
+   * somebody new, who becomes its owner by it. Undefined: nobody has that address.
+   */
+  offerLink(
+    link: { tokenHash: string; email: string | undefined; now: Date },
+    offered?: (link: { accountId: number; name: string }) => AuditNote,
+  ): Promise<LinkOffer | undefined>;
+  /** Whom a sign-in link signs in; undefined: it was used, is too old, or never was. */
+  lookUpLink(tokenHash: string, now: Date): Promise<LinkOffer | undefined>;
+  /** Ends the link and admits its person, as owner of the first account while it has none. */
+  admitByLink(
+    tokenHash: string,
+    context: {
+      now: Date;
+      newPersonId: string;
+      signedIn?: (person: { accountId: number; personId: string; name: string }) => AuditNote;
     },
   ): Promise<Admission>;
   /** Keeps the hash of a claim link's token while the first account has no owner; else false. */

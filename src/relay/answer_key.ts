@@ -53,6 +53,7 @@ function routeText(route: Route | undefined): unknown {
 
 function isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): boolean {
   if (hostedWork(body).state.length > 0) return false;
+  if (conversation?.own?.isAsked(body)) return false;
   return conversation?.previousId(body) === undefined &&
     (conversation?.referencedIds(body).length ?? 0) === 0;
 }

@@ -4,6 +4,11 @@ import type { Principal } from "../keys/api_key.ts";
 import type { CallTiming, SettledCall } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
+/** The id that a caller gave a request: `X-Request-ID`, where that is absent `Idempotency-Key`. */
+export function sentRequestId(header: (name: string) => string | undefined): string | undefined {
+  return header("x-request-id") ?? header("idempotency-key");
+}
+
 /** The caller, and what came with the request besides its body. */
 export interface CallContext {
   readonly principal: Principal;

@@ -74,6 +74,7 @@ export function createRelay(deps: RelayDeps): Relay {
         async read() {
           const { dialect, caller, vendor } = request;
           const { step = runAtOnce } = caller;
+          dialect.conversation?.own?.check(request.body);
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
           const { model, endUser } = facts;
@@ -170,8 +171,10 @@ async function planFor(
   const { step = runAtOnce } = caller;
   await step(() => refuseSharedState(request, target, isManaged));
   const hasDialect = target.vendor.dialects.includes(dialect.name);
-  const sealedBy = isManaged && hasDialect ? target.vendor.label : undefined;
-  const continued = await continueConversation(request, deps.storedResponses, sealedBy);
+  const continued = await continueConversation(request, deps.storedResponses, {
+    sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
+    mayBeVendors: !isManaged && hasDialect,
+  });
   const facts = continued.body === request.body
     ? asked
     : await step(() => dialect.readRequest(continued.body));

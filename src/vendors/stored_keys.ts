@@ -1,3 +1,5 @@
+import { didYouMean } from "../base/nearest_names.ts";
+import { shownVendor } from "./shown_vendor.ts";
 import type { Registry, Vendor } from "./registry.ts";
 
 /** Vendors whose keys accounts may store. */
@@ -12,11 +14,13 @@ export function vendorsWithStoredKeys(registry: Registry): Vendor[] {
 export function canStoreKeyOf(registry: Registry, name: string): Vendor {
   const vendor = registry.find(name);
   if (vendor && labels.includes(vendor.label)) return vendor;
-  const names = vendorsWithStoredKeys(registry).map(({ label, aliases }) =>
-    [label, ...aliases].join("/")
-  );
+  const vendors = vendorsWithStoredKeys(registry);
+  const names = vendors.map(({ label }) => shownVendor(registry, label));
   const expected = `expected one of ${names.join(", ")}`;
-  if (!vendor) throw new Error(expected);
+  if (!vendor) {
+    const near = didYouMean(name, vendors.flatMap(({ label, aliases }) => [...aliases, label]));
+    throw new Error(`${expected}.${near}`);
+  }
   if (labels.includes(vendor.sharesWith)) {
     throw new Error(`${vendor.label} uses the key that is stored for ${vendor.sharesWith}`);
   }

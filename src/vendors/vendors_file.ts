@@ -33,6 +33,8 @@ const reserved = [
   "livez",
   "readyz",
   "metrics",
+  "v1",
+  "v1beta",
 ];
 
 /**

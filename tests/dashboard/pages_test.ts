@@ -6,7 +6,7 @@ import { beginSignIn, signIn, startDashboard } from "./world.ts";
 const people = "/dashboard/settings/people";
 
 Deno.test("without sign-in the dashboard says how to turn it on", async () => {
-  await using service = await startTestService({ database: "any" });
+  await using service = await startTestService({ env: { LOCAL_SIGN_IN: "false" } });
   assert.ok(!service.greeting.join("\n").includes("claim"));
   const browser = new BrowserClient(service.baseUrl);
   for (const path of ["/dashboard", "/dashboard/keys", "/dashboard/claim?token=x"]) {

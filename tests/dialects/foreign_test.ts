@@ -63,11 +63,17 @@ const responses: Row[] = [
   ["text.unheard_of", { input, text: { unheard_of: 1 } }],
   ["input[0].phase", { input: [{ ...input[0], phase: "commentary" }] }],
   [
-    "input[1].namespace",
+    "input[1].caller",
     {
       input: [
         ...input,
-        { type: "function_call", call_id: "a", name: "f", arguments: "{}", namespace: "n" },
+        {
+          type: "function_call",
+          call_id: "a",
+          name: "f",
+          arguments: "{}",
+          caller: { type: "direct" },
+        },
         { type: "function_call_output", call_id: "a", output: "1" },
       ],
     },

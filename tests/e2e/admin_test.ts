@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { runAdminHere } from "../support/admin.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const directory = temporaryDirectory("admin");
@@ -83,6 +84,38 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.deepEqual([ended.code, ended.stdout], [1, ""]);
     assert.match(ended.stderr, /^error: PORT=x is not valid: [^\n]*\n$/);
   });
+});
+
+Deno.test("a command in a wrong folder says so and makes nothing", async () => {
+  const empty = `${directory}/wrong`;
+  for (
+    const args of [["account", "list"], ["key", "create", "--name", "x"], ["export"], ["migrate"]]
+  ) {
+    const ended = await runAdminHere({ args, env: { DATA_DIR: empty } });
+    assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+    assert.match(
+      ended.stderr,
+      /^(error: )?There is no data in .*wrong and no server at it: set DATA_DIR /,
+    );
+    await assert.rejects(Deno.stat(empty), Deno.errors.NotFound);
+  }
+  await Deno.mkdir(`${empty}/demo/database`, { recursive: true });
+  const beside = await runAdminHere({ args: ["account", "list"], env: { DATA_DIR: empty } });
+  assert.match(beside.stderr, /\(the demo's is .*\/wrong\/demo\)/);
+});
+
+Deno.test("help needs neither settings that are right nor data", async () => {
+  const { code, stdout, stderr } = await runProgram({
+    script: "admin.ts",
+    args: ["key", "create", "--help"],
+    env: { DATA_DIR: `${directory}/none`, PORT: "x" },
+  });
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(
+    stdout,
+    /^Makes an API key[^]*--cap-day-usd X[^]*Example:\n {2}deno task admin key create /,
+  );
+  await assert.rejects(Deno.stat(`${directory}/none`), Deno.errors.NotFound);
 });
 
 Deno.test("nobody but the data directory's owner can send commands to a server", async () => {

@@ -60,7 +60,7 @@ Deno.test("journal without status is wrong usage", async () => {
   const env = { DATA_DIR: `${temporaryDirectory("journal-usage")}/data` };
   const ended = await runProgram({ script: "admin.ts", args: ["journal", "stats"], env });
   assert.equal(ended.code, 2);
-  assert.match(ended.stderr, /'journal stats' is no command[^]*journal status/);
+  assert.match(ended.stderr, /Unknown command 'journal stats'\. Did you mean 'journal status'\?/);
 });
 
 /** An ended call, one that was cut, one that the store refused, and bytes that nobody could read. */

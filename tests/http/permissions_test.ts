@@ -222,7 +222,7 @@ function notFound(endpoint: string, dialect: NonNullable<ErrorFields["dialect"]>
       code: "endpoint_not_found",
       dialect,
       ...(dialect === "generate" ? { status: "NOT_FOUND" } : {}),
-      message: `No such endpoint: ${method} ${path}`,
+      message: new RegExp(`^No such endpoint: ${method} ${RegExp.escape(path)}(\\. |$)`),
     },
   };
 }

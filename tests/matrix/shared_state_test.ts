@@ -164,8 +164,7 @@ Deno.test("a public address and a video stay what they are", async () => {
   }
 });
 
-Deno.test("an unknown thread and a new one are refused in the words that clients recover from", async () => {
-  const create = { thread: { type: "create" } };
+Deno.test("an unknown thread is refused in the words that clients recover from, on every lane", async () => {
   const goOn = { thread: { type: "continue", previous_message_id: "msg_of_another" } };
   const own = { authorization: `Bearer ${service().key};own-key-of-the-caller` };
   const targets = [
@@ -175,25 +174,24 @@ Deno.test("an unknown thread and a new one are refused in the words that clients
     [models.generate, { "x-translation-mode": "lenient" }],
   ] as const;
   for (const [model, headers] of targets) {
-    const refused = await (await send("messages", model, create, headers)).json();
-    assert.equal(refused.type, "error");
-    assert.equal(refused.error.type, "invalid_request_error");
-    assert.deepEqual(refused.error.details, {
-      error_code: "thread_unsupported_request",
-      unsupported: ["thread"],
-    });
     const unknown = await send("messages", model, goOn, headers);
     assert.equal(unknown.status, 400);
-    assert.deepEqual((await unknown.json()).error.details, { error_code: "thread_not_found" });
+    const refused = await unknown.json();
+    assert.equal(refused.type, "error");
+    assert.equal(refused.error.type, "invalid_request_error");
+    assert.deepEqual(refused.error.details, { error_code: "thread_not_found" });
   }
-  const passed = await send("messages", models.messages, create, own);
-  assert.equal(passed.status, 200, await passed.text());
-  assert.deepEqual(JSON.parse(service().vendor.requests.at(-1)!.body).thread, create.thread);
+  // With a key of the caller's own it is its vendor that keeps the thread.
+  for (const thread of [{ type: "create" }, goOn.thread]) {
+    const passed = await send("messages", models.messages, { thread }, own);
+    assert.equal(passed.status, 200, await passed.text());
+    assert.deepEqual(JSON.parse(service().vendor.requests.at(-1)!.body).thread, thread);
+  }
 });
 
 for (const vendor of ["vendor-c", "vendor-d", "vendor-f"] as const) {
   for (const stream of [false, true]) {
-    Deno.test(`the official tool runner goes on without threads (${vendor}, stream ${stream})`, async () => {
+    Deno.test(`the official tool runner's thread is kept here (${vendor}, stream ${stream})`, async () => {
       const { simulators, baseUrl, key } = simulated();
       const model = {
         "vendor-c": "claude-sonnet-4-6",

@@ -1,3 +1,5 @@
+import type { NamespacedName } from "./namespaces.ts";
+
 /**
  * The canonical form of a request: turns with typed parts, tools, settings. Every dialect decodes
  * into it and encodes out of it. An absent field was not set.
@@ -13,6 +15,8 @@ export interface CanonicalRequest {
   system: SystemText[];
   turns: Turn[];
   tools: Tool[];
+  /** Tools in namespaces by their `name`, in dialects that have namespaces. */
+  namespaces?: Readonly<Record<string, NamespacedName>>;
   toolChoice?: ToolChoice;
   /** The vendor's own web search, if the caller offers it to the model. */
   webSearch?: WebSearch;
@@ -49,7 +53,7 @@ export interface CanonicalRequest {
 /** A request's settings, without its conversation and its tools. */
 export type RequestSettings = Omit<
   CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
+  "model" | "stream" | "system" | "turns" | "tools" | "namespaces" | "unsupported" | "paths"
 >;
 
 /** Settings that a target may be unable to carry. */

@@ -221,10 +221,24 @@ export interface UsageFlag {
 export interface Conversation {
   /** Path of the field that names the answer to be continued. */
   readonly previousField: string;
+  /** The dialect's `error.details` of an unknown answer, by which its clients recover. */
+  readonly notFoundDetails?: Readonly<Record<string, unknown>>;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
   /** Whether the caller wants the answer stored. */
   wantsStored(body: unknown): boolean;
+  /**
+   * For a dialect whose callers ask for each conversation to be stored. With a vendor key of the
+   * caller's own its vendor stores those that it began there.
+   */
+  readonly own?: {
+    /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
+    check(body: unknown): void;
+    /** Whether the request asks for that. */
+    isAsked(body: unknown): boolean;
+    /** A request that begins a conversation, its text without what asks the vendor to store it. */
+    start(request: { body: unknown; bodyText: string }): { body: unknown; bodyText: string };
+  };
   /** The items that the request adds to the conversation, as JSON values. */
   inputItems(body: unknown): readonly unknown[];
   /** The answer's id as the caller knows it, given the answer as a JSON value. */
@@ -386,7 +400,7 @@ export interface AnswerContext {
   /** Model to show whatever the vendor names. */
   shownModel?: string | undefined;
   /** Only what is needed of the caller's request, which may be large. */
-  request: Pick<CanonicalRequest, "reasoning">;
+  request: Pick<CanonicalRequest, "reasoning" | "namespaces">;
   /** The caller's body, for the fields that are echoed. */
   body: unknown;
   /** Whether the caller asked to see usage in its stream. */

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import { CallTimes } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
+import { sentRequestId } from "../../relay/call_context.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 export interface RequestContextDeps {
@@ -21,7 +22,7 @@ export function newRequestContext(
   { remoteHost: peerHost = "", incoming }: Env["Bindings"] = {},
 ): RequestContext {
   const requestContext: RequestContext = {
-    requestId: requestIdOf(header("x-request-id")) ?? deps.newRequestId(),
+    requestId: requestIdOf(sentRequestId(header)) ?? deps.newRequestId(),
     arrivedAt: deps.clock.now(),
     arrivedMs: deps.clock.monotonicMs(),
     peerHost,

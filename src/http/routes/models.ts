@@ -2,7 +2,9 @@ import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Log } from "../../base/log.ts";
-import { messageOf } from "../../shared/fault.ts";
+import { didYouMean } from "../../base/nearest_names.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
+import { resolveOnFamily, shorten } from "../../vendors/model_name.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
 import type { ListedVirtualModel, RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
@@ -32,14 +34,50 @@ export function modelRoutes(
     const virtual = deps.routes.listVirtual(caller.principal.account.id).map(virtualEntry);
     return { object: "list" as const, data: [...virtual, ...lists.flat()] };
   });
-  for (const vendor of deps.registry.all) {
-    const contract = familyContracts(vendor.family).models;
-    const shape = shapes[vendor.family.dialects[0] ?? "chat"];
-    bind(app, contract, deps, async () => {
-      const models = await deps.catalogue.models(vendor);
-      return { object: "list" as const, ...shape(vendor, models) };
-    });
-  }
+  bind(app, contracts.unifiedModel, deps, async ({ caller, params }) => {
+    const accountId = caller.principal.account.id;
+    const route = deps.routes.find(accountId, params.model);
+    const virtual = route.isVirtual
+      ? deps.routes.listVirtual(accountId).find(({ name }) => name === route.name)
+      : undefined;
+    if (virtual) return virtualEntry(virtual);
+    const { vendor, model } = route.targets[0].target;
+    const models = await deps.catalogue.models(vendor);
+    return unifiedEntry(vendor, modelNamed(models, model, params.model));
+  });
+  for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
+}
+
+function familyRoutes(
+  app: Hono<Env>,
+  deps: BindDeps & { catalogue: Catalogue },
+  vendor: Vendor,
+): void {
+  const { models: list, model: single } = familyContracts(vendor.family);
+  const dialect = vendor.family.dialects[0] ?? "chat";
+  bind(app, list, deps, async () => {
+    const models = await deps.catalogue.models(vendor);
+    return { object: "list" as const, ...shapes[dialect](vendor, models) };
+  });
+  bind(app, single, deps, async ({ params }) => {
+    const { model } = resolveOnFamily(vendor, params.model);
+    const models = await deps.catalogue.models(vendor);
+    const found = modelNamed(models, model, params.model);
+    // Clients of the native API look for its own fields.
+    const own = dialect === "generate" ? found.raw : {};
+    return { ...own, ...shapes[dialect](vendor, [found]).data[0]! };
+  });
+}
+
+/** Throws `model_not_found` with the nearest name. */
+function modelNamed(models: readonly ListedModel[], name: string, asked: string): ListedModel {
+  const found = models.find(({ id }) => id === name);
+  if (found) return found;
+  const hint = didYouMean(name, models.map(({ id }) => id));
+  throw new Fault("model_not_found", {
+    param: "model",
+    message: `model: the vendor lists no model '${shorten(asked)}'.${hint}`,
+  });
 }
 
 function virtualEntry({ name, createdAt }: ListedVirtualModel) {

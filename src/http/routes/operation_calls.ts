@@ -10,6 +10,7 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
 import type { RoutingDeps } from "../../relay/candidates.ts";
+import { sentRequestId } from "../../relay/call_context.ts";
 import { permitNamed } from "../../routing/permitted_route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
@@ -56,7 +57,7 @@ function passed(
     const pass = () =>
       passOperation({ ...deps, mediaInlineBytes }, { caller, operation, vendor, sent });
     // A form is hashed only for an idempotent request.
-    const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
+    const bodyText = sentRequestId(caller.header) === undefined ? "" : repeatText(sent);
     const permit = () => permitNamed(deps.routes, caller, vendor, modelOf(sent));
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, pass) };
   });

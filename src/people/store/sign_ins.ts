@@ -2,6 +2,8 @@ import { domainOf, type Identity, type Role } from "../person.ts";
 import {
   type Admission,
   claimMs,
+  linkMs,
+  type LinkOffer,
   type Offer,
   type SignInStart,
   type SignInStore,
@@ -56,6 +58,16 @@ export function createSignIns(database: Database): SignInStore {
         ]);
         return true;
       }),
+    offerLink: (link, offered) => database.transaction((tx) => offerLink(tx, link, offered)),
+    async lookUpLink(tokenHash, now) {
+      const [row] = await database.query("select * from sign_in_states where state_hash = $1", [
+        ofLink(tokenHash),
+      ]);
+      const identity = readStart(row, now)?.identity;
+      return identity ? offerTo(identity) : undefined;
+    },
+    admitByLink: (tokenHash, context) =>
+      database.transaction((tx) => admitByLink(tx, tokenHash, context)),
     async hasOwner() {
       const [row] = await database.query("select min(id) as id from accounts");
       return row?.id !== null && row?.id !== undefined && await isOwned(database, Number(row.id));
@@ -95,6 +107,105 @@ async function findOffer(
       [invitationHash, now],
     );
   return row && { accountName: String(row.name), role: row.role as Role };
+}
+
+/** Links stand among the sign-ins under way; no browser's token is one of theirs. */
+function ofLink(tokenHash: string): string {
+  return `link ${tokenHash}`;
+}
+
+function offerTo({ name, email }: Identity): LinkOffer {
+  return { name: email ?? name };
+}
+
+/** Who signs in by a link alone, with no identity provider to vouch for them. */
+const localIssuer = "local";
+
+async function offerLink(
+  tx: Queryable,
+  { tokenHash, email, now }: Parameters<SignInStore["offerLink"]>[0],
+  offered: Parameters<SignInStore["offerLink"]>[1],
+): Promise<LinkOffer | undefined> {
+  const first = await lockFirstAccount(tx);
+  if (first === undefined) return undefined;
+  const found = email === undefined ? await ownerOf(tx, first) : await personOf(tx, email);
+  if (!found && await isOwned(tx, first)) return undefined;
+  const { identity, accountId } = found ?? {
+    accountId: first,
+    identity: {
+      issuer: localIssuer,
+      subject: email ?? "owner",
+      ...{ email: email ?? null, name: email ?? "Owner" },
+    },
+  };
+  await tx.query("delete from sign_in_states where expires_at <= $1", [now]);
+  await tx.query(
+    `insert into sign_in_states (state_hash, return_to, identity, expires_at)
+     values ($1, '/dashboard', $2, $3)`,
+    [
+      ofLink(tokenHash),
+      sanitizeText(JSON.stringify(identity)),
+      new Date(now.getTime() + linkMs),
+    ],
+  );
+  const offer = offerTo(identity);
+  await writeAudit(tx, offered?.({ accountId, name: offer.name }));
+  return offer;
+}
+
+async function ownerOf(tx: Queryable, accountId: number) {
+  const [row] = await tx.query(
+    `select p.*, m.account_id from memberships m join people p on p.id = m.person_id
+     where m.account_id = $1 and m.role = 'owner' order by m.created_at, p.id limit 1`,
+    [accountId],
+  );
+  return row && readMember(row);
+}
+
+async function personOf(tx: Queryable, email: string) {
+  const [row] = await tx.query(
+    `select p.*, m.account_id from people p join memberships m on m.person_id = p.id
+     where p.email = $1 order by m.account_id, p.id limit 1`,
+    [email],
+  );
+  return row && readMember(row);
+}
+
+function readMember(row: SqlRow): { identity: Identity; accountId: number } {
+  return {
+    accountId: Number(row.account_id),
+    identity: {
+      issuer: String(row.issuer),
+      subject: String(row.subject),
+      email: row.email as string | null,
+      name: String(row.name),
+    },
+  };
+}
+
+async function admitByLink(
+  tx: Queryable,
+  tokenHash: string,
+  { signedIn, ...context }: Parameters<SignInStore["admitByLink"]>[1],
+): Promise<Admission> {
+  const first = await lockFirstAccount(tx);
+  const [row] = await tx.query("delete from sign_in_states where state_hash = $1 returning *", [
+    ofLink(tokenHash),
+  ]);
+  const identity = readStart(row, context.now)?.identity;
+  if (!identity) return { kind: "link_void" };
+  const joining = { ...context, allowedDomains: [], hasAgreed: true };
+  let admission = await join(tx, identity, undefined, joining);
+  if (admission.kind === "stranger" && first !== undefined && !await isOwned(tx, first)) {
+    await tx.query("delete from claim_tokens");
+    admission = await join(tx, identity, { accountId: first, role: "owner" }, joining);
+  }
+  if (admission.kind === "admitted") {
+    const { accountId, personId } = admission;
+    const { name } = offerTo(identity);
+    await writeAudit(tx, signedIn?.({ accountId, personId, name }));
+  }
+  return admission;
 }
 
 type Context = Parameters<SignInStore["admit"]>[2];

@@ -14,15 +14,17 @@ import { findSeals } from "./reasoning_store.ts";
 export type Retainer = (answerText: string) => StoredResponseFields | undefined;
 
 /**
- * The request with the conversation that it continues. That always comes out of our own store: the
- * vendor's is shared by everyone who uses the service's key. `sealedBy` is the vendor that is asked
- * in this dialect and stores nothing: reasoning is sealed for it. Throws
+ * The request with the conversation that it continues. That comes out of our own store: the vendor's
+ * is shared by everyone who uses the service's key. `sealedBy` is the vendor that is asked in this
+ * dialect and stores nothing: reasoning is sealed for it. `mayBeVendors`: the vendor is asked in this
+ * dialect with a key of the caller's own, and may store what the caller asks it to. Throws
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
   request: { caller: CallContext; dialect: Dialect; body: unknown; bodyText: string },
   store: StoredResponseStore,
-  sealedBy?: string,
+  { sealedBy, mayBeVendors = false }: { sealedBy?: string | undefined; mayBeVendors?: boolean } =
+    {},
 ): Promise<ContinuedRequest> {
   const { conversation } = request.dialect;
   if (!conversation) return { body: request.body, bodyText: request.bodyText, sources: [] };
@@ -31,8 +33,9 @@ export async function continueConversation(
     sealedBy === undefined
       ? Promise.resolve(() => undefined)
       : findSeals(ids, sealedBy, account, store);
-  const continued = await withPrevious(conversation, request, { account, store, seals });
-  const whole = await withItems(conversation, continued, { account, store, seals });
+  const shelf = { account, store, seals, mayBeVendors };
+  const continued = await withPrevious(conversation, request, shelf);
+  const whole = await withItems(conversation, continued, shelf);
   if (sealedBy === undefined) return whole;
   // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
@@ -47,6 +50,7 @@ interface Shelf {
   account: number;
   store: StoredResponseStore;
   seals: Seals;
+  mayBeVendors: boolean;
 }
 
 function isBody(body: unknown): body is { input?: unknown } {
@@ -62,26 +66,38 @@ interface RequestBody {
 export interface ContinuedRequest extends RequestBody {
   /** The calls whose text was added. */
   sources: readonly string[];
+  /** The vendor stores this conversation, in the caller's own account there. */
+  isVendors?: boolean;
 }
 
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
-  { account, store, seals }: Shelf,
+  { account, store, seals, mayBeVendors }: Shelf,
 ): Promise<ContinuedRequest> {
+  const { own } = conversation;
   const previousId = conversation.previousId(body);
-  if (previousId === undefined) return { body, bodyText, sources: [] };
+  const isVendors = mayBeVendors && own?.isAsked(body) === true;
+  const unchanged = { body, bodyText, sources: [], ...(isVendors ? { isVendors } : {}) };
+  if (previousId === undefined) {
+    if (isVendors || !own?.isAsked(body)) return unchanged;
+    return { ...own.start({ body, bodyText }), sources: [] };
+  }
   const previous = await store.findResponse(account, previousId) ??
     await unlessUnfinished(conversation.previousField, account, previousId, store);
-  if (!previous) {
+  const answer: unknown = previous && JSON.parse(previous.answerText);
+  // An answer of another dialect can't be continued in this one.
+  if (!previous || conversation.answerId(answer) !== previousId) {
+    if (isVendors) return unchanged;
     const field = conversation.previousField;
+    const details = conversation.notFoundDetails;
     throw new Fault("previous_response_not_found", {
       param: field,
       message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
+      ...(details ? { details } : {}),
     });
   }
   const inputItems: unknown = JSON.parse(previous.inputItemsText);
-  const answer: unknown = JSON.parse(previous.answerText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const find = await seals(unsealed);
   const continued = conversation.continueFrom({
@@ -154,11 +170,11 @@ async function withItems(
  */
 export function retainerOf(
   dialect: Dialect,
-  { body, sources }: { body: unknown; sources: readonly string[] },
+  { body, sources, isVendors }: Pick<ContinuedRequest, "body" | "sources" | "isVendors">,
   inputItemsText = () => finish(inputItems(dialect, body)),
 ): Retainer | undefined {
   const { conversation } = dialect;
-  if (!conversation?.wantsStored(body)) return undefined;
+  if (isVendors || !conversation?.wantsStored(body)) return undefined;
   return (answerText) => {
     const answer: unknown = JSON.parse(answerText);
     const responseId = conversation.answerId(answer);

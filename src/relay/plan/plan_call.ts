@@ -28,6 +28,7 @@ import { countInSteps } from "../../base/heavy_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
+import { defined } from "../../dialects/kernel/fields.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {
@@ -157,7 +158,7 @@ async function encodeFor(
   );
   return {
     upstream,
-    request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
+    request: defined({ reasoning: recalled.reasoning, namespaces: recalled.namespaces }),
     encoded: { losses: encoded.losses, reversal: encoded.reversal },
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),

@@ -1,3 +1,4 @@
+import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
@@ -68,7 +69,7 @@ async function readCalls(
       limit: 1_000,
       ...(after ? { after } : {}),
     });
-    calls.push(...found.rows);
+    pushAll(calls, found.rows);
     after = found.next;
   } while (after !== undefined && calls.length < mostCalls);
   return { calls, isWhole: after === undefined };

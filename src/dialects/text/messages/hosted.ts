@@ -52,7 +52,6 @@ export function hostedWork(body: unknown): HostedWork {
     isRecord(tool) ? [readTool(tool, `tools[${index}]`, includesCode)] : []
   );
   const state: VendorState[] = [];
-  if (isRecord(request.thread)) state.push(threadState(request.thread));
   if (request.container !== null && request.container !== undefined) {
     state.push({ path: "container" });
   }
@@ -105,14 +104,6 @@ function fallbacks(list: unknown): HostedTool[] {
     // It gets the same prompt and adds nothing to it.
     return [{ path, name: model, cost, maxUses: 1, tokensPerUse: 0 }];
   });
-}
-
-/** Anthropic's tool runner uses threads by default; these details make it continue without them. */
-export function threadState(thread: JsonRecord): VendorState {
-  const details = thread.type === "continue"
-    ? { error_code: "thread_not_found" }
-    : { error_code: "thread_unsupported_request", unsupported: ["thread"] };
-  return { path: "thread", details };
 }
 
 function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"> {

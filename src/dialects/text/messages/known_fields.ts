@@ -71,6 +71,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   output_config: { format: { type: true, schema: true }, effort: true },
   output_format: { type: true, schema: true },
   metadata: { user_id: true },
+  thread: true,
 };
 
 const search: KnownFieldSet = {

@@ -1,6 +1,7 @@
 import type { Dialect } from "../../kernel/dialect.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
+import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
@@ -37,6 +38,7 @@ export const messages: Dialect = {
   createStreamDecoder,
   createStreamEncoder,
   errorFrame,
+  conversation,
   counting,
   naming,
 };

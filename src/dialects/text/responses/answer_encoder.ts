@@ -30,12 +30,13 @@ function writeAnswer(
   answer: CanonicalAnswer,
   context: Pick<AnswerContext, "id" | "created" | "model" | "body" | "now"> & {
     inputTokens?: number;
+    request?: AnswerContext["request"];
   },
 ): JsonRecord {
   const id = context.id("resp_");
   const choice = answer.choices.find((one) => one.index === 0);
   const reason = choice?.finish?.reason;
-  const writer = new OutputWriter(context.id, () => {});
+  const writer = new OutputWriter(context.id, () => {}, context.request?.namespaces);
   for (const event of blockEvents(choice)) writer.add(event);
   const { status } = writeFinishReason(reason);
   writer.close(status);

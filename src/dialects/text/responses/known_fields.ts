@@ -30,6 +30,7 @@ const call: KnownFieldSet = {
   ...itemFields,
   call_id: true,
   name: true,
+  namespace: true,
   arguments: true,
   input: true,
   ...knownMark,
@@ -38,6 +39,7 @@ const output: KnownFieldSet = {
   ...itemFields,
   call_id: true,
   name: true,
+  namespace: true,
   output: part,
   ...knownMark,
 };
@@ -49,6 +51,7 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   custom_tool_call: call,
   function_call_output: output,
   custom_tool_call_output: output,
+  additional_tools: { ...itemFields, role: true, tools: (record) => tool(record) },
   reasoning: { ...itemFields, summary: textFields, content: textFields, encrypted_content: true },
 };
 
@@ -64,6 +67,12 @@ const ofTool: Readonly<Record<string, KnownFieldSet>> = {
   custom: { type: true, name: true, description: true, format: true, ...knownMark },
 };
 
+const tool = (record: JsonRecord): KnownFieldSet | undefined =>
+  isSearchType(record.type) ? search : record.type === "namespace"
+    // What it says of its tools together has no place elsewhere.
+    ? { type: true, name: true, tools: tool }
+    : fieldsOf(ofTool, record.type);
+
 const search: KnownFieldSet = {
   type: true,
   // `readTools` reports the value false.
@@ -78,7 +87,7 @@ const search: KnownFieldSet = {
   ...knownMark,
 };
 
-const toolName: KnownFieldSet = { type: true, name: true };
+const toolName: KnownFieldSet = { type: true, name: true, namespace: true };
 
 const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   function: toolName,
@@ -86,7 +95,7 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   allowed_tools: {
     type: true,
     mode: true,
-    tools: (tool) => fieldsOf(ofTool, tool.type) && toolName,
+    tools: ({ type }) => type === "namespace" || fieldsOf(ofTool, type) ? toolName : undefined,
   },
 };
 
@@ -115,7 +124,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
     format: { type: true, name: true, description: true, schema: true, strict: true },
     verbosity: true,
   },
-  tools: (tool) => isSearchType(tool.type) ? search : fieldsOf(ofTool, tool.type),
+  tools: tool,
   tool_choice: (choice) => fieldsOf(ofChoice, choice.type),
   reasoning: { effort: true, summary: true, generate_summary: true, mode: true, context: true },
   stream_options: {},

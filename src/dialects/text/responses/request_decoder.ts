@@ -22,6 +22,7 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
 import { readItems } from "./request/decode_items.ts";
+import { flatNames, offeredTools } from "./request/offered_tools.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
@@ -37,11 +38,18 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
+  const offered = offeredTools(request);
+  const names = yield* flatNames(offered, request.input);
   const { system, turns, unsupported } = yield* readItems(
     request.input,
     textAt(request, "instructions"),
+    names,
   );
-  const { tools, toolChoice, unsupported: unsupportedTools, ...searching } = readTools(request);
+  const { tools, toolChoice, unsupported: unsupportedTools, ...searching } = readTools(
+    offered,
+    request.tool_choice,
+    names,
+  );
   const webSearch = limitSearches(searching.webSearch, request);
   const settings = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
   return {
@@ -50,6 +58,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     system,
     turns,
     tools,
+    ...(Object.keys(names.namespaces).length > 0 ? { namespaces: names.namespaces } : {}),
     unsupported: [
       ...unsupported,
       ...unsupportedTools,

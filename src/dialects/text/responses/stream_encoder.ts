@@ -35,7 +35,11 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#id = context.id("resp_");
     this.#model = context.model;
     this.#estimate = new EstimatedUsage(context.inputTokens);
-    this.#writer = new OutputWriter(context.id, (type, fields) => this.#tell(type, fields));
+    this.#writer = new OutputWriter(
+      context.id,
+      (type, fields) => this.#tell(type, fields),
+      context.request.namespaces,
+    );
   }
 
   encode(event: CanonicalEvent): string {

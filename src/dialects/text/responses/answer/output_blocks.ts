@@ -1,6 +1,7 @@
 import type { BlockKind, Citation, TokenLogprob } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
+import type { NamespacedName } from "../../../kernel/namespaces.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
@@ -24,7 +25,11 @@ export interface OpenBlock {
 }
 
 /** The new item of a block, for its `added` event; undefined if this dialect has none for it. */
-export function newItem(content: BlockKind, mint: (prefix: string) => string): Item | undefined {
+export function newItem(
+  content: BlockKind,
+  mint: (prefix: string) => string,
+  namespaces: Readonly<Record<string, NamespacedName>>,
+): Item | undefined {
   switch (content.kind) {
     case "text":
     case "refusal":
@@ -38,7 +43,12 @@ export function newItem(content: BlockKind, mint: (prefix: string) => string): I
     case "reasoning":
       return { id: mint("rs_"), type: "reasoning", summary: [] };
     case "tool-call": {
-      const named = { call_id: content.id || mint("call_"), name: content.name };
+      const named = {
+        call_id: content.id || mint("call_"),
+        ...Object.hasOwn(namespaces, content.name)
+          ? namespaces[content.name]!
+          : { name: content.name },
+      };
       return content.custom
         ? { id: mint("ctc_"), type: "custom_tool_call", status: "in_progress", ...named, input: "" }
         : {

@@ -6,7 +6,7 @@ import type {
   Citation,
   SearchWork,
 } from "../../../kernel/canonical.ts";
-import type { Opaque } from "../../../kernel/canonical_request.ts";
+import type { CanonicalRequest, Opaque } from "../../../kernel/canonical_request.ts";
 import { writeCitation } from "./citations.ts";
 import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
 
@@ -27,6 +27,7 @@ export class OutputWriter {
   readonly items: Item[] = [];
   readonly #mint: (prefix: string) => string;
   readonly #emit: Emit;
+  readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
   /** The item that has no `done` yet. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock } | undefined;
@@ -39,8 +40,14 @@ export class OutputWriter {
   #search: string | undefined;
   #chars = 0;
 
-  constructor(mint: (prefix: string) => string, emit: Emit) {
+  /** `namespaces`: the caller's tools that stand in one, by the name that the vendor was given. */
+  constructor(
+    mint: (prefix: string) => string,
+    emit: Emit,
+    namespaces: CanonicalRequest["namespaces"] = {},
+  ) {
     this.#mint = mint;
+    this.#namespaces = namespaces;
     this.#emit = emit;
   }
 
@@ -105,7 +112,7 @@ export class OutputWriter {
     const continues = (content.kind === "text" || content.kind === "refusal") &&
       this.#open?.item.type === "message";
     if (!continues) {
-      const item = newItem(content, this.#mint);
+      const item = newItem(content, this.#mint, this.#namespaces);
       // This dialect has no item for another vendor's work, nor for audio.
       if (!item) return;
       this.#closeItem("completed");

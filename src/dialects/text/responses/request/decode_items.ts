@@ -11,6 +11,7 @@ import type {
 import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
 import { requirePairs } from "./pairing.ts";
@@ -22,6 +23,11 @@ export interface Conversation {
   unsupported: UnsupportedField[];
 }
 
+/** The conversation as far as it is read. */
+interface Reading extends Conversation {
+  readonly names: FlatNames;
+}
+
 /**
  * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
  * turn, and so do adjacent tool outputs.
@@ -29,8 +35,9 @@ export interface Conversation {
 export function* readItems(
   input: unknown,
   instructions: string | undefined,
+  names: FlatNames,
 ): Steps<Conversation> {
-  const into: Conversation = { system: [], turns: [], unsupported: [] };
+  const into: Reading = { system: [], turns: [], unsupported: [], names };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
     into.turns.push({
@@ -52,18 +59,21 @@ export function* readItems(
   return into;
 }
 
-function readItem(item: JsonRecord, path: string, into: Conversation): void {
+function readItem(item: JsonRecord, path: string, into: Reading): void {
   switch (item.type ?? (item.role === undefined ? "item_reference" : "message")) {
     case "message":
       return readMessage(item, path, into);
     case "function_call":
     case "custom_tool_call":
-      return addPart(into.turns, "assistant", readCall(item, path), path);
+      return addPart(into.turns, "assistant", readCall(item, path, into.names), path);
     case "function_call_output":
     case "custom_tool_call_output":
-      return addPart(into.turns, "user", readOutput(item, path, into.unsupported), path);
+      return addPart(into.turns, "user", readOutput(item, path, into), path);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
+    case "additional_tools":
+      // Read with `tools`.
+      return;
     case "item_reference":
       // The gateway has replaced references to stored items already.
       throw invalidValue(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
@@ -117,12 +127,13 @@ function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: st
   else turns.push({ role, parts: [part], path });
 }
 
-function readCall(item: JsonRecord, path: string): ToolCallPart {
+function readCall(item: JsonRecord, path: string, names: FlatNames): ToolCallPart {
   const custom = item.type === "custom_tool_call";
   const id = textAt(item, "call_id", `${path}.call_id`);
   if (id === undefined) throw missingField(`${path}.call_id`);
-  const name = textAt(item, "name", `${path}.name`);
-  if (name === undefined) throw missingField(`${path}.name`);
+  const ownName = textAt(item, "name", `${path}.name`);
+  if (ownName === undefined) throw missingField(`${path}.name`);
+  const name = names.of(textAt(item, "namespace", `${path}.namespace`), ownName);
   const input = custom
     ? textAt(item, "input", `${path}.input`) ?? ""
     : textAt(item, "arguments", `${path}.arguments`) ?? "{}";
@@ -133,15 +144,19 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
 function readOutput(
   item: JsonRecord,
   path: string,
-  unsupported: UnsupportedField[],
+  { unsupported, names }: Reading,
 ): ToolResultPart {
   const callId = textAt(item, "call_id", `${path}.call_id`);
   if (callId === undefined) throw missingField(`${path}.call_id`);
   const parts = readContent(item.output, `${path}.output`, unsupported);
+  const ownName = textAt(item, "name", `${path}.name`);
+  const name = ownName === undefined
+    ? undefined
+    : names.of(textAt(item, "namespace", `${path}.namespace`), ownName);
   return {
     type: "tool-result",
     callId,
-    ...defined({ name: textAt(item, "name", `${path}.name`) }),
+    ...defined({ name }),
     parts: parts.map((part) => {
       if (part.type !== "refusal") return part;
       throw invalidValue(`${part.path}.type`, "expected a text, image or file part");

@@ -8,7 +8,10 @@ import type {
 import { booleanAt, defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
+
+import type { OfferedTool } from "./offered_tools.ts";
 
 export interface Tools {
   tools: Tool[];
@@ -18,19 +21,20 @@ export interface Tools {
   unsupported: UnsupportedField[];
 }
 
-/** Reads `tools` and `tool_choice`: flat definitions. */
-export function readTools(request: JsonRecord): Tools {
+/**
+ * Reads the tools that a request offers and its `tool_choice`: flat definitions, tools in a
+ * namespace under one name.
+ */
+export function readTools(
+  offered: readonly OfferedTool[],
+  choice: unknown,
+  names: FlatNames,
+): Tools {
   const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;
-  const list = request.tools ?? [];
-  if (!Array.isArray(list)) throw invalidValue("tools", "expected an array");
-  const tools = list.flatMap((tool: unknown, index) => {
-    const path = `tools[${index}]`;
-    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
-    const type = textAt(tool, "type", `${path}.type`);
-    if (type === undefined) throw missingField(`${path}.type`);
-    if (type === "function") return [readFunction(tool, path)];
-    if (type === "custom") return [readCustom(tool, path)];
+  const tools = offered.flatMap(({ tool, type, path, namespace }) => {
+    if (type === "function") return [readFunction(tool, path, namespace, names)];
+    if (type === "custom") return [readCustom(tool, path, namespace, names)];
     if (isSearchType(type) && !search) {
       search = readSearchTool(tool, path);
       if (tool.external_web_access === false) {
@@ -38,22 +42,44 @@ export function readTools(request: JsonRecord): Tools {
       }
       return [];
     }
+    // The vendor's search among the tools finds none that the model isn't given here.
+    const isSearched = type === "tool_search" && tool.execution !== "client";
     // Another vendor can't run it.
-    unsupported.push({ path, value: tool, weight: "meaning" });
+    unsupported.push({ path, value: tool, weight: isSearched ? "hint" : "meaning" });
     return [];
   });
-  const { toolChoice, webSearch } = readToolChoice(request.tool_choice, search, unsupported);
-  return { tools, ...defined({ toolChoice, webSearch }), unsupported };
+  const { toolChoice, webSearch } = readToolChoice(choice, {
+    offered,
+    search,
+    unsupported,
+    names,
+  });
+  return { tools: lastOfEach(tools), ...defined({ toolChoice, webSearch }), unsupported };
 }
 
-function readFunction(tool: JsonRecord, path: string): Tool {
+/** A tool that an item offers again is the one that counts; vendors refuse a name twice. */
+function lastOfEach(tools: readonly Tool[]): Tool[] {
+  const again = new Map(
+    tools.filter(({ path }) => path.startsWith("input[")).map((tool) => [tool.name, tool]),
+  );
+  return again.size === 0
+    ? [...tools]
+    : tools.filter((tool) => (again.get(tool.name) ?? tool) === tool);
+}
+
+function readFunction(
+  tool: JsonRecord,
+  path: string,
+  namespace: string | undefined,
+  names: FlatNames,
+): Tool {
   const { parameters } = tool;
   if (parameters !== undefined && parameters !== null && !isRecord(parameters)) {
     throw invalidValue(`${path}.parameters`, "expected a JSON Schema object");
   }
   return {
     type: "function",
-    name: nameOf(tool, path),
+    name: names.of(namespace, nameOf(tool, path)),
     ...defined({
       description: textAt(tool, "description", `${path}.description`),
       parameters: parameters ?? undefined,
@@ -64,10 +90,15 @@ function readFunction(tool: JsonRecord, path: string): Tool {
   };
 }
 
-function readCustom(tool: JsonRecord, path: string): Tool {
+function readCustom(
+  tool: JsonRecord,
+  path: string,
+  namespace: string | undefined,
+  names: FlatNames,
+): Tool {
   return {
     type: "custom",
-    name: nameOf(tool, path),
+    name: names.of(namespace, nameOf(tool, path)),
     ...defined({
       description: textAt(tool, "description", `${path}.description`),
       format: readToolFormat(tool.format, `${path}.format`),
@@ -85,7 +116,7 @@ function readToolFormat(format: unknown, path: string): unknown {
   return type === "grammar" ? { type, grammar } : format;
 }
 
-function nameOf(tool: JsonRecord, path: string): string {
+export function nameOf(tool: JsonRecord, path: string): string {
   const name = textAt(tool, "name", `${path}.name`);
   if (name === undefined) throw missingField(`${path}.name`);
   return name;
@@ -97,25 +128,31 @@ interface Choice {
   webSearch?: WebSearch | undefined;
 }
 
-function readToolChoice(
-  choice: unknown,
-  search: WebSearch | undefined,
-  unsupported: UnsupportedField[],
-): Choice {
+/** What a tool choice is read with. */
+interface Choosing {
+  offered: readonly OfferedTool[];
+  search: WebSearch | undefined;
+  unsupported: UnsupportedField[];
+  names: FlatNames;
+}
+
+function readToolChoice(choice: unknown, choosing: Choosing): Choice {
+  const { search, unsupported, names } = choosing;
   const offered = { webSearch: search };
   if (choice === undefined || choice === null) return offered;
   if (choice === "none" || choice === "auto" || choice === "required") {
     return { ...offered, toolChoice: { mode: choice } };
   }
   if (isRecord(choice) && typeof choice.type === "string") {
-    if (choice.type === "allowed_tools") return readAllowed(choice, search, unsupported);
+    if (choice.type === "allowed_tools") return readAllowed(choice, choosing);
     if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
     if (choice.type !== "function" && choice.type !== "custom") {
       unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return offered;
     }
-    const name = asString(choice.name);
-    if (name === undefined) throw missingField("tool_choice.name");
+    const ownName = asString(choice.name);
+    if (ownName === undefined) throw missingField("tool_choice.name");
+    const name = names.of(textAt(choice, "namespace", "tool_choice.namespace"), ownName);
     return { ...offered, toolChoice: { mode: "required", names: [name] } };
   }
   throw invalidValue("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
@@ -127,8 +164,7 @@ function demand(search: WebSearch): WebSearch {
 
 function readAllowed(
   choice: JsonRecord,
-  search: WebSearch | undefined,
-  unsupported: UnsupportedField[],
+  { offered, search, unsupported, names: flat }: Choosing,
 ): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw invalidValue("tool_choice.mode", "expected 'auto' or 'required'");
@@ -138,7 +174,14 @@ function readAllowed(
   const names = choice.tools.flatMap((tool: unknown, index) => {
     const path = `tool_choice.tools[${index}]`;
     if (!isRecord(tool)) throw invalidValue(path, "expected an object");
-    if (tool.type === "function" || tool.type === "custom") return [nameOf(tool, path)];
+    if (tool.type === "function" || tool.type === "custom") {
+      return [flat.of(textAt(tool, "namespace", `${path}.namespace`), nameOf(tool, path))];
+    }
+    if (tool.type === "namespace") {
+      const name = nameOf(tool, path);
+      const all = offered.filter(({ namespace }) => namespace === name);
+      return all.map((one) => flat.of(name, nameOf(one.tool, one.path)));
+    }
     if (search && isSearchType(tool.type)) isAllowed = true;
     else unsupported.push({ path, value: tool, weight: "meaning" });
     return [];

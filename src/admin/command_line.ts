@@ -1,0 +1,102 @@
+import { parseArgs } from "node:util";
+import { didYouMean, nearestNames } from "../base/nearest_names.ts";
+import { messageOf } from "../shared/fault.ts";
+import { type CommandForm, type Options, UsageError, type Values } from "./command.ts";
+
+/** Commands by their words. */
+export type CommandTable<Form extends CommandForm = CommandForm> = Readonly<Record<string, Form>>;
+
+/** A command has two words, or one. */
+export function findCommand<Form extends CommandForm>(
+  table: CommandTable<Form>,
+  args: readonly string[],
+): { name: string; command: Form; rest: readonly string[] } | undefined {
+  for (const length of [2, 1]) {
+    const name = args.slice(0, length).join(" ");
+    const command = Object.hasOwn(table, name) ? table[name] : undefined;
+    if (command) return { name, command, rest: args.slice(length) };
+  }
+  return undefined;
+}
+
+/**
+ * What the words after a command say. Throws a `UsageError` that names the wrong word, and the
+ * option that it may misspell.
+ */
+export function parseCommand(
+  name: string,
+  { usage, options = {}, positionals = [] }: CommandForm,
+  rest: readonly string[],
+): { values: Values; positionals: string[] } {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: negativeNumbers(moreModels(rest), options),
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (thrown) {
+    throw new UsageError(`${wrongOption(thrown, name, options)}\nusage: ${usage}`);
+  }
+  if (parsed.positionals.length !== positionals.length) throw new UsageError(`usage: ${usage}`);
+  return { values: parsed.values as Values, positionals: parsed.positionals };
+}
+
+/** `Unknown command 'key craete'. Did you mean 'key create'?` */
+export function unknownCommand(table: CommandTable, args: readonly string[]): string {
+  const named = args.slice(0, 2).filter((word) => !word.startsWith("-"));
+  const asked = named.join(" ") || args.slice(0, 1).join(" ");
+  const [near] = [...nearestNames(asked, Object.keys(table), 1), ...inGroup(named, table)];
+  return `Unknown command '${asked}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`;
+}
+
+/** Each word by itself: both may have a slip or two. */
+function inGroup([first = "", second = ""]: readonly string[], table: CommandTable): string[] {
+  const commands = Object.keys(table).map((name) => name.split(" "));
+  const groups = nearestNames(first, commands.map(([group]) => group!), 1);
+  return groups.flatMap((group) => {
+    const seconds = commands.flatMap(([one, word]) => one === group && word ? [word] : []);
+    return nearestNames(second, seconds, 1).map((word) => `${group} ${word}`);
+  });
+}
+
+/** Node's words for a wrong option are about its library. */
+function wrongOption(thrown: unknown, command: string, options: Options): string {
+  const message = messageOf(thrown).split("\n")[0]!;
+  const code = (thrown as { code?: unknown }).code;
+  const written = /'(?:-\w, )?(--?[^'\s=<]+)/.exec(message)?.[1] ?? "";
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
+    const hint = didYouMean(written.replace(/^-+/, ""), Object.keys(options), "--");
+    return `Unknown option '${written}' of '${command}'.${hint}`;
+  }
+  if (code !== "ERR_PARSE_ARGS_INVALID_OPTION_VALUE") return message;
+  return message.includes("does not take")
+    ? `${written} takes no value`
+    : `${written} needs a value`;
+}
+
+/** `--usd -5` means the number, whatever else a dash begins. */
+function negativeNumbers(args: readonly string[], options: Options): string[] {
+  const result: string[] = [];
+  for (const word of args) {
+    const option = result.at(-1)?.replace(/^--/, "") ?? "";
+    const takesValue = Object.hasOwn(options, option) && options[option]!.type === "string";
+    const isValue = takesValue && result.at(-1) === `--${option}` && /^-\d/.test(word);
+    if (isValue) result.push(`${result.pop()}=${word}`);
+    else result.push(word);
+  }
+  return result;
+}
+
+/** `--models A B` is `--models A --models B`. */
+function moreModels(args: readonly string[]): string[] {
+  const result: string[] = [];
+  let inModels = false;
+  for (const word of args) {
+    if (word.startsWith("-")) inModels = word === "--models";
+    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
+    result.push(word);
+  }
+  return result;
+}

@@ -1,0 +1,83 @@
+import { greatest } from "../base/lists.ts";
+import type { CommandForm } from "./command.ts";
+import { type CommandTable, findCommand, unknownCommand } from "./command_line.ts";
+import { optionText } from "./option_texts.ts";
+
+/** What people type before a command. */
+const program = "deno task admin";
+
+/** What help is asked about; undefined if none is. */
+export function helpTopic(argv: readonly string[]): readonly string[] | undefined {
+  const asked = argv.filter((word) => word !== "--json");
+  const rest = asked.filter((word) => word !== "--help" && word !== "-h");
+  if (asked.length > rest.length) return rest;
+  return asked[0] === "help" ? asked.slice(1) : undefined;
+}
+
+/**
+ * The help about a command (`key create`), a group of them (`key`) or all (nothing). Lines for
+ * people; `isKnown` is false if there is no such command.
+ */
+export function helpLines(
+  table: CommandTable,
+  topic: readonly string[],
+): { isKnown: boolean; lines: string[] } {
+  const found = findCommand(table, topic);
+  if (found) return { isKnown: true, lines: commandHelp(found.command) };
+  const [group] = topic;
+  const names = Object.keys(table).filter((name) =>
+    group === undefined || topic.length === 1 && name.startsWith(`${group} `)
+  );
+  if (names.length === 0) {
+    return { isKnown: false, lines: [unknownCommand(table, topic), `See '${program} help'.`] };
+  }
+  return {
+    isKnown: true,
+    lines: [
+      `usage: ${program} COMMAND [--json]`,
+      "",
+      ...twoColumns(names.map((name) => [name, table[name]!.summary ?? ""])),
+      "",
+      `'${program} COMMAND --help' tells more of one. With --json a command prints one JSON value.`,
+      "Exit codes: 0 done, 1 failed, 2 wrong usage.",
+    ],
+  };
+}
+
+function commandHelp(command: CommandForm): string[] {
+  const { usage, summary, options = {}, example, exampleInput } = command;
+  const input = command.readsInput ? `${exampleInput ?? "printenv NEW_VALUE"} | ` : "";
+  return [
+    ...(summary === undefined ? [] : [summary, ""]),
+    `usage: ${program} ${usage}`,
+    "",
+    ...twoColumns([
+      ...Object.entries(options).map(([option, spec]) =>
+        [`--${option}${valueOf(option, command)}`, optionText(spec, option) ?? ""] as const
+      ),
+      ["--json", "Print one JSON value."],
+    ]),
+    ...(example === undefined ? [] : ["", "Example:", `  ${input}${program} ${example}`]),
+    ...(name === "export" || !command.readsInput ? [] : [
+      "",
+      "The value comes from standard input: arguments can be seen by everyone on a machine.",
+    ]),
+  ];
+}
+
+/** The placeholder that the usage has behind an option. */
+function valueOf(option: string, { usage, options }: CommandForm): string {
+  if (options?.[option]?.type !== "string") return "";
+  const at = usage.indexOf(`--${option} `);
+  const value = at < 0 ? "VALUE" : usage.slice(at + option.length + 3).split(/[\s\]]/, 1)[0]!;
+  return ` ${value}`;
+}
+
+function twoColumns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.min(30, greatest(rows.map(([left]) => left.length)));
+  return rows.flatMap(([left, right]) =>
+    left.length > width
+      ? [`  ${left}`, `  ${" ".repeat(width)}  ${right}`]
+      : [`  ${left.padEnd(width)}  ${right}`.trimEnd()]
+  );
+}

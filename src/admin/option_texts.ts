@@ -1,0 +1,53 @@
+/** What an option of a command does: one sentence for `--help`. */
+const optionTexts: Readonly<Record<string, string>> = {
+  account: "Id or name of an account; the first account if absent.",
+  name: "A name for people, at most 200 characters.",
+  scope: "What the key may call, as often as wanted; everything but 'admin' if absent.",
+  expires: "When the key ends, such as 2027-01-31T00:00:00Z; never if absent.",
+  models: "The only models that the key may call, separated by spaces.",
+  "cap-day-usd": "Most that calls of the key may cost on a day (UTC), in US dollars.",
+  "cap-month-usd": "Most that calls of the key may cost in a month (UTC), in US dollars.",
+  "on-disconnect": "When the caller disconnects: cancel the vendor's call, or drain it to its end.",
+  "translation-mode":
+    "Fields that a vendor can't take: refuse them (strict), or drop and report them.",
+  "prompt-cache": "Whether calls get marks for the vendor's prompt cache; on if absent.",
+  "cache-ttl": "Seconds for which answers to equal calls are reused, 1 to 86400.",
+  for: "An agent whose settings the key gets, such as claude-code; prints the lines to paste.",
+  app: "App tag of calls that carry none.",
+  "default-model": "Model of calls that name one which doesn't exist here.",
+  map: "NAME=MODEL: calls that name NAME go to MODEL; as often as wanted.",
+  "expected-output-tokens": "Output tokens to reserve credit for where a call names no limit.",
+  record: "What is stored of calls: full, or metadata (no prompts and no answers).",
+  usd: "An amount in US dollars, such as 2.50.",
+  note: "A note that stands in the ledger, at most 500 characters.",
+  rpm: "Requests a minute; for enterprise.",
+  burst: "Requests at once after a pause; for enterprise.",
+  role: "What the person may do: owner, member or viewer.",
+  email: "The only address that the link works for; whoever opens it first if absent.",
+  person: "E-mail address of the person to sign in; the first owner if absent.",
+  vendor: "A vendor by its name or label, such as openai or vendor-b.",
+  model: "A model by its vendor's name for it.",
+  since: "Calls from this time on, such as 2026-11-01T00:00:00Z.",
+  until: "Calls before this time, such as 2026-12-01T00:00:00Z.",
+  "dry-run": "Only count what would change.",
+  from: "The first day or time of the export; the beginning if absent.",
+  to: "The last day, or the time of the end; now if absent.",
+  format: "How rows are written.",
+  table: "What is exported, as often as wanted; interactions if absent.",
+  filter: "COLUMN=VALUE: only such rows; the same column again adds a value.",
+  "raw-cells": "Leave CSV cells as they are that a spreadsheet would take for a formula.",
+  columns: "The only columns to write, separated by commas.",
+  "no-payloads": "Leave requests and answers out.",
+  out: "File to write; standard output if absent.",
+  on: "What is limited: account, app:NAME or user:ID.",
+  per: "The period, in UTC: day or month.",
+  "raise-until": "Until this time the limit is the one of --usd.",
+  url: "Address that receives events; https off this machine.",
+  event: "A type of event, as often as wanted; all of them if absent.",
+  "credit-low-usd": "Balance under which credit.low is sent; a tenth of the last grant if absent.",
+};
+
+/** The sentence of an option; undefined if there is none. */
+export function optionText(option: { about?: string }, name: string): string | undefined {
+  return option.about ?? (Object.hasOwn(optionTexts, name) ? optionTexts[name] : undefined);
+}

@@ -1,0 +1,145 @@
+import {
+  changeMembers,
+  type Edit,
+  locate,
+  splice,
+  type TextRange,
+} from "../../../base/json_text.ts";
+import type { Conversation } from "../../kernel/dialect.ts";
+import { invalidValue, missingField } from "../../kernel/fields.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+
+/** A request's body as a value and as text. */
+interface RequestBody {
+  body: unknown;
+  bodyText: string;
+}
+
+/**
+ * How a message thread is continued, for the gateway (npm @anthropic-ai/sdk 1.12.0, `thread`). A
+ * thread holds the system prompt, the tools and the messages; a request that continues it sends new
+ * messages only.
+ */
+export const conversation: Conversation = {
+  previousField: "thread.previous_message_id",
+  notFoundDetails: { error_code: "thread_not_found" },
+
+  previousId(body) {
+    const thread = threadOf(body);
+    return thread?.type === "continue" ? thread.previousId : undefined;
+  },
+
+  wantsStored: (body) => threadOf(body) !== undefined,
+
+  /** First what is not repeated in later requests, then the messages. */
+  inputItems(body) {
+    const { system, tools, messages } = body as JsonRecord;
+    const listed = Array.isArray(messages) ? messages : [];
+    return [{ system, tools }, ...listed];
+  },
+
+  answerId: (answer) =>
+    isRecord(answer) && answer.type === "message" ? asString(answer.id) : undefined,
+
+  own: {
+    check(body) {
+      const { messages } = body as JsonRecord;
+      const isEmpty = Array.isArray(messages) && messages.length === 0;
+      if (!isEmpty || threadOf(body)?.type === "continue") return;
+      throw invalidValue("messages", "expected at least 1 item");
+    },
+    isAsked: (body) => threadOf(body) !== undefined,
+    start: ({ body, bodyText }) => ({
+      body,
+      bodyText: splice(bodyText, changeMembers(bodyText, whole(bodyText), { remove: ["thread"] })),
+    }),
+  },
+
+  referencedIds: () => [],
+  itemIds: () => [],
+  resolve: (request) => request,
+  unsealedIds: () => [],
+  sealItems: (items) => items,
+  sealInput: (request) => request,
+
+  continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
+    const request = body as JsonRecord;
+    const created = isRecord(first) ? first : {};
+    const before = [...earlier.map(withoutMarks), answerTurn(answer)];
+    const added = ["system", "tools"].flatMap((name): [string, unknown][] =>
+      isSet(request[name]) || !isSet(created[name]) ? [] : [[name, created[name]]]
+    );
+    const own = Array.isArray(request.messages) ? request.messages : [];
+    return {
+      // It still has `thread`, by which its answer is stored; the vendor doesn't see that.
+      body: { ...request, ...Object.fromEntries(added), messages: [...before, ...own] },
+      bodyText: continuedText({ body, bodyText }, added, before),
+    };
+  },
+};
+
+/** The caller's own messages stay byte for byte. */
+function continuedText(
+  { body, bodyText }: RequestBody,
+  added: readonly (readonly [string, unknown])[],
+  before: readonly unknown[],
+): string {
+  const edits: Edit[] = changeMembers(bodyText, whole(bodyText), {
+    remove: ["thread"],
+    insert: added.map(([name, value]) => [name, JSON.stringify(value)]),
+  });
+  const range = locate(bodyText, ["messages"]) as TextRange;
+  const isEmpty = (body as { messages: unknown[] }).messages.length === 0;
+  const stored = before.map((one) => JSON.stringify(one)).join(",");
+  const text = isEmpty ? `[${stored}]` : `[${stored},${bodyText.slice(range.start + 1, range.end)}`;
+  return splice(bodyText, [...edits, { ...range, text }]);
+}
+
+function whole(bodyText: string): TextRange {
+  return locate(bodyText, []) as TextRange;
+}
+
+/** The stored answer as a message of the conversation. */
+function answerTurn(answer: unknown): JsonRecord {
+  return { role: "assistant", content: isRecord(answer) ? answer.content : [] };
+}
+
+/**
+ * A stored message without its cache marks, which were set for the request that it was new in: all
+ * of them together would be more than a vendor takes in one request.
+ */
+function withoutMarks(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  const { cache_control: _, ...rest } = message;
+  if (!Array.isArray(rest.content)) return rest;
+  return { ...rest, content: rest.content.map(withoutMarks) };
+}
+
+interface Thread {
+  type: "create" | "continue";
+  previousId?: string;
+}
+
+/**
+ * The request's thread; undefined if it has none. Throws `invalid_value` or
+ * `missing_required_field`, naming the field.
+ */
+export function threadOf(body: unknown): Thread | undefined {
+  const thread = isRecord(body) ? body.thread : undefined;
+  if (thread === undefined || thread === null) return undefined;
+  if (!isRecord(thread)) throw invalidValue("thread", "expected an object");
+  const { type, previous_message_id: previousId } = thread;
+  if (type === "create") return { type };
+  if (type !== "continue") throw invalidValue("thread.type", "expected 'create' or 'continue'");
+  if (previousId === undefined || previousId === null) {
+    throw missingField("thread.previous_message_id");
+  }
+  if (typeof previousId !== "string" || previousId === "") {
+    throw invalidValue("thread.previous_message_id", "expected the id of a message");
+  }
+  return { type, previousId };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,73 @@
+import { mostOf } from "../../../../../contracts/kernel/common.ts";
+import type { Steps } from "../../../../base/steps.ts";
+import { invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { FlatNames } from "../../../kernel/namespaces.ts";
+
+/** One tool that a request offers, with its namespace, if it stands in one. */
+export interface OfferedTool {
+  tool: JsonRecord;
+  type: string;
+  path: string;
+  namespace?: string;
+}
+
+/**
+ * The tools that a request offers: of `tools` and of `additional_tools` items, with those of
+ * namespaces in their places. Throws `invalid_value`, naming the field.
+ */
+export function offeredTools(request: JsonRecord): OfferedTool[] {
+  const offered: OfferedTool[] = [];
+  readList(request.tools ?? [], "tools", offered);
+  if (!Array.isArray(request.input)) return offered;
+  for (const [index, item] of request.input.entries()) {
+    if (!isRecord(item) || item.type !== "additional_tools") continue;
+    readList(item.tools ?? [], `input[${index}].tools`, offered);
+  }
+  return offered;
+}
+
+function readList(list: unknown, at: string, into: OfferedTool[], namespace?: string): void {
+  if (!Array.isArray(list)) throw invalidValue(at, "expected an array");
+  for (const [index, tool] of list.entries()) {
+    const path = `${at}[${index}]`;
+    if (!isRecord(tool)) throw invalidValue(path, "expected an object");
+    const type = textAt(tool, "type", `${path}.type`);
+    if (type === undefined) throw missingField(`${path}.type`);
+    if (type === "namespace" && namespace === undefined) {
+      const name = textAt(tool, "name", `${path}.name`);
+      if (name === undefined) throw missingField(`${path}.name`);
+      readList(tool.tools ?? [], `${path}.tools`, into, name);
+      continue;
+    }
+    if (into.length === mostOf.tools) {
+      throw invalidValue(path, `a request takes at most ${mostOf.tools} tools`);
+    }
+    into.push({ tool, type, path, ...(namespace === undefined ? {} : { namespace }) });
+  }
+}
+
+/** One name for each of these tools and for each tool that the input's items call. */
+export function* flatNames(offered: readonly OfferedTool[], input: unknown): Steps<FlatNames> {
+  const plain = new Set<string>();
+  const add = (record: JsonRecord, namespace: unknown) => {
+    const name = asString(record.name);
+    if (name !== undefined && asString(namespace) === undefined) plain.add(name);
+  };
+  for (const { tool, namespace } of offered) add(tool, namespace);
+  yield;
+  for (const item of Array.isArray(input) ? input : []) {
+    if (isRecord(item) && isCall(item.type)) add(item, item.namespace);
+    yield;
+  }
+  const names = new FlatNames(plain);
+  for (const { tool, namespace } of offered) {
+    const name = asString(tool.name);
+    if (name !== undefined) names.of(namespace, name);
+  }
+  return names;
+}
+
+function isCall(type: unknown): boolean {
+  return type === "function_call" || type === "custom_tool_call";
+}

@@ -1,0 +1,31 @@
+import assert from "@std/assert";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
+import { createNearestEndpoint } from "./nearest_endpoint.ts";
+
+const nearest = createNearestEndpoint(vendorFamilies);
+
+const cases: [string, string, string][] = [
+  ["GET", "/v1/chat/completions", " Did you mean POST /v1/chat/completions?"],
+  ["POST", "/v1/chat/completions/", " Did you mean POST /v1/chat/completions?"],
+  ["POST", "/chat/completions", " Did you mean POST /chat/v1/chat/completions?"],
+  ["POST", "/chat/v1/completions", " Did you mean POST /chat/v1/chat/completions?"],
+  ["POST", "/openai/chat/completions", " Did you mean POST /openai/v1/chat/completions?"],
+  ["POST", "/openai/v1/chat/completion", " Did you mean POST /openai/v1/chat/completions?"],
+  ["POST", "/messages", " Did you mean POST /chat/v1/messages?"],
+  ["POST", "/api/v1/messages", " Did you mean POST /chat/v1/messages?"],
+  ["POST", "/v2/embeddings", " Did you mean POST /chat/v1/embeddings?"],
+  ["GET", "/models", " Did you mean GET /chat/v1/models?"],
+  ["GET", "/api/v1/stauts", " Did you mean GET /api/v1/status?"],
+  [
+    ...["POST", "/anthropic/v1/chat/completions"] as const,
+    " The family of Anthropic takes messages; for its models use POST /chat/v1/chat/completions.",
+  ],
+  ["GET", "/nothing/like/it", ""],
+  ["GET", "/", ""],
+  ["POST", `/${"x".repeat(5000)}`, ""],
+];
+for (const [method, path, expected] of cases) {
+  Deno.test(`${method} ${path.slice(0, 60)} means '${expected.trim()}'`, () => {
+    assert.equal(nearest(method, path), expected);
+  });
+}

@@ -1,0 +1,22 @@
+import type { AdminDeps } from "../admin/commands.ts";
+import { signInLink } from "../dashboard/local_sign_in.tsx";
+import { type Config, isLoopback } from "./config.ts";
+
+/** How sign-in links are made, or why not; `address` is where the dashboard is reached. */
+export function signInLinksOf(
+  { localSignIn, oauth, baseUrl, host }: Config,
+  address: string,
+): AdminDeps["signInLinks"] {
+  if (!localSignIn) {
+    const why = oauth
+      ? "People sign in at the identity provider"
+      : "Sign-in by links is off (LOCAL_SIGN_IN=false)";
+    return { refusal: `${why}: set LOCAL_SIGN_IN=true to allow links as well.` };
+  }
+  if (baseUrl === undefined && !isLoopback(host)) {
+    return {
+      refusal: `HOST=${host} is beyond this machine: set BASE_URL, which the link begins with.`,
+    };
+  }
+  return { linkOf: (token) => signInLink(address, token) };
+}

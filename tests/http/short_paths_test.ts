@@ -1,0 +1,130 @@
+/** The addresses that tools assume: `/v1`, single models, `Idempotency-Key`; by vendors' own clients. */
+import assert from "@std/assert";
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import OpenAI from "openai";
+import { shared, startSimulatedService } from "../support/service.ts";
+
+const service = shared(() => startSimulatedService());
+const openai = (base = "/v1") =>
+  new OpenAI({ baseURL: service().baseUrl + base, apiKey: service().key, maxRetries: 0 });
+const say = (model: string) => ({ model, messages: [{ role: "user" as const, content: "Hi" }] });
+
+Deno.test("/v1 is /chat/v1: openai's client, whole, streamed, responses and embeddings", async () => {
+  const whole = await openai().chat.completions.create(say("anthropic/claude-sonnet-4-6"));
+  assert.equal(whole.choices[0]?.finish_reason, "stop");
+  let text = "";
+  const stream = await openai().chat.completions.create({ ...say("gpt-5-mini"), stream: true });
+  for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
+  assert.notEqual(text, "");
+  const response = await openai().responses.create({ model: "gpt-5-mini", input: "Hi" });
+  const again = await openai("/chat/v1").responses.retrieve(response.id);
+  assert.equal(again.id, response.id, "stored under one path, read under the other");
+  const { data } = await openai().embeddings.create({
+    ...{ model: "openai/text-embedding-3-small", input: "Hi" },
+  });
+  assert.ok(data[0]!.embedding.length > 0);
+  const rows = await service().rows();
+  assert.ok(rows.every(({ endpoint }) => String(endpoint).startsWith("/chat/v1/")), "one name");
+});
+
+Deno.test("/v1 is /chat/v1 for the clients of Anthropic and Google, too", async () => {
+  const { baseUrl, key } = service();
+  const anthropic = new Anthropic({ baseURL: baseUrl, apiKey: key, maxRetries: 0 });
+  const body = { ...say("google/gemini-2.5-flash"), max_tokens: 100 };
+  assert.equal((await anthropic.messages.create(body)).type, "message");
+  assert.ok(
+    (await anthropic.messages.countTokens(say("anthropic/claude-sonnet-4-6"))).input_tokens,
+  );
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl } });
+  const answer = await google.models.generateContent({
+    model: "openai/gpt-5-mini",
+    contents: "Hi",
+  });
+  assert.ok(answer.text);
+  const chunks = await google.models.generateContentStream({ model: "gpt-5-mini", contents: "Hi" });
+  let count = 0;
+  for await (const _ of chunks) count++;
+  assert.ok(count > 0);
+});
+
+Deno.test("an error below /v1 has its dialect's form", async () => {
+  const answer = await service().post("/v1/messages", { model: "nobody/x" });
+  const { type, error } = await answer.json();
+  assert.deepEqual([answer.status, type, error.type], [400, "error", "invalid_request_error"]);
+  const unknown = await service().post("/v1/nothing", {});
+  assert.equal((await unknown.json()).error.code, "endpoint_not_found");
+});
+
+Deno.test("openai's client reads one model of every vendor, on both paths and the family's", async () => {
+  const { data } = await openai().models.list();
+  const byOwner = Map.groupBy(data, ({ owned_by }) => owned_by);
+  assert.equal(byOwner.size, 7);
+  for (const [owner, models] of byOwner) {
+    const { id } = models[0]!;
+    assert.deepEqual(await openai().models.retrieve(id), models[0]);
+    assert.deepEqual(await openai("/chat/v1").models.retrieve(id), models[0]);
+    const own = await openai(`/${owner}/v1`).models.retrieve(id.slice(owner.length + 1));
+    assert.deepEqual([own.id, own.owned_by], [id.slice(owner.length + 1), owner]);
+  }
+  assert.equal((await openai().models.retrieve("gpt-5-mini")).id, "vendor-b/gpt-5-mini");
+});
+
+Deno.test("Anthropic's and Google's clients read one model", async () => {
+  const { baseUrl, key } = service();
+  const anthropic = new Anthropic({ baseURL: `${baseUrl}/anthropic`, apiKey: key });
+  const claude = await anthropic.models.retrieve("claude-sonnet-4-6");
+  assert.deepEqual([claude.id, claude.type], ["claude-sonnet-4-6", "model"]);
+  assert.match(claude.created_at, /^\d{4}-/);
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${baseUrl}/google` } });
+  const gemini = await google.models.get({ model: "gemini-2.5-flash" });
+  assert.equal(gemini.name, "models/gemini-2.5-flash");
+  assert.ok(gemini.inputTokenLimit! > 1000);
+});
+
+Deno.test("a model that isn't there is 404 with the nearest name, a key's scope counts", async () => {
+  for (
+    const [path, near] of [
+      ["/v1/models/openai/gpt-5-mni", "gpt-5-mini"],
+      ["/v1/models/gpt-5-mni", "gpt-5-mini"],
+      ["/anthropic/v1/models/claude-sonnet-4.6", "claude-sonnet-4-6"],
+    ] as const
+  ) {
+    const answer = await service().fetch(path);
+    const { error } = await answer.json();
+    assert.equal(answer.status, 404, path);
+    assert.match(error.message, new RegExp(`Did you mean '${near}'`), path);
+  }
+  const { key } = await service().createKey("--scope", "anthropic");
+  const headers = { authorization: `Bearer ${key}` };
+  const status = async (path: string) => {
+    const answer = await service().fetch(path, { headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assert.equal(await status("/anthropic/v1/models/claude-sonnet-4-6"), 200);
+  assert.equal(await status("/v1/models/gpt-5-mini"), 403);
+});
+
+Deno.test("Idempotency-Key repeats a call without a second charge, on either path", async () => {
+  const { simulators } = service();
+  const before = simulators.requests("vendor-b").length;
+  const headers = { "idempotency-key": "order-77" };
+  const first = await service().post("/v1/chat/completions", say("gpt-5-mini"), headers);
+  const text = await first.text();
+  assert.equal(first.headers.get("x-request-id"), "order-77");
+  const second = await service().post("/chat/v1/chat/completions", say("gpt-5-mini"), headers);
+  assert.equal(await second.text(), text);
+  assert.equal(second.headers.get("x-idempotent-replay"), "true");
+  assert.equal(simulators.requests("vendor-b").length, before + 1);
+  const other = await service().post("/v1/chat/completions", say("gpt-4.1"), headers);
+  assert.equal((await other.json()).error.code, "idempotency_conflict");
+  // X-Request-ID goes before it.
+  const own = await service().post("/v1/chat/completions", say("gpt-5-mini"), {
+    ...headers,
+    "x-request-id": "order-78",
+  });
+  await own.body?.cancel();
+  assert.equal(own.headers.get("x-idempotent-replay"), null);
+  assert.equal(own.headers.get("x-request-id"), "order-78");
+});

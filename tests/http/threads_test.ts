@@ -1,0 +1,271 @@
+/** Message threads, which the gateway keeps: each request sends new messages only. */
+import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { callingTool } from "../support/tool_calling_vendor.ts";
+import { startTodaysVendors } from "../support/todays_vendors.ts";
+
+const world = shared(startTodaysVendors);
+
+/** A model at a vendor of each dialect; the first is asked in the caller's own. */
+const models = [
+  "vendor-c/claude-haiku-4-5",
+  "vendor-b/gpt-5.6-sol",
+  "vendor-d/gemini-2.5-flash",
+  "acme/acme-1",
+] as const;
+
+type Json = Record<string, unknown>;
+
+/** A messages call as a caller of HTTP sees it. */
+async function ask(body: Json, headers: Record<string, string> = {}) {
+  const answer = await world().post("/chat/v1/messages", {
+    model: models[0],
+    max_tokens: 99,
+    ...body,
+  }, headers);
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) };
+}
+
+const create = { type: "create" };
+const goOn = (previous_message_id: unknown) => ({ type: "continue", previous_message_id });
+
+Deno.test("the official runner's tool loop sends new messages only, and every vendor gets the whole conversation", async () => {
+  for (const model of models) {
+    for (const stream of [false, true]) {
+      world().play(callingTool(([first]) => first));
+      const begin = world().vendor.requests.length;
+      const sent: Json[] = [];
+      let runs = 0;
+      const lookup = betaTool({
+        name: "lookup",
+        description: "Looks a word up.",
+        inputSchema: { type: "object", properties: {}, additionalProperties: false },
+        run: () => `a word, ${++runs}`,
+      });
+      const anthropic = new Anthropic({
+        baseURL: `${world().baseUrl}/chat`,
+        apiKey: world().key,
+        maxRetries: 0,
+        fetch: (url, init) => {
+          sent.push(JSON.parse(String(init?.body)));
+          return fetch(url, init);
+        },
+      });
+      const runner = anthropic.beta.messages.toolRunner({
+        model,
+        max_tokens: 99,
+        system: "You know words.",
+        tools: [lookup],
+        messages: [{ role: "user", content: "What does it mean?" }],
+        stream,
+      });
+      const last = await runner.runUntilDone();
+      const at = `${model}, stream ${stream}`;
+      assert.deepEqual(last.content.map((block) => block.type), ["text"], at);
+      assert.equal(runs, 1, at);
+      // The client has nobody's history but the thread's, and no request was refused.
+      assert.deepEqual(sent.map(({ thread }) => (thread as Json | undefined)?.type), [
+        "create",
+        "continue",
+      ], at);
+      assert.ok(!("system" in sent[1]!) && !("tools" in sent[1]!), at);
+      assert.ok(!JSON.stringify(sent[1]!.messages).includes("What does it mean?"), at);
+      const received = world().vendor.requests.slice(begin).filter(({ method }) =>
+        method === "POST"
+      );
+      assert.equal(received.length, 2, at);
+      for (
+        const part of ["You know words.", "What does it mean?", "a word, 1", "Looks a word up."]
+      ) {
+        assert.ok(received[1]!.body.includes(part), `${at}: ${part} in ${received[1]!.body}`);
+      }
+      assert.ok(!received.some(({ body }) => body.includes('"thread"')), at);
+    }
+  }
+});
+
+Deno.test("a runner whose thread is gone goes on with the whole history by itself", async () => {
+  world().play(callingTool(([first]) => first));
+  const asked: unknown[] = [];
+  const anthropic = new Anthropic({
+    baseURL: `${world().baseUrl}/chat`,
+    apiKey: world().key,
+    maxRetries: 0,
+    // The id of an answer that another account keeps, or that was erased.
+    fetch: (url, init) => {
+      const body = JSON.parse(String(init?.body));
+      const isLost = body.thread?.type === "continue" && !asked.includes("continue");
+      if (isLost) body.thread.previous_message_id = "msg_lost";
+      asked.push(body.thread?.type);
+      return fetch(url, { ...init, body: JSON.stringify(body) });
+    },
+  });
+  const runner = anthropic.beta.messages.toolRunner({
+    model: models[2],
+    max_tokens: 99,
+    tools: [betaTool({
+      name: "lookup",
+      description: "",
+      inputSchema: { type: "object", properties: {} },
+      run: () => "a word",
+    })],
+    messages: [{ role: "user", content: "What does it mean?" }],
+  });
+  const last = await runner.runUntilDone();
+  assert.deepEqual(last.content.map((block) => block.type), ["text"]);
+  assert.deepEqual(asked, ["create", "continue", "create"]);
+  assert.match(world().last().body, /What does it mean\?.*a word/);
+});
+
+Deno.test("a thread of the caller's own dialect: the caller's bytes, system, tools and thinking reach the vendor", async () => {
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "c2lnbmVk" };
+  const content = [thinking, { type: "text", text: "First." }];
+  const id = "msg_of_the_vendor_1";
+  world().play((exchange) =>
+    exchange.answer(200, {
+      id,
+      type: "message",
+      role: "assistant",
+      model: "claude-2026",
+      content,
+      stop_reason: "end_turn",
+      stop_sequence: null,
+      usage: { input_tokens: 10, output_tokens: 5 },
+    })
+  );
+  const mark = { cache_control: { type: "ephemeral" } };
+  const system = [{ type: "text", text: "/// APP words\nBe brief.", ...mark }];
+  const tools = [{ name: "f", input_schema: { type: "object" }, ...mark }];
+  const question = { role: "user", content: [{ type: "text", text: "One?", ...mark }] };
+  const first = await ask({ system, tools, messages: [question], thread: create });
+  assert.equal(first.status, 200, first.text);
+  assert.deepEqual(JSON.parse(world().last().body), {
+    model: "claude-haiku-4-5",
+    max_tokens: 99,
+    system: [{ type: "text", text: "Be brief.", ...mark }],
+    tools,
+    messages: [question],
+  });
+  const odd = '{"role":"user", "content" : "Two? \\u00e9"}';
+  const answer = await world().fetch("/chat/v1/messages", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: `{"thread":{"type":"continue","previous_message_id":"${id}"},"model":"${
+      models[0]
+    }","messages":[ ${odd} ],"max_tokens":99}`,
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  const { body } = world().last();
+  assert.ok(body.includes(odd), body);
+  const { messages, ...rest } = JSON.parse(body);
+  assert.deepEqual(rest.tools, tools);
+  assert.deepEqual(rest.system, [{ type: "text", text: "Be brief.", ...mark }]);
+  // Marks of messages that the thread has already would be more than a request may have.
+  assert.deepEqual(messages, [
+    { role: "user", content: [{ type: "text", text: "One?" }] },
+    { role: "assistant", content },
+    { role: "user", content: "Two? é" },
+  ]);
+  const row = await world().row(answer.headers.get("x-transaction-id"));
+  assert.equal(row.app, "words");
+  // The record holds what the caller sent.
+  const { messages: recorded, thread } = row.request as { messages: Json[]; thread: Json };
+  assert.deepEqual([recorded.length, thread.previous_message_id], [1, id]);
+});
+
+Deno.test("a thread goes on at another vendor, from any of its answers, and without a new message", async () => {
+  world().play(callingTool(() => undefined));
+  const first = await ask({ messages: [{ role: "user", content: "One?" }], thread: create });
+  const id = first.json.id;
+  for (const model of models) {
+    const next = await ask({
+      model,
+      messages: [{ role: "user", content: "Two?" }],
+      thread: goOn(id),
+    });
+    assert.equal(next.status, 200, next.text);
+    assert.match(world().last().body, /One\?.*Fine\..*Two\?/);
+    const third = await ask({
+      messages: [{ role: "user", content: "3?" }],
+      thread: goOn(next.json.id),
+    });
+    assert.equal(third.status, 200, third.text);
+    assert.match(world().last().body, /One\?.*Fine\..*Two\?.*Fine\..*3\?/);
+  }
+  // How a runner resumes an answer that paused.
+  const resumed = await ask({ messages: [], thread: goOn(id) });
+  assert.equal(resumed.status, 200, resumed.text);
+  assert.match(
+    world().last().body,
+    /"messages":\[\{"role":"user","content":"One\?"\},\{"role":"assistant"[^{]*\{[^}]*\}\]\}\]/,
+  );
+});
+
+Deno.test("nobody else continues a thread, no other endpoint reads it, and it is erased with its call", async () => {
+  world().play(callingTool(() => undefined));
+  const first = await ask({ messages: [{ role: "user", content: "Secret?" }], thread: create });
+  const id: string = first.json.id;
+  const transaction = first.headers.get("x-transaction-id")!;
+  const plain = await ask({ messages: [{ role: "user", content: "Not kept." }] });
+  const other = await (async () => {
+    const made = await world().admin("account", "create", "--name", "other");
+    const { id: account } = made.json as { id: string };
+    await world().admin("credits", "grant", "--usd", "5", "--account", String(account));
+    return (await world().createKey("--account", String(account))).key;
+  })();
+  const cases: [string, Json, Record<string, string>][] = [
+    ["another account", goOn(id), { authorization: `Bearer ${other}` }],
+    ["an answer without a thread", goOn(plain.json.id), {}],
+  ];
+  for (const [name, thread, headers] of cases) {
+    const refused = await ask({ messages: [{ role: "user", content: "?" }], thread }, headers);
+    assert.equal(refused.status, 400, name);
+    assert.deepEqual(refused.json.error.details, { error_code: "thread_not_found" }, name);
+  }
+  const responses = await world().post("/chat/v1/responses", {
+    model: models[1],
+    input: "What did I say?",
+    previous_response_id: id,
+  });
+  assert.equal((await responses.json()).error.code, "previous_response_not_found");
+  for (const method of ["GET", "DELETE"]) {
+    const found = await world().fetch(`/chat/v1/responses/${id}`, { method });
+    assert.equal(found.status, 404, method);
+    await found.body?.cancel();
+  }
+  const second = await ask({ messages: [{ role: "user", content: "And?" }], thread: goOn(id) });
+  assert.equal(second.status, 200, second.text);
+  const erased = await world().fetch("/api/v1/data", {
+    method: "DELETE",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ transaction_ids: [transaction], confirm: true }),
+  });
+  assert.equal(erased.status, 200, await erased.text());
+  // The second answer's thread holds the erased text.
+  for (const gone of [id, second.json.id]) {
+    const refused = await ask({ messages: [{ role: "user", content: "?" }], thread: goOn(gone) });
+    assert.deepEqual(refused.json.error.details, { error_code: "thread_not_found" });
+  }
+});
+
+Deno.test("a wrong thread is an error that names the field", async () => {
+  const messages = [{ role: "user", content: "?" }];
+  const wrong: [unknown, string][] = [
+    [{ type: "resume" }, "thread.type"],
+    [{}, "thread.type"],
+    [{ type: "continue" }, "thread.previous_message_id"],
+    [{ type: "continue", previous_message_id: 5 }, "thread.previous_message_id"],
+    ["create", "thread"],
+  ];
+  for (const [thread, param] of wrong) {
+    const refused = await ask({ messages, thread });
+    assert.equal(refused.status, 400);
+    assert.match(refused.json.error.message, new RegExp(`^${param}: `));
+  }
+  const empty = await ask({ messages: [], thread: create });
+  assert.equal(empty.status, 400);
+  assert.match(empty.json.error.message, /^messages: expected at least 1 item/);
+});
