@@ -63,7 +63,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     scopes: ["chat", "vendor-b"],
     clock,
     ...unusedDeps,
-    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
+    isModel: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
   };
