@@ -25,6 +25,7 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
+import { agentOptions, agentUsage, linesFor, readAgentOptions } from "./agent_options.ts";
 import { type CommandTable, findCommand, parseCommand, unknownCommand } from "./command_line.ts";
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportForm } from "./export_command.ts";
@@ -62,6 +63,8 @@ export interface AdminDeps
   /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
+  /** Whether a name of the unified family leads to a model for the account. */
+  isModel: (accountId: number, name: string) => Promise<boolean>;
   /** Told which keys changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
@@ -75,7 +78,8 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Makes an API key and prints its value, this once.",
     example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata] " +
+      agentUsage,
     options: {
       ...account,
       name: text,
@@ -89,6 +93,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "prompt-cache": text,
       "cache-ttl": text,
       record: text,
+      ...agentOptions,
     },
     run: createKey,
   },
@@ -234,6 +239,15 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   if (scopes.includes(adminScope) && owner.id !== (await deps.accounts.first())?.id) {
     throw new UsageError(`--scope ${adminScope}: only keys of the first account may have it`);
   }
+  const caps = {
+    capDayNanos: usd(values, "cap-day-usd"),
+    capMonthNanos: usd(values, "cap-month-usd"),
+  };
+  const defaults = await readAgentOptions(
+    values,
+    caps,
+    (model) => deps.isModel(owner.id, model),
+  );
   const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
     id: created.id,
@@ -254,14 +268,18 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     ...(choice(values, "record", ["full", "metadata"]) === "metadata"
       ? { recording: "metadata" as const }
       : {}),
-    capDayNanos: usd(values, "cap-day-usd"),
-    capMonthNanos: usd(values, "cap-month-usd"),
+    ...caps,
+    defaults,
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const value = created.value.reveal();
   return done(
     { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
-    [`${value}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
+    [
+      value,
+      `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: value }),
+    ],
   );
 }
 
@@ -370,6 +388,11 @@ function keyJson(key: ApiKey) {
     prompt_cache: key.promptCache,
     cache_ttl_seconds: key.cacheTtlSeconds ?? null,
     record: key.recording ?? "full",
+    for: key.defaults?.agent ?? null,
+    app: key.defaults?.app ?? null,
+    default_model: key.defaults?.defaultModel ?? null,
+    map: key.defaults?.models ?? {},
+    expected_output_tokens: key.defaults?.expectedOutputTokens ?? null,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

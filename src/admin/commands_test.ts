@@ -59,6 +59,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     registry: createRegistry({}, []),
     openPrices: unused,
     ...{ budgets: {} as never, webhooks: {} as never, openVirtualModels: unused },
+    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
     archivePrices: unused,
@@ -71,8 +72,6 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     showCredit: unused,
     people: { invite: unused },
     newId: unused,
-    dashboardBase: "http://127.0.0.1:8787",
-    hasSignIn: true,
     ...unusedSignIn,
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
@@ -91,7 +90,12 @@ const unusedVendorKeys = {
   rotate: unused,
 };
 
-const unusedSignIn = { signIns: { offerLink: unused }, signInLinks: { refusal: "unused" } };
+const unusedSignIn = {
+  dashboardBase: "http://127.0.0.1:8787",
+  hasSignIn: true,
+  signIns: { offerLink: unused },
+  signInLinks: { refusal: "unused" },
+};
 
 const unusedLedger = {
   grant: unused,
@@ -315,6 +319,7 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
     ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
     ...["translation_mode", "prompt_cache", "cache_ttl_seconds", "record"],
+    ...["for", "app", "default_model", "map", "expected_output_tokens"],
     ...["created_at", "expires_at", "revoked_at"],
   ]);
 });

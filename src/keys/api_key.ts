@@ -1,4 +1,5 @@
 import type { Account } from "./account.ts";
+import type { KeyDefaults } from "./key_defaults.ts";
 
 /** What a hang-up of the caller does to the vendor call. */
 export type OnDisconnect = "cancel" | "drain";
@@ -25,6 +26,8 @@ export interface ApiKey {
   cacheTtlSeconds?: number;
   /** `full` when absent. */
   recording?: RecordMode;
+  /** What it says for calls that don't say it themselves. */
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -53,6 +56,7 @@ export interface NewApiKey {
   cacheTtlSeconds?: number;
   /** `full` when absent. */
   recording?: RecordMode;
+  defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

@@ -53,8 +53,7 @@ import type { RoutingServices } from "../routing/wire.ts";
 import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
-import type { CallDeps } from "../relay/call.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -140,9 +139,8 @@ export function createServices(
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
   const { database, analytics, masterKey, journal } = opened;
-  const core = createCore(config, opened, lines, role);
-  const { clock, log, newId, analyticsStore } = core;
-  const vendors = createVendors(config, clock);
+  const core = createCore(config, opened, { lines, version, role });
+  const { clock, log, newId, analyticsStore, vendors, telemetry } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const openMasterKey = () => Promise.resolve(masterKey);
   const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
@@ -155,7 +153,7 @@ export function createServices(
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
+    ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
@@ -165,10 +163,11 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
+    ...{ admission, records, exports, journal, clock, lines, families: telemetry.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
-      ...[keyPools.gauges, targetHealth.measures, webhooks.webhookSender.measures],
+      ...[keyPools.gauges, targetHealth.measures, telemetry.tracing.measures],
+      webhooks.webhookSender.measures,
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
@@ -197,7 +196,7 @@ export function createServices(
     },
     start: () => start(core, services, jobs),
   };
-  closeInOrder(stack, services, jobs);
+  closeInOrder(stack, { ...services, telemetry }, jobs);
   return services;
 }
 
@@ -211,36 +210,32 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
-  /** Counts every settled call, for the metrics `callFamilies`. */
-  observe: NonNullable<CallDeps["observe"]>;
-  callFamilies: readonly MetricFamily[];
+  vendors: Vendors;
+  telemetry: Telemetry;
 }
 
 function createCore(
   config: Config,
   opened: OpenedStores,
-  lines: LogLines,
-  { seat, siblings }: WorkerRole,
+  { lines, version, role: { seat, siblings } }: {
+    lines: LogLines;
+    version: string;
+    role: WorkerRole;
+  },
 ): Core {
   const clock = systemClock;
+  const log = createServiceLog(lines, clock, seat, config);
+  const vendors = createVendors(config, clock);
   const erasureIndex = createErasureIndex(clock);
   const analyticsStore = createAnalyticsStore(
     opened.analytics,
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
-  const callMetrics = new CallMetrics();
   return {
-    observe: (call, timing) => callMetrics.settled(call, timing),
-    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{
-      config,
-      clock,
-      log: createServiceLog(lines, clock, seat, config),
-      newId: createUuidv7(clock),
-    },
-    siblings,
+    ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
+    telemetry: createTelemetry(config, { vendors, log, version }),
   };
 }
 
@@ -464,12 +459,14 @@ function closeInOrder(
     webhooks,
     loopWatch,
     refusalRecorder,
+    telemetry,
     log,
-  }: Services,
+  }: Services & { telemetry: Telemetry },
   jobs: JobRunner,
 ): void {
   const { recorder } = records;
   stack.defer(() => vendors.upstream.close());
+  stack.defer(() => telemetry.tracing.close());
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());

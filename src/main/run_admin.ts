@@ -215,6 +215,10 @@ function createAdminDeps(
   const registry = createConfiguredRegistry(config);
   const log = createLog((line) => console.error(line), clock.now);
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
+  const openRouting = () => {
+    const prices = createConfiguredPrices(config, registry);
+    return createConfiguredRouting(config, { database, registry, prices, log });
+  };
   return adminDepsOf({
     ...createOperatorStores({ database, masterKey, clock }),
     scrub: () => vacuumHere(config, database),
@@ -228,9 +232,11 @@ function createAdminDeps(
       },
     }).budgets,
     webhooks: openWebhooks(config, { database, masterKey, clock, log }),
-    openVirtualModels: () => {
-      const prices = createConfiguredPrices(config, registry);
-      return createConfiguredRouting(config, { database, registry, prices, log }).virtualModels;
+    openVirtualModels: () => openRouting().virtualModels,
+    isModel: async (accountId, name) => {
+      const { routes, virtualModelCache } = openRouting();
+      await virtualModelCache.refresh();
+      return routes.lookUp(accountId, name) !== undefined;
     },
     openPrices: () => openPrices(config, database, stack),
     flushRecords: nothingToFlush,

@@ -9,6 +9,7 @@ import {
   type InteractionStatus,
   type SettledCall,
   type VendorAttempt,
+  type VendorRequestTime,
 } from "../shared/interaction.ts";
 import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
@@ -57,6 +58,8 @@ export interface Candidate<M extends CallMeter> {
   readonly meter: M;
   /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
   readonly boundNanos: bigint | null;
+  /** What credit is held for where the key expects less than `boundNanos`; caps hold that. */
+  readonly expectedNanos?: bigint | null;
 }
 
 /** What the response cache has to do with a call. */
@@ -89,6 +92,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #request: BoundPayload;
   /** No content of the call is recorded, kept for later turns or cached. */
   readonly #isMetadataOnly: boolean;
+  readonly #traceId: string | undefined;
   /** `#identity` as it was when the call began. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
@@ -127,6 +131,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#request = this.#isMetadataOnly
       ? notRecorded
       : recorded.payload ?? this.#bound(recorded.bodyText);
+    this.#traceId = deps.traceIdOf?.(this.#caller.header("traceparent"));
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
     // A caller that came from no request, such as a job.
@@ -302,7 +307,11 @@ export class Call<M extends CallMeter = Meter> {
     trace.timing = timing;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
-    this.#deps.observe?.(interaction, timing);
+    this.#deps.observe?.({
+      ...{ call: interaction, timing, arrivedMs, requests: trace.times!.requests },
+      responseModel: this.meter.reportedModel,
+      traceparent: this.#caller.header("traceparent"),
+    });
     trace.onSettled?.(interaction);
   }
 
@@ -416,7 +425,7 @@ export class Call<M extends CallMeter = Meter> {
       userId: caller.userId ?? facts.endUser ?? null,
       accountId: caller.principal.account.id,
       apiKeyId: caller.principal.key.id,
-      app: facts.tags.app ?? null,
+      app: facts.tags.app ?? caller.principal.key.defaults?.app ?? null,
       flow: facts.tags.flow ?? null,
       cohortId: facts.tags.cohort ?? null,
       endpoint: caller.endpoint,
@@ -427,6 +436,7 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
+      ...(this.#traceId === undefined ? {} : { traceId: this.#traceId }),
       ...(leaseId === null ? {} : { leaseId }),
       ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
@@ -556,6 +566,19 @@ export interface CallJournal {
   end(interaction: SettledCall): Promise<void>;
 }
 
+/** A call that has ended, for metrics and traces. */
+export interface ObservedCall {
+  call: SettledCall;
+  timing: CallTiming;
+  /** When it arrived, by the monotonic clock. */
+  arrivedMs: number;
+  requests: readonly VendorRequestTime[];
+  /** The model that the vendor says it used. */
+  responseModel: string | undefined;
+  /** The caller's header. */
+  traceparent: string | undefined;
+}
+
 /** What every call uses. */
 export interface CallDeps {
   clock: Clock;
@@ -569,5 +592,7 @@ export interface CallDeps {
   log: Log;
   tries: Tries;
   /** Called with every settled call, whoever made it. */
-  observe?: (call: SettledCall, timing: CallTiming) => void;
+  observe?: (ended: ObservedCall) => void;
+  /** The trace of a call with this header `traceparent`; undefined where it has none. */
+  traceIdOf?: (traceparent: string | undefined) => string | undefined;
 }

@@ -193,7 +193,8 @@ export async function eachPossible<T, R>(
 }
 
 /**
- * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
+ * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
+ * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
  */
 async function authorize<M extends CallMeter>(
@@ -202,10 +203,12 @@ async function authorize<M extends CallMeter>(
 ): Promise<Authorization> {
   const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
   if (bounds.length === 0) return nothingHeld;
-  const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
+  const upperBoundNanos = greatest(bounds);
+  const heldNanos = greatest(
+    plans.flatMap(({ expectedNanos, boundNanos }) => expectedNanos ?? boundNanos ?? []),
+  );
   const { vendorCall: { caller, transactionId }, recorded: { facts } } = plans[0];
   const { principal: { key, account }, arrivedAt: at } = caller;
-  const upperBoundNanos = heldNanos;
   const holds: { settle(chargedNanos: bigint): void }[] = [];
   const settle = (chargedNanos: bigint) => holds.forEach((hold) => hold.settle(chargedNanos));
   try {
@@ -213,7 +216,7 @@ async function authorize<M extends CallMeter>(
     const budgets = await budgetHolds.reserve(
       {
         accountId: account.id,
-        app: facts.tags.app ?? null,
+        app: facts.tags.app ?? key.defaults?.app ?? null,
         userId: caller.userId ?? facts.endUser ?? null,
       },
       { upperBoundNanos, at },
@@ -231,6 +234,10 @@ async function authorize<M extends CallMeter>(
     settle(0n);
     throw thrown;
   }
+}
+
+function greatest(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((most, one) => one > most ? one : most);
 }
 
 /** Begins the call in the journal; releases what was held where that fails. */

@@ -84,6 +84,8 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The trace that it belongs to: the caller's, or ours where traces are exported; else absent. */
+  traceId?: string;
   /** The content of the call was not recorded; absent where it was. */
   recording?: "metadata";
 }
@@ -114,6 +116,19 @@ export interface SettledCall extends Interaction {
   leaseId?: string;
   /** The leases of budgets that it comes out of. */
   budgetLeaseIds?: readonly string[];
+}
+
+/** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */
+export interface VendorRequestTime {
+  vendor: string;
+  model: string;
+  /** Host of the vendor's address. */
+  host: string;
+  startMs: number;
+  /** When its answer was over, or it failed. */
+  endMs: number;
+  httpStatus: number | null;
+  errorCode: ErrorCode | null;
 }
 
 /** Where the time of a call went, in milliseconds by the monotonic clock. */

@@ -81,6 +81,7 @@ export const folders: readonly Folder[] = [
   store("audit"),
   subject("audit"),
   subject("overload"),
+  subject("telemetry"),
   subject("pricing"),
   { name: "dialects/kernel", holds: /^src\/dialects\/kernel\//, may: [...kernel, "pricing"] },
   {
@@ -200,7 +201,13 @@ export const folders: readonly Folder[] = [
   },
   { name: "main", holds: /^src\/main\//, may: ["*"] },
   { name: "entries", holds: /^(main|admin)\.ts$/, may: ["main", "base"] },
-  { name: "demo entry", holds: /^demo\/main\.ts$/, may: ["demo", "entries", "main", "base"] },
+  {
+    name: "demo entry",
+    holds: /^demo\/main\.ts$/,
+    may: ["demo", "demo life", "entries", "main", "base"],
+  },
+  // What the demo shows was recorded by nobody: it is written as the recorder writes.
+  { name: "demo life", holds: /^demo\/life\//, may: ["*"] },
   // All programs in one, as it is packaged.
   { name: "program", holds: /^program\.ts$/, may: ["*"] },
 

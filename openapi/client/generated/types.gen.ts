@@ -2119,55 +2119,6 @@ export type Status = {
      * Always true: without a valid key it is a 401.
      */
     authenticated: true;
-    /**
-     * The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.
-     */
-    balance_usd: string | null;
-    /**
-     * What the key may do: its scopes, or for a key made without any all that this implies.
-     */
-    scopes: Array<string>;
-    caps: SpendCaps;
-    rate_limit: AccountRateLimit;
-};
-
-/**
- * The key's own spend caps.
- */
-export type SpendCaps = {
-    /**
-     * Of this day, UTC; null: none.
-     */
-    day: SpendCap | null;
-    /**
-     * Of this month, UTC; null: none.
-     */
-    month: SpendCap | null;
-};
-
-export type SpendCap = {
-    /**
-     * The most that calls with this key may be charged.
-     */
-    limit_usd: string;
-    /**
-     * What they were charged; null while that isn't known.
-     */
-    charged_usd: string | null;
-};
-
-/**
- * The account's rate limit, as its tier says.
- */
-export type AccountRateLimit = {
-    /**
-     * How fast the account's tokens come back.
-     */
-    requests_per_minute: number;
-    /**
-     * How many requests it may make at once.
-     */
-    burst: number;
 };
 
 export type ServiceError = {
@@ -2379,6 +2330,10 @@ export type Interaction = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type VendorAttempt = {
@@ -2549,7 +2504,7 @@ export type ExportRequest = {
     /**
      * Only these columns, in this order; of several tables each gives those that it has. Default: all.
      */
-    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
      * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
      */
@@ -2709,6 +2664,10 @@ export type ExportFilters = {
      * Whether the response cache had the answer; null where it was not asked. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. A value, or an array.
+     */
+    trace_id?: string | Array<string>;
     /**
      * Id of the evaluation. A value, or an array.
      */
@@ -3862,6 +3821,10 @@ export type InteractionSummary = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type InteractionDetail = {
@@ -4025,6 +3988,10 @@ export type InteractionDetail = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
     /**
      * What the cost is made of; empty where it is 0 or no price is known.
      */
@@ -8166,6 +8133,10 @@ export type ListInteractionsData = {
          * Whether the response cache had the answer; null where it was not asked. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
+        /**
+         * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. Several: any of them.
+         */
+        trace_id?: Array<string>;
     };
     url: '/api/v1/interactions';
 };

@@ -6,11 +6,12 @@ import type {
   Principal,
   TranslationMode,
 } from "../api_key.ts";
+import { readKeyDefaults, writeKeyDefaults } from "../key_defaults.ts";
 import { readAccount } from "./accounts.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
 export const keyColumns =
-  "id, account_id, name, prefix, scopes, models, on_disconnect, translation_mode, prompt_cache, cache_ttl_seconds, recording, cap_day_nanos, cap_month_nanos, created_at, expires_at, revoked_at";
+  "id, account_id, name, prefix, scopes, models, on_disconnect, translation_mode, prompt_cache, cache_ttl_seconds, recording, defaults, cap_day_nanos, cap_month_nanos, created_at, expires_at, revoked_at";
 
 export function createApiKeys(database: Queryable): ApiKeyStore {
   return {
@@ -88,9 +89,9 @@ export async function insertKey(database: Queryable, key: NewApiKey): Promise<Ap
   const [row] = await database.query(
     `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
        translation_mode, prompt_cache, cap_day_nanos, cap_month_nanos, expires_at, cache_ttl_seconds,
-       recording)
+       recording, defaults)
      values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8, $9, $10, $11, $12, $13,
-       $14, $15)
+       $14, $15, $16)
      returning ${keyColumns}`,
     [
       key.id,
@@ -108,12 +109,14 @@ export async function insertKey(database: Queryable, key: NewApiKey): Promise<Ap
       key.expiresAt,
       key.cacheTtlSeconds ?? null,
       key.recording ?? "full",
+      writeKeyDefaults(key.defaults),
     ],
   );
   return readKey(row!);
 }
 
 export function readKey(row: SqlRow): ApiKey {
+  const defaults = readKeyDefaults(row.defaults as string | null);
   return {
     id: String(row.id),
     accountId: Number(row.account_id),
@@ -126,6 +129,7 @@ export function readKey(row: SqlRow): ApiKey {
     promptCache: row.prompt_cache as boolean,
     ...(row.cache_ttl_seconds === null ? {} : { cacheTtlSeconds: Number(row.cache_ttl_seconds) }),
     ...(row.recording === "metadata" ? { recording: "metadata" } : {}),
+    ...(defaults ? { defaults } : {}),
     capDayNanos: row.cap_day_nanos as bigint | null,
     capMonthNanos: row.cap_month_nanos as bigint | null,
     createdAt: row.created_at as Date,
