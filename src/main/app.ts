@@ -23,9 +23,9 @@ import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
+import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
-import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -79,8 +79,12 @@ export function createApp(
   };
 
   const { trustProxy, metricsToken } = config;
-  const loadHooks = createLoadHooks(services);
-  const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
+  const contexts = {
+    clock,
+    newRequestId: services.newId,
+    trustProxy,
+    ...createLoadHooks(services),
+  };
   const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
@@ -123,13 +127,9 @@ export function createApp(
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return {
-    app,
-    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
-    sockets: createResponseSockets({
-      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
-    }),
-  };
+  const calls = { endpoints: direct, ...steps };
+  const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
+  return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
 /** What WebSockets need of the services. */
