@@ -66,6 +66,9 @@ import { createOperatorStores, type OperatorStores } from "./operator_stores.ts"
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
+import { createPublicFetch } from "../vendors/public_fetch.ts";
+import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
@@ -91,6 +94,7 @@ export interface Services extends RefusalServices {
   credit: CreditServices;
   rateLimiter: RateLimiter;
   budgets: BudgetServices;
+  webhooks: WebhookServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
   /** What WebSockets remember of their last response. */
@@ -151,6 +155,7 @@ export function createServices(
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
   });
+  const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
     rateLimiter: access.rateLimiter,
@@ -162,6 +167,7 @@ export function createServices(
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures, telemetry.tracing.measures],
+      webhooks.webhookSender.measures,
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
@@ -171,7 +177,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets, refusals },
+      ...{ routing, budgets, webhooks, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -179,7 +185,7 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
@@ -259,6 +265,20 @@ function createConfiguredBudgets(
       await flushRecords({ timeoutMs: 10_000 });
       return await stored(...args);
     },
+  });
+}
+
+function createConfiguredWebhooks(
+  { config: { fetchAllowHosts: allowHosts }, database, masterKey, processId, clock, log, newId }:
+    Core,
+  targetHealth: TargetHealth,
+): WebhookServices {
+  return createWebhooks({
+    ...{ database, allowHosts, clock, log, newId },
+    masterKey: () => Promise.resolve(masterKey),
+    workerId: workerIdOf({ processId, run: newId() }),
+    post: createPublicFetch({ clock, allowHosts }).post,
+    downVendors: () => targetHealth.downVendors,
   });
 }
 
@@ -436,6 +456,7 @@ function closeInOrder(
     erasure,
     evals,
     background,
+    webhooks,
     loopWatch,
     refusalRecorder,
     telemetry,
@@ -467,6 +488,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => webhooks.webhookSender.close());
   stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());

@@ -32,6 +32,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "the collector of traces refused spans": "traces.refused",
   "spans could not be written": "traces.unwritable",
   "a budget could not be leased or given back": "budget.lease_failed",
+  "an event could not be sent to its webhook for a day and is lost": "webhook.event_lost",
   "an environment variable means nothing here": "start.variable_unknown",
   "refused calls were not counted: the store was away": "refusals.not_counted",
   "a deletion failed": "deletion.failed",

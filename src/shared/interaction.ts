@@ -202,7 +202,7 @@ export interface InteractionPage {
 }
 
 /** Selects stored calls to be summed by their labels; times are half-open. */
-export interface LabelSumsQuery {
+export interface GroupedCallsQuery {
   accountId: number;
   labels: readonly UsageGroup[];
   from: Date;
@@ -212,7 +212,7 @@ export interface LabelSumsQuery {
 }
 
 /** Sums of calls; amounts in nano-dollars. */
-export interface CallSums {
+export interface GroupSums {
   calls: bigint;
   /** Of `calls`: those that failed, were truncated or interrupted. */
   failed: bigint;
@@ -222,7 +222,7 @@ export interface CallSums {
   chargedNanos: bigint;
 }
 
-export interface LabelSums extends CallSums {
+export interface GroupedCalls extends GroupSums {
   /** In the order of the query's labels. */
   values: (string | null)[];
 }

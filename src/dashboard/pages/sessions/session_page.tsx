@@ -3,6 +3,7 @@ import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { payloadsNeeded } from "../interactions/detail_body.tsx";
 import { mediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
 import { SessionBody, type ShownCall } from "./session_body.tsx";
@@ -39,11 +40,14 @@ export function sessionRoutes(app: Hono, ctx: PageContext): void {
         section: "interactions",
         lead: id,
         body: (
-          <SessionBody
-            {...{ id, calls, isWhole, savedNanos, shown, from, callsOfPage, now: request.now }}
-            sums={sums.at(-1)!}
-            pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
-          />
+          <>
+            {request.seesPayloads ? null : <p class="notice">{payloadsNeeded}</p>}
+            <SessionBody
+              {...{ id, calls, isWhole, savedNanos, shown, from, callsOfPage, now: request.now }}
+              sums={sums.at(-1)!}
+              pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
+            />
+          </>
         ),
       };
     }),
@@ -85,11 +89,14 @@ async function readCall(
   summary: InteractionSummary,
 ): Promise<Omit<ShownCall, "sums">> {
   const { accountId, transactionId, dialect } = summary;
-  const found = await ctx.interactions.interactions.find(
-    request.session.account.id,
-    transactionId,
-    payloadChars,
-  );
+  // Who may not see prompts sees the run's figures alone.
+  const found = request.seesPayloads
+    ? await ctx.interactions.interactions.find(
+      request.session.account.id,
+      transactionId,
+      payloadChars,
+    )
+    : undefined;
   const transcript = await ctx.interactions.readTranscript(dialect, {
     request: found?.request?.text ?? null,
     response: found?.response?.text ?? null,
