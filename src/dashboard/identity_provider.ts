@@ -105,8 +105,8 @@ function roleOf(
   { claim, byGroup }: RoleSettings,
 ): Role | undefined {
   const groups = [claimOf(claims, claim)].flat().filter((one) => typeof one === "string");
-  const given = new Set(groups.map((group) => byGroup.get(group)));
-  return allRoles.find((role) => given.has(role));
+  const matched = new Set(groups.map((group) => byGroup.get(group)));
+  return allRoles.find((role) => matched.has(role));
 }
 
 /** A claim by its name, or else by its path. */
