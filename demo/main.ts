@@ -1,17 +1,27 @@
-import { readConfig } from "../src/main/config.ts";
+import { type Config, readConfig, usualKeyVariables } from "../src/main/config.ts";
 import { runServer } from "../src/main/run_server.ts";
 import { startIdentityProvider } from "./simulator/identity_provider.ts";
+import { fillDemo } from "./life/fill.ts";
 import { startSimulators } from "./simulators.ts";
 
 /**
- * `deno task demo`: the service with one simulated vendor per family and a simulated OpenID
- * provider on loopback, so that every endpoint and the dashboard work without an account elsewhere.
- * Variables that are set come before the simulators.
+ * `deno task demo [--empty]`: the service with one simulated vendor per family and a simulated
+ * OpenID provider on loopback, so that every endpoint and the dashboard work without an account
+ * elsewhere. Its data stands apart from the real service's, and is filled at the first start unless
+ * `--empty` is said. Variables that are set come before the simulators.
  */
+const isEmpty = Deno.args.includes("--empty");
 const simulators = await startSimulators();
 const provider = startIdentityProvider();
-await runServer(() => {
-  const own = readConfig();
+await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);
+
+function readDemoConfig(): Config {
+  // Keys that other programs use are never called from here, nor is the real store written to.
+  const elsewhere = [...Object.values(usualKeyVariables).flat(), "DATABASE_URL"];
+  const none = Object.fromEntries(
+    [...elsewhere, "ANALYTICS_DATABASE_URL"].map((name) => [name, ""]),
+  );
+  const own = readConfig(none);
   const simulated = Object.entries(simulators.vendors).flatMap(([label, { baseUrl, apiKey }]) => {
     // A vendor that the operator has configured is called for real.
     if (own.vendors[label]?.apiKey || own.vendors[label]?.baseUrl) return [];
@@ -23,5 +33,6 @@ await runServer(() => {
     OAUTH_CLIENT_ID: provider.clientId,
     OAUTH_CLIENT_SECRET: provider.clientSecret,
   };
-  return readConfig({ ...Object.fromEntries(simulated), ...signIn });
-});
+  const dataDir = { DATA_DIR: `${own.dataDir}/demo` };
+  return readConfig({ ...none, ...Object.fromEntries(simulated), ...signIn, ...dataDir });
+}

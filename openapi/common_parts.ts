@@ -145,6 +145,21 @@ export const commonHeaders = {
     description: "How many vendor requests the call took; absent when it was one.",
     schema: { type: "integer", minimum: 2, example: 2 },
   },
+  "X-Cost-USD": {
+    description:
+      "What the call costs, in US dollars, as its record says; absent on streams, whose cost `GET /api/v1/interactions/{transaction_id}` has at once after their end, and where no price is known.",
+    schema: { type: "string", example: "0.000054399" },
+  },
+  "X-Charged-USD": {
+    description:
+      "What the balance lost for it, in US dollars: nothing with a vendor key of your own, or where the response cache had the answer. Absent on streams.",
+    schema: { type: "string", example: "0.000054399" },
+  },
+  "Server-Timing": {
+    description:
+      "Milliseconds of the gateway's own work and of waiting for vendors. Absent on streams.",
+    schema: { type: "string", example: "gateway;dur=1.8, vendor;dur=612.4" },
+  },
   "X-Token-Count": {
     description: "`estimated` when the vendor has no count of its own.",
     schema: { type: "string", enum: ["estimated"] },
@@ -187,10 +202,13 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   if (contract.interaction) names.push("X-Transaction-ID");
   if (good && contract.interaction) {
     names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
+    names.push("X-Cost-USD", "X-Charged-USD", "Server-Timing");
   }
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
-    if (isCount(contract)) names.push("X-Model");
+    if (isCount(contract)) {
+      names.push("X-Model", "X-Cost-USD", "X-Charged-USD", "Server-Timing");
+    }
   }
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
 }

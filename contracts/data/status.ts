@@ -1,6 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
-import { timestampSchema } from "../kernel/common.ts";
+import { orNull, timestampSchema, usdSchema } from "../kernel/common.ts";
+
+const spendCap = z.strictObject({
+  limit_usd: usdSchema.describe("The most that calls with this key may be charged."),
+  charged_usd: orNull(usdSchema).describe("What they were charged; null while that isn't known."),
+}).openapi("SpendCap");
 
 /** Both shapes of the specification in one body. */
 export const statusBody = z.strictObject({
@@ -11,6 +16,20 @@ export const statusBody = z.strictObject({
   timestamp: timestampSchema.describe("The service's time."),
   user_id: z.number().int().describe("Id of the account that the key belongs to."),
   authenticated: z.literal(true).describe("Always true: without a valid key it is a 401."),
+  balance_usd: orNull(usdSchema).describe(
+    "The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.",
+  ),
+  scopes: z.array(z.string()).describe(
+    "What the key may do: its scopes, or for a key made without any all that this implies.",
+  ),
+  caps: z.strictObject({
+    day: orNull(spendCap).describe("Of this day, UTC; null: none."),
+    month: orNull(spendCap).describe("Of this month, UTC; null: none."),
+  }).openapi("SpendCaps").describe("The key's own spend caps."),
+  rate_limit: z.strictObject({
+    requests_per_minute: z.number().int().describe("How fast the account's tokens come back."),
+    burst: z.number().int().describe("How many requests it may make at once."),
+  }).openapi("AccountRateLimit").describe("The account's rate limit, as its tier says."),
 }).openapi("Status");
 
 export const status = defineContract({

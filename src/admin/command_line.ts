@@ -89,13 +89,13 @@ function negativeNumbers(args: readonly string[], options: Options): string[] {
   return result;
 }
 
-/** `--models A B` is `--models A --models B`. */
+/** `--models A B` is `--models A --models B`; `--map` likewise. */
 function moreModels(args: readonly string[]): string[] {
   const result: string[] = [];
-  let inModels = false;
+  let list: string | undefined;
   for (const word of args) {
-    if (word.startsWith("-")) inModels = word === "--models";
-    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
+    if (word.startsWith("-")) list = word === "--models" || word === "--map" ? word : undefined;
+    else if (list !== undefined && result.at(-1) !== list) result.push(list);
     result.push(word);
   }
   return result;

@@ -10,6 +10,7 @@ import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import { type CallContext, sentRequestId } from "../relay/call_context.ts";
+import { refuseUnrecorded } from "../relay/record_mode.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -60,6 +61,11 @@ export class Background {
         caller: drained(request.caller),
       });
     }
+    refuseUnrecorded(
+      request.caller,
+      "background",
+      "its answer would be kept until it is asked for",
+    );
     if (sent.store === false) {
       throw new Fault("invalid_value", {
         param: "store",

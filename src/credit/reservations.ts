@@ -66,6 +66,8 @@ function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {
   return new Fault("insufficient_credits", {
     message: `The credit balance does not cover this call: it needs up to ${
       nanosToUsd(neededNanos)
-    } USD, and ${nanosToUsd(left)} USD are left.`,
+    } USD, and ${
+      nanosToUsd(left)
+    } USD are left. Grant credit, set a lower limit of output, wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
   });
 }

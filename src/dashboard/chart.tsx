@@ -68,7 +68,7 @@ export function Chart(props: ChartProps) {
       {series.length > 1 || kind === "lines" ? <Legend series={series} /> : null}
       <details class="figures">
         <summary>
-          Figures<span class="visually-hidden">{` of ${title}`}</span>
+          Show as table<span class="visually-hidden">{` of ${title}`}</span>
         </summary>
         <Figures {...props} />
       </details>
@@ -155,7 +155,9 @@ function lines(series: readonly Series[], top: number) {
       if (value === undefined) return "";
       const point = `${(at + 0.5) * stepWidth} ${heightOf(value, top)}`;
       // A point without neighbours is drawn as well, as a dot.
-      return wasOpen ? `L${point}` : `M${point}h0.01`;
+      if (wasOpen) return `L${point}`;
+      const isAlone = values[at + 1] === undefined;
+      return isAlone ? `M${point}h-1h2` : `M${point}h0.01`;
     });
     return <path class={`line ${tone}`} d={path.join("")} />;
   });

@@ -1,3 +1,5 @@
+import type { BudgetService } from "../budgets/budget_service.ts";
+import type { WebhookService } from "../webhooks/webhook_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
@@ -23,6 +25,7 @@ import type { PartitionsInUse } from "../erasure/retention.ts";
 import type { SpendStore } from "../credit/spend_cap.ts";
 import type { Deletions } from "../erasure/deletions.ts";
 import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
+import type { EvalEstimate } from "../evals/estimate_eval.ts";
 import type { Exports } from "../exports/exports.ts";
 import type {
   InteractionDetail,
@@ -58,6 +61,8 @@ export interface RecordDeps {
     body: EvalRequest,
     audit: AuditNote,
   ) => Promise<{ evalRunId: string; total: number }>;
+  /** What an evaluation would cost. Throws faults that name the field. */
+  estimateEval: (accountId: number, body: EvalRequest) => Promise<EvalEstimate>;
   /** A key with its account, by the key's id. */
   principal: (keyId: string) => Promise<Principal | undefined>;
   /** Models as the unified list names them, as far as that is known without asking a vendor. */
@@ -122,6 +127,8 @@ export interface DashboardDeps extends RecordDeps {
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   virtualModels: VirtualModels;
+  budgets: BudgetService;
+  webhooks: WebhookService;
   /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;

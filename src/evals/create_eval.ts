@@ -13,7 +13,7 @@ import type { FlushRecords } from "../records/flush_records.ts";
 import { requirePrice, resolveVendorKey } from "../relay/admit.ts";
 import { eachPossible } from "../relay/pipeline.ts";
 import type { RelayDeps } from "../relay/relay.ts";
-import { permitRoute } from "../routing/permitted_route.ts";
+import { permitRoute, routeFor } from "../routing/permitted_route.ts";
 import { modelsOf, type Route, type RouteTable } from "../routing/route.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
@@ -120,10 +120,10 @@ export function permitEval(
 
 function permitted(
   routes: RouteTable,
-  { principal: { key, account } }: Pick<EvalCaller, "principal">,
+  { principal: { key } }: Pick<EvalCaller, "principal">,
   name: string,
 ): Route {
-  const route = routes.find(account.id, name);
+  const route = routeFor(routes, key, name);
   const labels = modelsOf(route).map(({ vendor: { label } }) => label);
   const missing = labels.find((label) => !key.scopes.includes(label));
   const isOpen = key.scopes.length === 0 || key.scopes.includes("chat") || missing === undefined;
@@ -157,7 +157,8 @@ async function checkGraders(
   }
 }
 
-function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
+/** The stored calls that a run is about. */
+export function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
   const filters = Object.fromEntries(
     Object.entries(body.filters).flatMap(([column, value]) =>
       value === undefined ? [] : [[column, [value].flat()]]

@@ -1,5 +1,6 @@
 import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
+import { recordModeOf } from "../relay/record_mode.ts";
 import type { Reply } from "../relay/reply.ts";
 
 /**
@@ -22,7 +23,9 @@ export async function idempotent(
   // Ids that we generate never repeat.
   if (sentRequestId(caller.header) !== requestId) return await run();
   permit?.();
+  // Of calls to models alone: what else is repeated holds no content.
+  const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
   const accountId = caller.principal.account.id;
-  const request = { accountId, method, path, requestId, bodyText, signal, trace };
+  const request = { accountId, method, path, requestId, bodyText, signal, trace, keepsNothing };
   return await idempotency.idempotent(query === undefined ? request : { ...request, query }, run);
 }

@@ -25,6 +25,8 @@ export interface IdempotentRequest extends RepeatableRequest {
   signal: AbortSignal;
   /** Of the same caller that `run` calls for: says whether the answer was completed. */
   trace: CallTrace;
+  /** Its answer is not kept: a repeat waits while it runs, and is a call of its own afterwards. */
+  keepsNothing?: boolean;
 }
 
 /** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
@@ -209,6 +211,8 @@ class Gate implements Idempotency {
     const { body, status } = reply;
     if (status < 200 || status > 299) {
       this.#free(attempt);
+    } else if (request.keepsNothing && !(body instanceof ReadableStream)) {
+      this.#free(attempt);
     } else if (body instanceof ReadableStream) {
       return { ...reply, body: this.#tapAnswer(attempt, request, reply, body) };
     } else {
@@ -219,15 +223,16 @@ class Gate implements Idempotency {
 
   #tapAnswer(
     attempt: InFlightRequest,
-    { signal, trace }: IdempotentRequest,
+    { signal, trace, keepsNothing }: IdempotentRequest,
     reply: Reply,
     body: ReadableStream<Uint8Array>,
   ): ReadableStream<Uint8Array> {
-    const bytes = new AnswerBytes();
+    const bytes = keepsNothing ? undefined : new AnswerBytes();
     return tapStream(body, {
-      piece: (piece) => bytes.add(piece),
+      piece: (piece) => bytes?.add(piece),
       isComplete: () => isCompleted(trace),
-      ended: () => this.#conclude(attempt, reply, bytes.whole(), trace, true),
+      // Without its bytes the answer is not kept.
+      ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
       broken: () => this.#free(attempt),
     }, signal);
   }

@@ -253,6 +253,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       journalSync: "always",
       leaseSeconds: 150,
       logFormat: "text",
+      tracing: undefined,
       metricsToken: undefined,
       fetchAllowHosts: [],
     } satisfies Omit<Config, "secretFrom" | "unknownVariables" | "vendors"> & { vendors: string[] },
@@ -411,7 +412,14 @@ Deno.test("vendors' usual key variables count where ours are absent, and are nam
 Deno.test("misspelt variables are found with what they misspell, others' are left alone", () => {
   const others = {
     ...{ PATH: "/bin", HOME: "/root", HOSTNAME: "x", OTHER_API_KEY: "x", DATABASE: "x" },
-    ...{ XDG_DATA_DIRS: "x", GITHUB_TOKEN: "x", PORTS: "1", VENDOR_C_API_KEY: "", SHLVL: "1" },
+    ...{
+      XDG_DATA_DIRS: "x",
+      SSL_CERT_FILE: "x",
+      GITHUB_TOKEN: "x",
+      PORTS: "1",
+      VENDOR_C_API_KEY: "",
+      SHLVL: "1",
+    },
   };
   const { unknownVariables, secretFrom } = parseConfig({
     ...others,

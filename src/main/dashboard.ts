@@ -8,7 +8,9 @@ import type {
   RecordDeps,
   VendorKeyTest,
 } from "../dashboard/deps.ts";
-import { startEval } from "../evals/create_eval.ts";
+import { selectionOf, startEval } from "../evals/create_eval.ts";
+import { estimateEval } from "../evals/estimate_eval.ts";
+import { evalEndpoint } from "../evals/store/evals.ts";
 import { createKeyService } from "../keys/store/key_service.ts";
 import { createSessions } from "../people/store/sessions.ts";
 import { createSignIns } from "../people/store/sign_ins.ts";
@@ -16,6 +18,7 @@ import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
 import { createFairAnalytics, createFairLabelRows } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
+import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createLabelUsage } from "../usage/label_usage.ts";
 import { createFairUsage } from "../usage/wire.ts";
@@ -64,6 +67,8 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
     virtualModels: services.routing.virtualModels,
+    budgets: services.budgets.budgets,
+    webhooks: services.webhooks.webhooks,
     isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
     refusals: services,
@@ -130,6 +135,7 @@ function createRecordDeps(services: Services): RecordDeps {
     evals,
     createEval: (caller, body, audit) =>
       startEval(evalDeps, caller, body, JSON.stringify(body), audit),
+    estimateEval: createEvalEstimate(services),
     principal: (keyId) => stores.apiKeys.findById(keyId),
     knownModels: () =>
       registry.all.filter((vendor) => vendor.apiKey).flatMap(({ label }) =>
@@ -149,6 +155,44 @@ function createRecordDeps(services: Services): RecordDeps {
     },
     creditHistory: createCreditHistory(database),
     spend: createSpend(database),
+  };
+}
+
+/** Calls of which the average stands for all that a run would ask again. */
+const averagedCalls = 100;
+
+function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
+  const { clock, records } = services;
+  const { prices } = services.vendors;
+  const { routes } = services.routing;
+  const analytics = createFairAnalytics(records.reads);
+  return async (accountId, body) => {
+    const select = selectionOf(body, accountId);
+    await records.flushRecords();
+    const [chosen, recent] = await Promise.all([
+      analytics.sample({
+        ...{ ...select, order: "newest", limit: body.limit },
+        ...(select.filters?.endpoint ? {} : { exceptEndpoint: evalEndpoint }),
+      }),
+      analytics.page({ ...select, order: "newest", limit: averagedCalls }),
+    ]);
+    const counted = recent.rows.flatMap(({ inputTokens: input, outputTokens: output }) =>
+      input === null || output === null ? [] : [{ input, output }]
+    );
+    const mean = (of: "input" | "output") =>
+      counted.reduce((sum, tokens) => sum + tokens[of], 0) / counted.length;
+    const average = counted.length === 0
+      ? undefined
+      : { input: mean("input"), output: mean("output") };
+    return estimateEval(chosen.length, average, {
+      model: body.model,
+      graders: body.graders,
+      priceOf(model) {
+        const route = routes.lookUp(accountId, model);
+        const target = route && modelsOf(route)[0];
+        return target && prices.find(target.vendor.label, target.model, clock.now());
+      },
+    });
   };
 }
 

@@ -40,7 +40,9 @@ export class EnvironmentReader {
     return names.sort().flatMap((name) => {
       const [nearest] = nearestNames(name, this.#asked, 1);
       const isOurs = ownBeginnings.some((beginning) => name.startsWith(beginning));
-      return isOurs || nearest !== undefined && name.length > 6 ? [{ name, nearest }] : [];
+      // Other programs have SSL_CERT_FILE, XDG_DATA_DIR and the like.
+      const isSlip = nearest !== undefined && nearest[0] === name[0] && name.length > 6;
+      return isOurs || isSlip ? [{ name, nearest }] : [];
     });
   }
 
@@ -138,6 +140,23 @@ export class EnvironmentReader {
       if (/^[\w.:[\]-]+$/.test(one)) return one;
       throw invalid(name, one, "host names such as files.internal, separated by commas");
     });
+  }
+
+  /** Pairs such as `name=value,other=value`, percent-encoded as in a baggage header. */
+  pairs(name: string, isSecret = false): Record<string, string> {
+    const pairs: Record<string, string> = {};
+    for (const one of this.list(name)) {
+      const at = one.indexOf("=");
+      const [key, value] = [one.slice(0, Math.max(at, 0)).trim(), one.slice(at + 1).trim()];
+      try {
+        if (!/^[\w.-]+$/.test(key)) throw new Error("no name");
+        pairs[key] = decodeURIComponent(value);
+      } catch {
+        const shown = isSecret ? masked : one;
+        throw invalid(name, shown, "pairs such as name=value, separated by commas");
+      }
+    }
+    return pairs;
   }
 
   /** An amount in US dollars, as nano-dollars. */

@@ -1,9 +1,10 @@
 import type { Secret } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { adminProgram } from "../base/program_files.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { type Config, usualKeyVariables } from "./config.ts";
+import { type Config, defaultDataDir, usualKeyVariables } from "./config.ts";
 import { defaultModels } from "../pricing/table/price_table.ts";
 
 /** Links into the dashboard that work once. */
@@ -40,7 +41,11 @@ export function greeting(
 }
 
 function addressLines({ config, registry }: ModelDeps & { config: Config }, base: string) {
-  const signIn = config.localSignIn ? " (sign in: deno task admin sign-in)" : "";
+  // A command looks where the service's data is by default.
+  const admin = config.dataDir === defaultDataDir()
+    ? adminProgram
+    : `DATA_DIR=${config.dataDir} ${adminProgram}`;
+  const signIn = config.localSignIn ? ` (sign in: ${admin} sign-in)` : "";
   const withKey = registry.all.filter((vendor) => vendor.apiKey);
   const without = registry.all.filter((vendor) => !vendor.apiKey);
   const names = (vendors: typeof withKey, name: (label: string) => string) =>
@@ -64,7 +69,7 @@ function addressLines({ config, registry }: ModelDeps & { config: Config }, base
         }`,
       ]
       : []),
-    "  New key    deno task admin key create --name <name>",
+    `  New key    ${admin} key create --name <name>`,
   ];
 }
 

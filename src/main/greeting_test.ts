@@ -41,6 +41,11 @@ Deno.test("without vendor keys a start names the variables; behind a proxy the p
   assert.match(text, /^ {2}Dashboard +https:\/\/llm\.example\.com\/dashboard$/m);
 });
 
+Deno.test("commands are shown with the directory where the data is", () => {
+  const text = linesOf({ DATA_DIR: "/var/lib/demeter" });
+  assert.match(text, /New key +DATA_DIR=\/var\/lib\/demeter deno task admin key create /);
+});
+
 Deno.test("the first start adds key, call and links; later ones don't", () => {
   const text = linesOf({ ANTHROPIC_API_KEY: "k" }, "dmt_first", { signIn: "http://x/link" });
   assert.match(text, /works once:\n\n {2}http:\/\/x\/link\n/);

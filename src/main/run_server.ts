@@ -2,7 +2,7 @@ import { type LogLines, sharedBatchUnits, stdoutLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { openParentLink } from "../workers/parent_link.ts";
-import { startServer, type Worker } from "./serve.ts";
+import { type OnFirstStart, startServer, type Worker } from "./serve.ts";
 import { startWorkers } from "./serve_workers.ts";
 import { createPrint } from "./log_events.ts";
 import { systemClock } from "../base/clock.ts";
@@ -21,7 +21,10 @@ interface Running {
  * stops it gracefully on SIGTERM or SIGINT; SIGHUP has it read `MODELS_FILE` again where there is
  * one. A failed start prints one line on standard error and exits with 1.
  */
-export async function runServer(readConfig: () => Config): Promise<void> {
+export async function runServer(
+  readConfig: () => Config,
+  onFirstStart?: OnFirstStart,
+): Promise<void> {
   let running: Running | undefined;
   let config: Config | undefined;
   let isStopping = false;
@@ -48,7 +51,7 @@ export async function runServer(readConfig: () => Config): Promise<void> {
     const print = createPrint((line) => lines.print(line), systemClock.now, config.logFormat);
     running = isParent
       ? await startWorkers(config, lines)
-      : await startServer(config, print, lines, worker);
+      : await startServer(config, print, lines, worker, onFirstStart);
   } catch (thrown) {
     await flush();
     console.error(failedStart(thrown));

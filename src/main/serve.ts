@@ -37,6 +37,17 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** The first start of a store, which already answers calls. */
+export interface FirstStart {
+  services: Services;
+  key: Secret;
+  /** The listener's own address. */
+  address: string;
+}
+
+/** Is waited for before the start's lines are printed. */
+export type OnFirstStart = (start: FirstStart) => Promise<void>;
+
 /** A worker among others, which a parent has started. */
 export interface Worker {
   seat: WorkerSeat;
@@ -61,6 +72,7 @@ export async function startServer(
   print: (line: string) => void,
   lines: LogLines = stdoutLines(),
   worker?: Worker,
+  onFirstStart?: OnFirstStart,
 ): Promise<Server> {
   const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
   const config = shareOf(wholeConfig, seat);
@@ -98,6 +110,7 @@ export async function startServer(
   }
   const firstKey = await firstStart(services);
   openFor(services, listeners, dashboard);
+  if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
     const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
@@ -129,7 +142,7 @@ async function greetingOf(
   { config, vendors: { registry, prices }, clock }: Services,
   address: string,
   { dashboard, firstKey, greets }: {
-    dashboard: ReturnType<typeof createDashboardDeps>;
+    dashboard: DashboardDeps;
     firstKey: Awaited<ReturnType<typeof firstStart>>;
     greets: boolean;
   },
@@ -201,11 +214,14 @@ function operatorDepsOf(
   dashboard: Pick<AdminDeps, "dashboardBase" | "hasSignIn" | "signIns" | "signInLinks">,
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records, budgets } = services;
+  const { vendors, routing, records, budgets, webhooks } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
+    webhooks: webhooks.webhooks,
     openVirtualModels: () => routing.virtualModels,
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     reservations: services.credit.reservations,
     flushRecords: records.flushRecords,
     archivePrices: services.archivePrices,

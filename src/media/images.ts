@@ -1,7 +1,11 @@
 import { Buffer } from "node:buffer";
 import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
-import { type ImageBody, readImageRequest } from "../dialects/media/images/request.ts";
+import {
+  addressField,
+  type ImageBody,
+  readImageRequest,
+} from "../dialects/media/images/request.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type {
@@ -21,6 +25,7 @@ import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
+import { refuseUnrecorded } from "../relay/record_mode.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
@@ -67,6 +72,9 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "images");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
+  if (asked.asAddress) {
+    refuseUnrecorded(caller, addressField, "'url' is the address of a picture that is stored");
+  }
   // Validate the request before anything is fetched.
   const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
   const ask = wire.takesAddresses ? asked : {

@@ -101,10 +101,25 @@ const table = {
     write: (row) => row.cache ?? null,
     read: (value) => value === null ? undefined : value as CacheResult,
   },
+  trace_id: {
+    field: "traceId",
+    sqlType: "text",
+    write: (row) => row.traceId ?? null,
+    read: (value) => value === null ? undefined : value,
+  },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 
-/** Stored with the row, and neither exported nor part of a summary. */
-const privateColumns = { priced_usage: text("pricedUsageText") } as const;
+/** Stored with the row and not exported; of these only `recording` is part of a summary. */
+const privateColumns = {
+  priced_usage: text("pricedUsageText"),
+  recording: {
+    field: "recording",
+    sqlType: "text",
+    write: (row: SettledCall) => row.recording ?? null,
+    // Absent where the content was recorded.
+    read: (value: unknown) => value === null ? undefined : value,
+  },
+} as const satisfies Readonly<Record<string, StoredColumn>>;
 
 type StoredPublicColumn = {
   [K in InteractionColumn]: (typeof table)[K] extends StoredColumn ? K : never;
@@ -149,10 +164,15 @@ function named([publicName, column]: [string, StoredColumn | PayloadColumn]): Na
 
 const publicColumns: readonly NamedColumn[] = Object.entries(table).flatMap(named);
 
+const privateNamed: readonly NamedColumn[] = Object.entries<StoredColumn>(privateColumns)
+  .flatMap(named);
+
 /** All columns of the table `interactions`. */
-export const columns: readonly NamedColumn[] = [
+export const columns: readonly NamedColumn[] = [...publicColumns, ...privateNamed];
+
+const summaryColumns = [
   ...publicColumns,
-  ...Object.entries(privateColumns).flatMap(named),
+  ...privateNamed.filter(({ name }) => name === "recording"),
 ];
 
 /** `i.transaction_id, i.created_at, …`: what `readSummary` reads, with `i` for `interactions`. */
@@ -166,7 +186,7 @@ export function sqlNameOf(column: InteractionColumn): string {
 /** Reads a row of `selectedColumns`. */
 export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
   const summary: Record<string, unknown> = {};
-  for (const { field, name, read } of publicColumns) {
+  for (const { field, name, read } of summaryColumns) {
     const value = read ? read(row[name]) : row[name];
     if (value !== undefined) summary[field] = value;
   }

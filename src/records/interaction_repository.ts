@@ -1,4 +1,4 @@
-import type { VendorAnswer } from "../shared/fault.ts";
+import type { VendorReply } from "../shared/fault.ts";
 import type {
   InteractionListQuery,
   InteractionSummary,
@@ -22,7 +22,16 @@ export interface InteractionDetail {
   request: StoredPayload | null;
   response: StoredPayload | null;
   /** What the vendor answered to a call that failed; null likewise. */
-  vendorAnswer: VendorAnswer | null;
+  vendorAnswer: VendorReply | null;
+}
+
+/** What was sent and received in a call, as far as it is short enough to be shown beside others. */
+export interface CallTexts {
+  transactionId: string;
+  dialect: string;
+  /** JSON text; null if there is none, or it is longer than asked for. */
+  request: string | null;
+  response: string | null;
 }
 
 /** Which rows a page of the dashboard shows. */
@@ -49,4 +58,14 @@ export interface InteractionRepository {
     transactionId: string,
     maxChars: number,
   ): Promise<InteractionDetail | undefined>;
+  /** Number and cost of the newest calls of a list, at most `limit`; `isAll`: there are no more. */
+  totals(
+    query: InteractionListQuery,
+  ): Promise<{ calls: number; costNanos: bigint; isAll: boolean }>;
+  /** Payloads of several calls that are at most `maxChars` long; calls that are gone are absent. */
+  texts(
+    accountId: number,
+    transactionIds: readonly string[],
+    maxChars: number,
+  ): Promise<CallTexts[]>;
 }

@@ -97,13 +97,15 @@ export type FairAnalytics = Pick<
   AnalyticsReads,
   | "page"
   | "find"
+  | "texts"
+  | "totals"
   | "sample"
   | "cohortSums"
   | "cohortModels"
   | "modelsOfOutcomes"
   | "cohortNames"
   | "cohortCosts"
-  | "labelSums"
+  | "groupedCalls"
 >;
 
 /** Sums by the labels of calls, read in turns by account. */
@@ -119,12 +121,14 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...args) => of(accountId).find(accountId, ...args),
+    totals: (query) => of(query.accountId).totals(query),
+    texts: (accountId, ...args) => of(accountId).texts(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),
     cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
     cohortModels: (accountId, ...args) => of(accountId).cohortModels(accountId, ...args),
     modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
     cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
     cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
-    labelSums: (query) => of(query.accountId).labelSums(query),
+    groupedCalls: (query) => of(query.accountId).groupedCalls(query),
   };
 }

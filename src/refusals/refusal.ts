@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 export const refusalDays = 30;
 
 /** A request of a key that was refused before a vendor was asked. Never holds what was asked. */
-export interface Refusal {
+export interface RefusedRequest {
   accountId: number;
   at: Date;
   /** `X-Request-ID`, the caller's own or ours. */
@@ -23,7 +23,7 @@ export interface Refusal {
 }
 
 /** A refused request as it is listed. */
-export type RefusalRow = Omit<Refusal, "accountId" | "isCall"> & { id: string };
+export type RefusalRow = Omit<RefusedRequest, "accountId" | "isCall"> & { id: string };
 
 /** Refused requests of one hour that have all of this in common. */
 export interface RefusalCount {
@@ -66,7 +66,7 @@ export interface RefusalPageQuery extends RefusalSpan, RefusalFilter {
 /** Where refused requests are kept. Implemented in `src/refusals/store/refusals.ts`. */
 export interface RefusalStore {
   /** Adds both in one transaction. */
-  add(rows: readonly Refusal[], counts: readonly RefusalCount[]): Promise<void>;
+  add(rows: readonly RefusedRequest[], counts: readonly RefusalCount[]): Promise<void>;
   /** The latest first. */
   list(query: RefusalPageQuery): Promise<RefusalRow[]>;
   /** Refused calls of models by hour, in their order; hours without any lack. */

@@ -1,11 +1,11 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import type { Refusal, RefusalCount, RefusalStore } from "./refusal.ts";
+import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
 /** Takes in refused requests without waiting for the database. */
 export interface RefusalRecorder {
   /** Never throws and never waits. */
-  note(refusal: Refusal): void;
+  note(refusal: RefusedRequest): void;
   /** Writes what waits. Rejects where the store does; what waits goes on waiting then. */
   flush(): Promise<void>;
   /** Refused requests that wait to be written. */
@@ -18,7 +18,7 @@ const listed = { burst: 500, perSecond: 1 };
 const maxRows = 5_000;
 const maxCounts = 5_000;
 /** Kinds of counts of one account in one hour; models beyond it are counted as none. */
-const maxKindsAnHour = 1_000;
+const maxKindsAnHour = 100;
 /** Characters of what callers chose. */
 const maxParam = 200;
 const maxModel = 120;
@@ -47,7 +47,7 @@ interface Allowance {
 }
 
 class Recorder implements RefusalRecorder {
-  #rows: Refusal[] = [];
+  #rows: RefusedRequest[] = [];
   #counts = new Map<string, RefusalCount>();
   #flushing: Promise<void> | undefined;
   #lost = 0;
@@ -63,8 +63,8 @@ class Recorder implements RefusalRecorder {
     return this.#rows.length + this.#counts.size;
   }
 
-  note(refusal: Refusal): void {
-    const bounded: Refusal = {
+  note(refusal: RefusedRequest): void {
+    const bounded: RefusedRequest = {
       ...refusal,
       param: refusal.param?.slice(0, maxParam),
       model: refusal.model?.slice(0, maxModel),
@@ -100,7 +100,7 @@ class Recorder implements RefusalRecorder {
     }
   }
 
-  #count(refusal: Refusal, { kinds }: Allowance): void {
+  #count(refusal: RefusedRequest, { kinds }: Allowance): void {
     const { accountId, isCall, code, apiKeyId } = refusal;
     const at = Math.floor(refusal.at.getTime() / 3_600_000) * 3_600_000;
     const kind = JSON.stringify([isCall, code, apiKeyId, refusal.model ?? ""]);
@@ -121,13 +121,13 @@ class Recorder implements RefusalRecorder {
   #allowanceOf(accountId: number): Allowance {
     const nowMs = this.clock.monotonicMs();
     const hourMs = Math.floor(nowMs / 3_600_000);
-    const known = this.#allowances.get(accountId);
-    if (known) {
-      const seconds = (nowMs - known.atMs) / 1000;
-      known.tokens = Math.min(listed.burst, known.tokens + seconds * listed.perSecond);
-      known.atMs = nowMs;
-      if (known.hourMs !== hourMs) [known.hourMs, known.kinds] = [hourMs, new Set()];
-      return known;
+    const existing = this.#allowances.get(accountId);
+    if (existing) {
+      const seconds = (nowMs - existing.atMs) / 1000;
+      existing.tokens = Math.min(listed.burst, existing.tokens + seconds * listed.perSecond);
+      existing.atMs = nowMs;
+      if (existing.hourMs !== hourMs) [existing.hourMs, existing.kinds] = [hourMs, new Set()];
+      return existing;
     }
     const made = { tokens: listed.burst, atMs: nowMs, hourMs, kinds: new Set<string>() };
     this.#allowances.set(accountId, made);

@@ -6,9 +6,10 @@ import type { CacheFill, ResponseCache } from "../response_cache/response_cache.
 import type { SettledCall } from "../shared/interaction.ts";
 import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
+import { recordModeOf } from "./record_mode.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";
 import type { Candidates } from "./pipeline.ts";
-import type { Reply } from "./reply.ts";
+import { type Reply, settledHeaders } from "./reply.ts";
 
 /** What a call asks of the response cache. */
 export interface CacheRequest {
@@ -23,11 +24,13 @@ export interface CachedCallDeps extends CallDeps {
 
 /**
  * The lifetime that a call asks for; undefined: the cache has no part in it. Throws `invalid_value`.
- * A call that contains the content of others never takes part: it is erased with them.
+ * A call that contains the content of others never takes part: it is erased with them; nor does one
+ * whose content is not recorded.
  */
 export function askedTtl(caller: CallContext): number | undefined {
+  const recording = recordModeOf(caller);
   const seconds = cacheTtlOf(caller.header("x-cache-ttl"), caller.principal.key.cacheTtlSeconds);
-  return caller.sourceIds ? undefined : seconds;
+  return caller.sourceIds || recording === "metadata" ? undefined : seconds;
 }
 
 /**
@@ -97,9 +100,10 @@ async function giveAgain<M extends CallMeter>(
       ? { status: "cancelled", httpStatus: null, responseText }
       : { status: "completed", httpStatus: status, responseText },
   );
+  const cost = streamed ? {} : settledHeaders(vendorCall.caller.trace);
   return {
     status,
-    headers: { ...answer.headers, "x-cache": "HIT", age: String(ageSeconds) },
+    headers: { ...answer.headers, "x-cache": "HIT", age: String(ageSeconds), ...cost },
     body: streamed ? streamOf(body) : body,
   };
 }

@@ -9,6 +9,7 @@ import {
   type InteractionStatus,
   type SettledCall,
   type VendorAttempt,
+  type VendorRequestTime,
 } from "../shared/interaction.ts";
 import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
@@ -21,6 +22,7 @@ import { type BoundPayload, boundPayload, payloadLimits } from "../records/paylo
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
+import { recordModeOf } from "./record_mode.ts";
 import type { SettlingStep, Tries } from "./settling_steps.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
@@ -56,6 +58,8 @@ export interface Candidate<M extends CallMeter> {
   readonly meter: M;
   /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
   readonly boundNanos: bigint | null;
+  /** What credit is held for where the key expects less than `boundNanos`; caps hold that. */
+  readonly expectedNanos?: bigint | null;
 }
 
 /** What the response cache has to do with a call. */
@@ -67,6 +71,8 @@ export interface CacheUse {
    */
   settled?(call: SettledCall, answerText: string | undefined): void;
 }
+
+const notRecorded: BoundPayload = { text: "", truncated: false, media: [] };
 
 /** Nothing is held for calls that cost the account nothing: own vendor keys, stored answers. */
 export const nothingHeld: Authorization = { leaseId: null, heldNanos: null, settle() {} };
@@ -84,6 +90,9 @@ export class Call<M extends CallMeter = Meter> {
   readonly #task: BackgroundTask | undefined;
   readonly #cache: CacheUse | undefined;
   readonly #request: BoundPayload;
+  /** No content of the call is recorded, kept for later turns or cached. */
+  readonly #isMetadataOnly: boolean;
+  readonly #traceId: string | undefined;
   /** `#identity` as it was when the call began. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
@@ -118,7 +127,11 @@ export class Call<M extends CallMeter = Meter> {
     this.#caller = vendorCall.caller;
     this.#plan = recorded.plan;
     this.transactionId = vendorCall.transactionId;
-    this.#request = recorded.payload ?? this.#bound(recorded.bodyText);
+    this.#isMetadataOnly = recordModeOf(this.#caller) === "metadata";
+    this.#request = this.#isMetadataOnly
+      ? notRecorded
+      : recorded.payload ?? this.#bound(recorded.bodyText);
+    this.#traceId = deps.traceIdOf?.(this.#caller.header("traceparent"));
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
     // A caller that came from no request, such as a job.
@@ -294,7 +307,11 @@ export class Call<M extends CallMeter = Meter> {
     trace.timing = timing;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
-    this.#deps.observe?.(interaction, timing);
+    this.#deps.observe?.({
+      ...{ call: interaction, timing, arrivedMs, requests: trace.times!.requests },
+      responseModel: this.meter.reportedModel,
+      traceparent: this.#caller.header("traceparent"),
+    });
     trace.onSettled?.(interaction);
   }
 
@@ -338,7 +355,10 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#deps.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
-      ...(ending.fault?.vendorAnswer ? { vendorAnswer: ending.fault.vendorAnswer } : {}),
+      // It may quote the prompt.
+      ...(ending.fault?.vendorAnswer && !this.#isMetadataOnly
+        ? { vendorAnswer: ending.fault.vendorAnswer }
+        : {}),
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
@@ -401,11 +421,11 @@ export class Call<M extends CallMeter = Meter> {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
       requestId: caller.requestId,
-      sessionId: caller.sessionId ?? null,
+      sessionId: caller.sessionId ?? facts.session ?? null,
       userId: caller.userId ?? facts.endUser ?? null,
       accountId: caller.principal.account.id,
       apiKeyId: caller.principal.key.id,
-      app: facts.tags.app ?? null,
+      app: facts.tags.app ?? caller.principal.key.defaults?.app ?? null,
       flow: facts.tags.flow ?? null,
       cohortId: facts.tags.cohort ?? null,
       endpoint: caller.endpoint,
@@ -416,10 +436,13 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
+      ...(this.#traceId === undefined ? {} : { traceId: this.#traceId }),
       ...(leaseId === null ? {} : { leaseId }),
       ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
-      ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
+      // A repeat of a call whose answer is not kept is a call of its own.
+      ...(caller.trace.repeat && !this.#isMetadataOnly ? { repeat: caller.trace.repeat } : {}),
+      ...(this.#isMetadataOnly ? { recording: "metadata" } : {}),
     };
   }
 
@@ -437,7 +460,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Only an answer that ended well is continued. */
   #retained(ending: Ending, responseText: string | undefined): Pick<SettledCall, "retained"> {
     const task = this.#task;
-    if (ending.status !== "completed") return this.#endOnly(ending);
+    if (ending.status !== "completed" || this.#isMetadataOnly) return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
     const response = responseText === undefined
@@ -455,11 +478,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #payload(response: string | undefined, isCut: boolean): Payload {
+    if (this.#isMetadataOnly) return this.#payloadOf(undefined, false);
     return this.#payloadOf(response === undefined ? undefined : this.#bound(response), isCut);
   }
 
   #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
     const request = this.#request;
+    if (this.#isMetadataOnly) {
+      return { requestText: null, responseText: null, payloadTruncated: false };
+    }
     const media = [
       ...this.#candidate.recorded.bodyMedia ?? [],
       ...request.media,
@@ -501,7 +528,7 @@ export interface RecordedForm {
 /** What a call's record holds of its request, and how it holds the answer. */
 export interface RecordedRequest {
   dialect: RecordedForm;
-  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "session" | "tags">;
   plan: RecordedPlan;
   /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
   body?: unknown;
@@ -539,6 +566,19 @@ export interface CallJournal {
   end(interaction: SettledCall): Promise<void>;
 }
 
+/** A call that has ended, for metrics and traces. */
+export interface ObservedCall {
+  call: SettledCall;
+  timing: CallTiming;
+  /** When it arrived, by the monotonic clock. */
+  arrivedMs: number;
+  requests: readonly VendorRequestTime[];
+  /** The model that the vendor says it used. */
+  responseModel: string | undefined;
+  /** The caller's header. */
+  traceparent: string | undefined;
+}
+
 /** What every call uses. */
 export interface CallDeps {
   clock: Clock;
@@ -552,5 +592,7 @@ export interface CallDeps {
   log: Log;
   tries: Tries;
   /** Called with every settled call, whoever made it. */
-  observe?: (call: SettledCall, timing: CallTiming) => void;
+  observe?: (ended: ObservedCall) => void;
+  /** The trace of a call with this header `traceparent`; undefined where it has none. */
+  traceIdOf?: (traceparent: string | undefined) => string | undefined;
 }

@@ -2,6 +2,8 @@ import { Fault } from "../shared/fault.ts";
 import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
 import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
 import type { RouteTable } from "../routing/route.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import { mappedModel } from "../keys/key_defaults.ts";
 import { type ResolvedModel, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { CallContext } from "./call_context.ts";
@@ -16,6 +18,8 @@ export interface ModelRequest {
   model: string;
   /** The end user that the body names. */
   endUser: string | undefined;
+  /** The session that the body names. */
+  session?: string | undefined;
   /** Further models that the body names, and the field that does; undefined where there is none. */
   fallbacks: { field: string; names: readonly string[] } | undefined;
 }
@@ -32,11 +36,11 @@ const maxFallbacks = 10;
 export async function candidatesOf(
   deps: RoutingDeps,
   caller: CallContext,
-  { vendor, model, endUser, fallbacks }: ModelRequest,
+  { vendor, model, endUser, session, fallbacks }: ModelRequest,
 ): Promise<OrderedTargets> {
   const route = await findCallRoute(deps, caller, vendor, model);
   return orderTargets(deps, route, {
-    sessionId: caller.sessionId,
+    sessionId: caller.sessionId ?? session,
     userId: caller.userId ?? endUser,
     fallbacks: vendor ? [] : [
       ...namedInHeader(deps, caller),
@@ -63,11 +67,11 @@ function namedInHeader(deps: RoutingDeps, caller: CallContext): ResolvedModel[] 
 
 function fallbackNamed(
   { routes }: RoutingDeps,
-  { principal: { account } }: CallContext,
+  { principal: { key } }: CallContext,
   param: string,
   name: string,
 ): ResolvedModel {
-  const { isVirtual, targets: [{ target }] } = routeNamed(routes, account.id, param, name);
+  const { isVirtual, targets: [{ target }] } = routeNamed(routes, key, param, name);
   if (!isVirtual) return target;
   throw new Fault("invalid_value", {
     param,
@@ -76,9 +80,9 @@ function fallbackNamed(
 }
 
 /** What is wrong with the name is said of the header or field that it stands in. */
-function routeNamed(routes: RouteTable, accountId: number, param: string, name: string) {
+function routeNamed(routes: RouteTable, key: ApiKey, param: string, name: string) {
   try {
-    return routes.find(accountId, name);
+    return routes.find(key.accountId, mappedModel(key.defaults, name));
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     throw new Fault(thrown.code, {

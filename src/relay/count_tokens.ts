@@ -1,3 +1,4 @@
+import { nanosToUsd } from "../base/money.ts";
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
@@ -21,7 +22,7 @@ import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { mayAnotherAnswer } from "./pipeline.ts";
 import { type PlanDeps, readEndpointRefusal } from "./plan/plan_call.ts";
-import { modelHeader, type Reply } from "./reply.ts";
+import { modelHeader, type Reply, serverTiming } from "./reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
@@ -83,7 +84,7 @@ async function countAt(
 ): Promise<Reply> {
   const same = target.vendor.dialects.includes(dialect.name);
   const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
-  if (!upstream.counting) return estimate(dialect, plain, target);
+  if (!upstream.counting) return estimate(dialect, plain, target, caller);
   const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
     model: target.model,
     maxOutputTokens: undefined,
@@ -106,30 +107,48 @@ async function countAt(
     const refusal = await readRefusal(answer);
     const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
     // Not every vendor of this dialect has its counting endpoint.
-    if (kind === "missing") return estimate(dialect, plain, target);
+    if (kind === "missing") return estimate(dialect, plain, target, caller);
     throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
   const tokens = upstream.counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);
-  return reply(dialect, tokens, target, id === undefined ? {} : { "x-vendor-request-id": id });
+  return reply(
+    dialect,
+    tokens,
+    target,
+    caller,
+    id === undefined ? {} : { "x-vendor-request-id": id },
+  );
 }
 
-function estimate(dialect: Dialect, body: unknown, target: ResolvedModel): Reply {
+function estimate(
+  dialect: Dialect,
+  body: unknown,
+  target: ResolvedModel,
+  caller: CallContext,
+): Reply {
   const headers = { "x-token-count": "estimated" };
-  return reply(dialect, estimateTokens(promptText(body)), target, headers);
+  return reply(dialect, estimateTokens(promptText(body)), target, caller, headers);
 }
 
 function reply(
   dialect: Dialect,
   tokens: number,
   { id }: ResolvedModel,
+  { trace, arrivedMs }: CallContext,
   headers: Record<string, string>,
 ): Reply {
+  const timing = trace.times?.timing(arrivedMs, undefined);
   return {
     status: 200,
-    headers: { "content-type": "application/json", "x-model": modelHeader(id), ...headers },
+    headers: {
+      ...{ "content-type": "application/json", "x-model": modelHeader(id) },
+      ...{ "x-cost-usd": nanosToUsd(0n), "x-charged-usd": nanosToUsd(0n) },
+      ...(timing ? { "server-timing": serverTiming(timing) } : {}),
+      ...headers,
+    },
     body: JSON.stringify(dialect.counting!.write(tokens)),
   };
 }

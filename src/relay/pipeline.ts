@@ -16,7 +16,7 @@ import {
 } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
-import { modelHeader, type Reply } from "./reply.ts";
+import { modelHeader, type Reply, settledHeaders } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
 import type { BudgetHolds } from "../budgets/budget_holds.ts";
@@ -111,6 +111,7 @@ export async function runCall<M extends CallMeter>(
   deps: PipelineDeps,
   request: CallRequest<M>,
 ): Promise<Reply> {
+  // Also refuses a wrong X-Record, before anything is done for the call.
   const ttlSeconds = askedTtl(request.caller);
   const { read, vendorCalls } = await admit(deps, request);
   if (ttlSeconds === undefined || !read.answerKey) {
@@ -192,7 +193,8 @@ export async function eachPossible<T, R>(
 }
 
 /**
- * Holds what the dearest of the candidates can cost at most. Throws `insufficient_credits`,
+ * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
+ * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
  */
 async function authorize<M extends CallMeter>(
@@ -201,10 +203,12 @@ async function authorize<M extends CallMeter>(
 ): Promise<Authorization> {
   const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
   if (bounds.length === 0) return nothingHeld;
-  const heldNanos = bounds.reduce((dearest, one) => one > dearest ? one : dearest);
+  const upperBoundNanos = greatest(bounds);
+  const heldNanos = greatest(
+    plans.flatMap(({ expectedNanos, boundNanos }) => expectedNanos ?? boundNanos ?? []),
+  );
   const { vendorCall: { caller, transactionId }, recorded: { facts } } = plans[0];
   const { principal: { key, account }, arrivedAt: at } = caller;
-  const upperBoundNanos = heldNanos;
   const holds: { settle(chargedNanos: bigint): void }[] = [];
   const settle = (chargedNanos: bigint) => holds.forEach((hold) => hold.settle(chargedNanos));
   try {
@@ -212,7 +216,7 @@ async function authorize<M extends CallMeter>(
     const budgets = await budgetHolds.reserve(
       {
         accountId: account.id,
-        app: facts.tags.app ?? null,
+        app: facts.tags.app ?? key.defaults?.app ?? null,
         userId: caller.userId ?? facts.endUser ?? null,
       },
       { upperBoundNanos, at },
@@ -230,6 +234,10 @@ async function authorize<M extends CallMeter>(
     settle(0n);
     throw thrown;
   }
+}
+
+function greatest(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((most, one) => one > most ? one : most);
 }
 
 /** Begins the call in the journal; releases what was held where that fails. */
@@ -256,11 +264,13 @@ async function execute<M extends CallMeter>(
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Reply> {
-  const { signal } = plans[0].vendorCall.caller;
+  const { signal, trace } = plans[0].vendorCall.caller;
   let ending: Ending | undefined;
+  let whole: Reply | undefined;
   try {
     const answered = await firstAnswer(deps, plans, call);
     ending = answered.ending;
+    if (ending) whole = answered.reply;
     return answered.reply;
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
@@ -270,6 +280,8 @@ async function execute<M extends CallMeter>(
   } finally {
     // A stream that was handed over settles the call when it ends.
     if (ending) await call.settle(ending);
+    // Only now is it known what the record says.
+    if (whole) Object.assign(whole.headers, settledHeaders(trace));
   }
 }
 

@@ -33,6 +33,7 @@ import { type PlanAgain, planCall, type PlanDeps, planningAgain } from "./plan/p
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
+import { routeFor } from "../routing/permitted_route.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 
 /** A text request that has passed its contract. */
@@ -77,16 +78,22 @@ export function createRelay(deps: RelayDeps): Relay {
           dialect.conversation?.own?.check(request.body);
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
-          const { model, endUser } = facts;
+          const { model, endUser, session } = facts;
           return {
-            targets: await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks }),
+            targets: await candidatesOf(deps, caller, {
+              vendor,
+              model,
+              endUser,
+              session,
+              fallbacks,
+            }),
             plan: (vendorCalls) => planText(deps, sent, facts, vendorCalls),
             // A background call's answer is fetched by its id.
             ...(request.background ? {} : {
               answerKey: (vendorCalls) => {
                 const route = vendor
                   ? undefined
-                  : deps.routes.lookUp(caller.principal.account.id, model);
+                  : routeFor(deps.routes, caller.principal.key, model);
                 return answerKey(request, facts, vendorCalls, route);
               },
             }),
@@ -153,7 +160,7 @@ async function planText(
         ...{ facts: background ? { ...facts, stream: false } : facts, retain },
       },
       meter: createMeter(deps, background !== undefined),
-      boundNanos: await boundNanosOf(request, candidate),
+      ...await boundsOf(request, candidate),
       execute: (call, isLast) =>
         executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
     };
@@ -197,16 +204,24 @@ async function planFor(
 }
 
 /**
- * The most that the call can cost at this vendor, or what is already held for a background call.
+ * The most that the call can cost at this vendor, or what is already held for a background call; and
+ * what it costs with as much output as the key expects, where that is less.
  */
-async function boundNanosOf(
-  { caller: { step = runAtOnce }, background }: RelayRequest,
+async function boundsOf(
+  { caller: { step = runAtOnce, principal: { key } }, background }: RelayRequest,
   { vendorCall: { price, isManaged }, facts, plan, hosted }: TextCandidate,
-): Promise<bigint | null> {
-  if (background?.authorization) return background.authorization.heldNanos;
-  if (!isManaged || !price || !hosted) return null;
-  const bound = () => boundOf(price, facts, plan.requestText, hosted);
-  return step.isHeavy ? await step(bound) : bound();
+): Promise<Pick<CallPlan<Meter>, "boundNanos" | "expectedNanos">> {
+  if (background?.authorization) return { boundNanos: background.authorization.heldNanos };
+  if (!isManaged || !price || !hosted) return { boundNanos: null };
+  const bound = (of: RequestFacts) => () => boundOf(price, of, plan.requestText, hosted);
+  const boundNanos = step.isHeavy ? await step(bound(facts)) : bound(facts)();
+  const { expectedOutputTokens: expected } = key.defaults ?? {};
+  // What is held for a background call is its bound later on.
+  if (expected === undefined || background) return { boundNanos };
+  const least = Math.min(expected * facts.choices, facts.maxOutputTokens ?? Infinity);
+  const expectedBound = bound({ ...facts, maxOutputTokens: least });
+  const expectedNanos = step.isHeavy ? await step(expectedBound) : expectedBound();
+  return { boundNanos, expectedNanos: expectedNanos < boundNanos ? expectedNanos : boundNanos };
 }
 
 function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolean): Meter {

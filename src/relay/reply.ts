@@ -1,4 +1,7 @@
 import { sha256Hex } from "../base/hash.ts";
+import { nanosToUsd } from "../base/money.ts";
+import type { CallTiming } from "../shared/interaction.ts";
+import type { CallTrace } from "./call_context.ts";
 
 /** An answer before it becomes a response of the web framework. */
 export interface Reply {
@@ -9,6 +12,29 @@ export interface Reply {
 
 /** On the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };
+
+/**
+ * What a whole answer says of its call once that is settled: cost (unless no price is known) and
+ * charge as the record has them, and where its time went. Empty before.
+ */
+export function settledHeaders(
+  { settled, timing }: Pick<CallTrace, "settled" | "timing">,
+): Record<string, string> {
+  if (!settled) return {};
+  const { costNanos, chargedNanos } = settled;
+  return {
+    ...(costNanos === null ? {} : { "x-cost-usd": nanosToUsd(costNanos) }),
+    "x-charged-usd": nanosToUsd(chargedNanos),
+    ...(timing ? { "server-timing": serverTiming(timing) } : {}),
+  };
+}
+
+/** Milliseconds, as https://www.w3.org/TR/server-timing/ writes them. */
+export function serverTiming(
+  { overheadMs, vendorMs }: Pick<CallTiming, "overheadMs" | "vendorMs">,
+): string {
+  return `gateway;dur=${overheadMs.toFixed(1)}, vendor;dur=${vendorMs.toFixed(1)}`;
+}
 
 /**
  * The value of `X-Model`: `<vendor>/<model>`. Names may come from callers, so anything but visible

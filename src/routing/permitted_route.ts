@@ -1,5 +1,6 @@
 import type { Secret } from "../base/secret.ts";
 import type { ApiKey, Principal } from "../keys/api_key.ts";
+import { mappedModel } from "../keys/key_defaults.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import { Fault } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
@@ -33,16 +34,28 @@ export async function findCallRoute(
   return { name, isVirtual: false, targets: [{ target, weight: 1 }], fallbacks: [] };
 }
 
+/**
+ * The route of a name on the unified family for calls of this key: its own names go before all
+ * others, and its default model answers where a name leads nowhere. Throws as `RouteTable.find`.
+ */
+export function routeFor(routes: RouteTable, key: ApiKey, name: string): Route {
+  const { accountId, defaults } = key;
+  const mapped = mappedModel(defaults, name);
+  const { defaultModel } = defaults ?? {};
+  if (defaultModel === undefined) return routes.find(accountId, mapped);
+  return routes.lookUp(accountId, mapped) ?? routes.find(accountId, defaultModel);
+}
+
 /** Throws `permission_denied` where the caller's key may call none of the models of a name. */
 export function permitNamed(
   routes: RouteTable,
-  { principal: { key, account } }: Pick<RouteCaller, "principal">,
+  { principal: { key } }: Pick<RouteCaller, "principal">,
   vendor: Vendor | undefined,
   name: string,
 ): void {
   if (key.models.length === 0) return;
   if (vendor) permitModel(routes, key, resolveOnFamily(vendor, name));
-  else permitRoute(routes, key, routes.find(account.id, name));
+  else permitRoute(routes, key, routeFor(routes, key, name));
 }
 
 /**
@@ -55,7 +68,7 @@ export async function findPermittedRoute(
   { principal: { key, account }, vendorKey }: RouteCaller,
   name: string,
 ): Promise<Route> {
-  const route = permitRoute(deps.routes, key, deps.routes.find(account.id, name));
+  const route = permitRoute(deps.routes, key, routeFor(deps.routes, key, name));
   if (!route.isVirtual) return route;
   if (vendorKey) return withOwnKey(route, vendorKey);
   return await withStoredKeys(route, (label) => deps.storedKeys.find(account.id, label));

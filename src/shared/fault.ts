@@ -1,7 +1,7 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 
 /** The failure of a vendor in its own words. It may quote the prompt. */
-export interface VendorAnswer {
+export interface VendorReply {
   /** HTTP status, or the one that an error inside a stream names; null without either. */
   status: number | null;
   message: string;
@@ -20,7 +20,7 @@ export interface FaultDetails {
   /** Details of a vendor's refusal, secrets masked, for clients that act on them. */
   vendorDetails?: Readonly<Record<string, unknown>>;
   /** What the vendor answered, for the call's record: secrets masked, at most 4 KiB. */
-  vendorAnswer?: VendorAnswer;
+  vendorAnswer?: VendorReply;
   /** Internal note for the log; never leaves the process. */
   note?: string;
   cause?: unknown;
@@ -36,7 +36,7 @@ export class Fault extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly vendorDetails: Readonly<Record<string, unknown>> | undefined;
-  readonly vendorAnswer: VendorAnswer | undefined;
+  readonly vendorAnswer: VendorReply | undefined;
   readonly note: string | undefined;
   /** The vendor's id of the failed request; set where the answer's headers are known. */
   vendorRequestId: string | undefined;

@@ -2,7 +2,7 @@ import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
 import type { UsageGroup } from "../../contracts/data/usage.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
-import type { VendorAnswer } from "./fault.ts";
+import type { VendorReply } from "./fault.ts";
 
 /** Whose vendor key a call used: the service's, one stored by the account, or the caller's. */
 export type Mode = "managed" | "stored_key" | "dual_key";
@@ -84,6 +84,10 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The trace that it belongs to: the caller's, or ours where traces are exported; else absent. */
+  traceId?: string;
+  /** The content of the call was not recorded; absent where it was. */
+  recording?: "metadata";
 }
 
 /**
@@ -96,7 +100,7 @@ export interface SettledCall extends Interaction {
   /** Media that the payloads reference by hash. */
   media?: readonly Media[];
   /** What the vendor answered to a call that failed; stored with the payloads. */
-  vendorAnswer?: VendorAnswer;
+  vendorAnswer?: VendorReply;
   /** Everything that the price depended on (`pricedUsageText`). */
   pricedUsageText?: string;
   /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
@@ -112,6 +116,19 @@ export interface SettledCall extends Interaction {
   leaseId?: string;
   /** The leases of budgets that it comes out of. */
   budgetLeaseIds?: readonly string[];
+}
+
+/** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */
+export interface VendorRequestTime {
+  vendor: string;
+  model: string;
+  /** Host of the vendor's address. */
+  host: string;
+  startMs: number;
+  /** When its answer was over, or it failed. */
+  endMs: number;
+  httpStatus: number | null;
+  errorCode: ErrorCode | null;
 }
 
 /** Where the time of a call went, in milliseconds by the monotonic clock. */
@@ -131,7 +148,7 @@ export interface CallTiming {
  * without payloads and vendor texts.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
-  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _said, ...rest } = row;
+  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _answer, ...rest } = row;
   const background = retained?.background;
   return {
     ...rest,
@@ -185,7 +202,7 @@ export interface InteractionPage {
 }
 
 /** Selects stored calls to be summed by their labels; times are half-open. */
-export interface LabelSumsQuery {
+export interface GroupedCallsQuery {
   accountId: number;
   labels: readonly UsageGroup[];
   from: Date;
@@ -195,7 +212,7 @@ export interface LabelSumsQuery {
 }
 
 /** Sums of calls; amounts in nano-dollars. */
-export interface CallSums {
+export interface GroupSums {
   calls: bigint;
   /** Of `calls`: those that failed, were truncated or interrupted. */
   failed: bigint;
@@ -205,7 +222,7 @@ export interface CallSums {
   chargedNanos: bigint;
 }
 
-export interface LabelSums extends CallSums {
+export interface GroupedCalls extends GroupSums {
   /** In the order of the query's labels. */
   values: (string | null)[];
 }

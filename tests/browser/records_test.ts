@@ -3,7 +3,8 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
-import { browser, looksFine, startAsOwner } from "./world.ts";
+import { misfits, tabTo } from "./layout.ts";
+import { browser, looksFine, type OwnerWorld, startAsOwner } from "./world.ts";
 
 for (const scheme of schemesFor("axe, the pages of records")) {
   Deno.test(`axe finds no violation on the pages of records, ${scheme}`, async () => {
@@ -99,3 +100,129 @@ async function reloadUntil(page: Page, shown: string): Promise<void> {
     await page.reload();
   }
 }
+
+/** Something of everything that a page may show, with names as long as people make them. */
+async function fillPages({ service }: OwnerWorld): Promise<string[]> {
+  const owner = await service.owner();
+  const key = await service.createKey(
+    ...["--scope", "vendor-b", "--scope", "status", "--scope", "chat", "--scope", "exports"],
+    ...["--scope", "evals", "--cap-day-usd", "5", "--cap-month-usd", "100"],
+    ...["--models", "vendor-b/gpt-4.1"],
+  );
+  const call = async (content: string, more = {}) => {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content }],
+      user: "customer-0123456789-of-a-long-name",
+      ...more,
+    });
+    await answer.body?.cancel();
+    return answer.headers.get("x-transaction-id") ?? "";
+  };
+  const app = "/// APP the-support-assistant-of-the-shop\n/// COHORT with-a-longer-prompt\n";
+  const ids = [await call(`${app}Hello`), await call(`${app}Again [error:500]`)];
+  await call("none", { model: "vendor-b/no-such-model-of-this-name" });
+  const submit = async (form: string, fields: Record<string, string | string[]>) => {
+    const { location = form } = await owner.submit(form, form, fields);
+    return location;
+  };
+  const made = await submit("/dashboard/evals/new", {
+    ...{ model: "vendor-b/gpt-4.1", key: key.id, limit: "5", sample: "newest" },
+    ...{ grader0_type: "contains", grader0_text: "" },
+  });
+  await submit("/dashboard/exports/new", { format: "csv", table: ["interactions"] });
+  const [keys, list, overview] = [
+    "/dashboard/keys",
+    "/dashboard/interactions",
+    "/dashboard/overview",
+  ];
+  const settings = ["vendor-keys", "models", "people", "limits", "retention", "audit"];
+  return [
+    ...[overview, `${overview}?range=last-month`, `${overview}?range=month&by=user`],
+    ...[list, `${list}/refused`, ...ids.map((id) => `${list}/${id}`)],
+    ...[keys, `${keys}/new`, `${keys}/${key.id}`, `${keys}/${key.id}/rotate`],
+    ...[
+      "/dashboard/playground",
+      "/dashboard/cohorts",
+      "/dashboard/cohorts/show?id=with-a-longer-prompt",
+    ],
+    ...["/dashboard/evals", "/dashboard/evals/new", made],
+    ...["/dashboard/exports", "/dashboard/exports/new"],
+    ...["/dashboard/deletion", "/dashboard/deletion/new"],
+    ...settings.map((name) => `/dashboard/settings/${name}`),
+  ];
+}
+
+for (const scheme of schemesFor("pages at four widths")) {
+  Deno.test(`no page hides what can be done, at any of four widths, ${scheme}`, async () => {
+    await using world = await startAsOwner(scheme);
+    const { page, service } = world;
+    const fresh =
+      /refused|by=user|keys\/[0-9a-f-]{36}$|interactions\/[0-9a-f-]{36}$|evals\/[0-9a-f]/;
+    const found: string[] = [];
+    for (const path of await fillPages(world)) {
+      const answer = await page.goto(service.baseUrl + path);
+      assert.equal(answer?.status(), 200, path);
+      found.push(...await misfits(page, path));
+      if (fresh.test(path)) await looksFine(page, path);
+    }
+    assert.deepEqual(found, []);
+    assert.deepEqual(world.complaints, []);
+  });
+}
+
+Deno.test("a key is made, rotated and revoked, and a customer's data deleted, by keyboard alone", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  const enter = async (selector: string) => {
+    await tabTo(page, selector);
+    await page.keyboard.press("Enter");
+  };
+  const type = async (selector: string, text: string) => {
+    await tabTo(page, selector);
+    await page.keyboard.type(text);
+  };
+  await page.goto(`${service.baseUrl}/dashboard/overview`);
+  await enter(".sidebar a[href='/dashboard/keys']");
+  await page.waitForURL("**/dashboard/keys");
+  await enter("main a[href$='/keys/new']");
+  await page.waitForURL("**/keys/new");
+  await type("#name", "by keyboard");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/created");
+  assert.match(await page.textContent("#key-value") ?? "", /^dmt_/);
+  const id = page.url().split("/").at(-2)!;
+  await enter("main a[href$='/dashboard/keys']");
+  await page.waitForURL("**/dashboard/keys");
+  await enter(`main a[href$='${id}/rotate']`);
+  await page.waitForURL("**/rotate");
+  await enter("main button[type=submit]");
+  await page.waitForURL((url) => url.pathname.endsWith("/created") && !url.href.includes(id));
+  const next = page.url().split("/").at(-2)!;
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  await enter(`main a[href$='${next}/revoke']`);
+  await page.waitForURL("**/revoke");
+  await enter("main button.button-danger");
+  await page.waitForSelector("text=is revoked");
+
+  const call = await service.post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: "Hello" }],
+    user: "customer-9",
+  });
+  await call.body?.cancel();
+  await page.goto(`${service.baseUrl}/dashboard/deletion`);
+  await enter("main a[href$='/deletion/new']");
+  await page.waitForURL("**/deletion/new");
+  await type("#user_id", "customer-9");
+  await type("#reason", "asked for");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#confirm");
+  // What is to be typed next has the focus already.
+  assert.ok(await page.evaluate<boolean>("document.activeElement.id === 'confirm'"));
+  await page.keyboard.type("1");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/deletion\/[0-9a-f-]{36}$/);
+  await page.waitForSelector("text=Done");
+  assert.equal((await service.rows({ user_id: "customer-9" })).length, 0);
+});

@@ -40,6 +40,18 @@ async function call(
   return answer.headers.get("x-transaction-id")!;
 }
 
+Deno.test("the page of a call without its content says that it was not recorded", async () => {
+  const owner = await world().owner();
+  const secret = crypto.randomUUID();
+  const id = await call(secret, {}, { "x-record": "metadata" });
+  const { text } = await owner.get(`${list}/${id}`);
+  assert.match(text, /The content of this call was not recorded/);
+  assert.ok(!text.includes(secret) && !text.includes("its time is over"), text);
+  const recorded = await owner.get(`${list}/${await call(secret)}`);
+  assert.ok(recorded.text.includes(secret));
+  assert.doesNotMatch(recorded.text, /not recorded/);
+});
+
 Deno.test("filters and words narrow the list to what they say, and each can be taken off", async () => {
   const owner = await world().owner();
   const { calls } = world();

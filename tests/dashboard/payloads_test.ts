@@ -13,7 +13,7 @@ async function call(text: string): Promise<string> {
   const answer = await world().post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",
     messages: [{ role: "user", content: text }],
-  }, { "x-session-id": "visit" });
+  }, { "x-session-id": "one-run" });
   await answer.body?.cancel();
   return answer.headers.get("x-transaction-id") ?? "";
 }
@@ -39,12 +39,13 @@ Deno.test("a viewer sees figures and rows, and prompts only once an owner lets t
     ...[list, `${list}/newest`, `${list}?q=${secret}`, `${list}/${id}`, `${list}/${failed}`],
     ...[`${list}/${id}/raw/request`, `${list}/${id}/raw/response`, `${list}/${id}/media/0`],
     ...["/dashboard/overview", "/dashboard/evals", "/dashboard/cohorts", `${list}/refused`],
-    "/dashboard/session?id=visit",
+    "/dashboard/session?id=one-run",
   ];
   for (const path of pages) {
     const { text } = await finn.get(path);
     assert.ok(!text.replaceAll(`q=${secret}`, "").includes(secret), path);
   }
+  assert.ok((await owner.get("/dashboard/session?id=one-run")).text.includes(secret));
   const page = (await finn.get(`${list}/${id}`)).text;
   assert.match(page, /Prompts and answers are for members and owners/);
   assert.match(page, /HTTP 200/);
@@ -80,4 +81,41 @@ Deno.test("a failed call's page has the vendor's status and words, and how often
   const limited = (await owner.get(`${list}/${await call("Hello [error:429]")}`)).text;
   assert.match(limited, /vendor-b answered HTTP 429/);
   assert.match((await owner.get(`${list}/${await call("A good call")}`)).text, /<h1>A good call</);
+});
+
+Deno.test("an evaluation says its likely cost first, and then question and both answers side by side", async () => {
+  const owner = await world().owner();
+  const form = "/dashboard/evals/new";
+  const asked = "Which metal is liquid?";
+  await call(asked);
+  const key = await world().createKey();
+  const wanted = {
+    ...{ model: "vendor-b/gpt-4.1", key: key.id, limit: "1", sample: "newest" },
+    ...{ grader0_type: "contains", grader0_text: "" },
+  };
+  const estimated = await owner.submit(form, form, { ...wanted, step: "estimate" });
+  assert.equal(estimated.status, 200);
+  assert.match(estimated.text, /role="status">1 call, about \$0\.\d+, by the average/);
+  assert.match(estimated.text, /name="limit"[^>]*value="1"/);
+  const wrong = await owner.submit(form, form, { ...wanted, limit: "0", step: "estimate" });
+  assert.equal(wrong.status, 400);
+  assert.match(wrong.text, /id="limit-error"/);
+  const none = { ...wanted, filter_user_id: "nobody", step: "estimate" };
+  assert.match((await owner.submit(form, form, none)).text, /No stored call matches/);
+  assert.ok(!(await owner.get("/dashboard/evals")).text.includes("vendor-b/gpt-4.1</a>"));
+  const made = await owner.submit(form, form, wanted);
+  assert.equal(made.status, 303, made.text);
+  let text = "";
+  const until = Date.now() + 60_000;
+  while (Date.now() < until && !text.includes("judged-text")) {
+    text = (await owner.get(made.location!)).text;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const [, question, ...answers] = text.split('class="judged-text">').map((part) =>
+    part.slice(0, part.indexOf("</div>"))
+  );
+  assert.equal(question, asked);
+  assert.equal(answers.length, 2);
+  for (const answer of answers) assert.ok(answer!.length > 3, text);
+  assert.match(text, /contains the stored answer/);
 });

@@ -146,3 +146,25 @@ Deno.test("what stands in a refused request is text on the page", async () => {
   assert.ok(!text.includes("<script>alert") && text.includes("&lt;script&gt;alert(1)"));
   assert.equal((await owner.get(`${list}?code=%00&model=%00&after=x&range=__proto__`)).status, 200);
 });
+
+Deno.test("a filtered list says how many calls it is and what they cost", async () => {
+  const owner = await world().owner();
+  const before = "/dashboard/interactions";
+  assert.ok(!(await owner.get(before)).text.includes("list-total"));
+  for (const content of ["One", "Two"]) {
+    const answer = await world().post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content }],
+      user: "of the total",
+    });
+    await answer.body?.cancel();
+  }
+  const rows = await world().rows({ user_id: "of the total" });
+  const { text } = await owner.get(`${before}?user=of+the+total`);
+  const [, calls, cost] = /list-total"><strong>(\d+) calls<\/strong>, <strong>\$([\d.]+)</.exec(
+    text,
+  )!;
+  assert.equal(calls, "2");
+  const sum = rows.reduce((all, row) => all + Number(row.cost_usd), 0);
+  assert.ok(Math.abs(Number(cost) - sum) < 0.0000005, `${cost} for ${sum}`);
+});

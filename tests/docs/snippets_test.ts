@@ -29,7 +29,7 @@ Deno.test({
     });
     const env = {
       KEY: demo.firstKey,
-      DATA_DIR: demo.dataDir,
+      DATA_DIR: `${demo.dataDir}/demo`,
       PATH: `${directory}:${Deno.env.get("PATH")}`,
       NO_COLOR: "1",
     };

@@ -10,9 +10,10 @@ import { vendorEnvironment } from "./load.ts";
 const { available, reason } = postgresAvailability();
 
 Deno.test({
-  name: `a service killed in the middle of a WebSocket's answer leaves one row, and charges what was answered once${
-    available ? "" : `; skipped: ${reason}`
-  }`,
+  name:
+    `a service killed in the middle of a WebSocket's answer leaves one row, and charges what was answered once${
+      available ? "" : `; skipped: ${reason}`
+    }`,
   ignore: !available,
   async fn() {
     const dataDir = temporaryDirectory("socket-kill");

@@ -59,7 +59,7 @@ const requests: Record<string, Sent> = {
 };
 
 const differing =
-  /^(date|x-request-id|request-id|x-transaction-id|x-vendor-request-id|x-ratelimit-.*|transfer-encoding|content-length|keep-alive|vary)$/;
+  /^(date|x-request-id|request-id|x-transaction-id|x-vendor-request-id|x-ratelimit-.*|transfer-encoding|content-length|keep-alive|vary|server-timing)$/;
 
 async function answer(
   { path = chat, body = "", headers = {} }: Sent,

@@ -373,3 +373,30 @@ Deno.test("every plain column of the record is a filter", () => {
   const plain = interactionColumns.filter((name) => !json.includes(name) && name !== "account_id");
   assert.deepEqual([...listFilters], plain);
 });
+
+Deno.test("status says what a key may do, what it has spent and what is left", async () => {
+  const { admin, createKey, post } = service();
+  await admin("account", "create", "--name", "capped");
+  await admin("credits", "grant", "--usd", "2", "--account", "capped");
+  await admin("account", "tier", "capped", "pro");
+  const { key } = await createKey(
+    ...["--account", "capped", "--scope", "chat", "--scope", "status", "--cap-day-usd", "0.5"],
+  );
+  const called = await post("/chat/v1/chat/completions", {
+    model: models[0],
+    messages: [{ role: "user", content: "Hello." }],
+  }, { authorization: `Bearer ${key}` });
+  await called.text();
+  const cost = called.headers.get("x-charged-usd");
+  // So that the charge is in the store: the record is written by a read at the latest.
+  await service().rows();
+  const status = await get<Record<string, unknown>>("/api/v1/status", key);
+  assert.deepEqual(status.scopes, ["chat", "status"]);
+  assert.deepEqual(status.rate_limit, { requests_per_minute: 600, burst: 1000 });
+  assert.deepEqual(status.caps, {
+    day: { limit_usd: "0.500000000", charged_usd: cost },
+    month: null,
+  });
+  const nanos = (usd: unknown) => BigInt(String(usd).replace(".", ""));
+  assert.equal(nanos(status.balance_usd), 2_000_000_000n - nanos(cost));
+});

@@ -12,19 +12,27 @@ const fromAfar = { "x-forwarded-for": "127.0.0.1, 203.0.113.9" };
 
 testScenarios(service, [
   {
-    name: "status has every field of both shapes, and nothing else",
+    name: "status has every field of both shapes, and what the key may do and spend",
     path: "/api/v1/status",
     status: 200,
     answerHeaders: { "content-type": "application/json" },
     check({ json }) {
-      const { version, timestamp, ...rest } = json as Record<string, unknown>;
+      const { version, timestamp, scopes, ...rest } = json as Record<string, unknown>;
       assert.deepEqual(rest, {
         status: "ok",
         project: "default",
         service: "llm-gateway",
         user_id: 1,
         authenticated: true,
+        balance_usd: "10.000000000",
+        caps: { day: null, month: null },
+        rate_limit: { requests_per_minute: 1_000_000, burst: 1_000_000 },
       });
+      // A key made without scopes may do everything but what is never implied.
+      for (const scope of ["chat", "vendor-b", "interactions", "credits", "status"]) {
+        assert.ok((scopes as string[]).includes(scope), scope);
+      }
+      assert.ok(!(scopes as string[]).includes("admin"));
       assert.match(String(version), /^\d+\.\d+\.\d+/);
       assert.match(String(timestamp), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
       assert.ok(Math.abs(Date.now() - Date.parse(String(timestamp))) < 60_000);

@@ -69,7 +69,9 @@ for (const stream of [false, true]) {
     );
     await response.body?.cancel();
     const names = [...response.headers.keys()].filter((name) => name !== "date").sort();
-    const framing = stream ? ["transfer-encoding", "x-accel-buffering"] : ["content-length"];
+    const framing = stream
+      ? ["transfer-encoding", "x-accel-buffering"]
+      : ["content-length", "server-timing", "x-charged-usd", "x-cost-usd"];
     const wanted = [
       ...Object.keys(securityHeaders),
       "cache-control",
@@ -94,7 +96,7 @@ for (const stream of [false, true]) {
     assert.equal(response.headers.get("x-ratelimit-limit"), "1000000");
     assert.equal(response.headers.get("x-vendor-request-id"), "req-of-the-vendor");
     assert.equal(response.headers.get("x-model"), `vendor-b/${scriptedModel}`);
-    const own = ["x-vendor-request-id", "x-model"];
+    const own = ["x-vendor-request-id", "x-model", "server-timing"];
     const others = [...response.headers].filter(([name]) => !own.includes(name));
     const all = JSON.stringify(others);
     assert.doesNotMatch(all, /secret|vendor|cloudflare|ALLOWALL/);

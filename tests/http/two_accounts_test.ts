@@ -12,7 +12,7 @@ const picture = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.al
 /** What the first account has, by the name of the path parameter that asks for it. */
 async function idsOf({ post }: TestService): Promise<Record<string, string>> {
   const url = `data:image/png;base64,${picture.toString("base64")}`;
-  const said = await (await post("/chat/v1/responses", {
+  const call = await post("/chat/v1/responses", {
     model: "vendor-b/gpt-4.1",
     user: secret,
     input: [{
@@ -22,7 +22,8 @@ async function idsOf({ post }: TestService): Promise<Record<string, string>> {
         { type: "input_image", image_url: url },
       ],
     }],
-  })).json();
+  });
+  const said = await call.json();
   await post("/api/v1/cohort/outcome", {
     cohort_id: secret,
     conversions: [{ type: "revenue", value: 5 }],
@@ -39,13 +40,14 @@ async function idsOf({ post }: TestService): Promise<Record<string, string>> {
   const ids = {
     deletion_id: erasure.request_id,
     response_id: said.id,
+    transaction_id: call.headers.get("x-transaction-id"),
     sha256: sha256Hex(picture),
     cohort_id: secret,
     eval_run_id: run.eval_run_id,
     request_id: file.request_id,
   };
   for (const [name, id] of Object.entries(ids)) assert.equal(typeof id, "string", name);
-  return ids;
+  return ids as Record<string, string>;
 }
 
 Deno.test("no endpoint tells or changes anything of another account", async () => {
@@ -60,9 +62,18 @@ Deno.test("no endpoint tells or changes anything of another account", async () =
 
   const tried: string[] = [];
   for (const { method, path } of allContracts()) {
+    if (path.startsWith("/api/v1/admin/")) {
+      const at = path.replace(/\{\w+\}/, "1");
+      const answer = await service.fetch(at, { method: method.toUpperCase(), headers: other });
+      assert.equal(answer.status, 403, `${method} ${path}: ${await answer.text()}`);
+      continue;
+    }
     const [, name] = /\{(\w+)\}/.exec(path) ?? [];
     // Models belong to nobody.
-    if (name === "model" || name === undefined && !/^\/api\/v1\/(exports|evals)$/.test(path)) {
+    if (
+      name === "model" ||
+      name === undefined && !/^\/api\/v1\/(exports|evals|interactions|usage|credits)$/.test(path)
+    ) {
       continue;
     }
     if (name === undefined && method !== "get") continue;
@@ -78,7 +89,7 @@ Deno.test("no endpoint tells or changes anything of another account", async () =
     if (name === "cohort_id") assert.equal(JSON.parse(text).interactions, 0);
     tried.push(`${method} ${path}`);
   }
-  assert.ok(tried.length >= 16, tried.join(", "));
+  assert.ok(tried.length >= 20, tried.join(", "));
 
   const transaction_ids = before.map((row) => row.transaction_id);
   const erased = await service.fetch("/api/v1/data", {

@@ -37,14 +37,8 @@ eachDatabase("sums by label follow writes, corrections and erasures", async (dat
     for (const [label, field] of Object.entries(fields) as [keyof typeof fields, "flow"][]) {
       const query = { accountId, span: spanName, ...span };
       const { values, all } = await labels.values(query, label, 1000);
-      const expected = new Map<string, { calls: number; cost: bigint; charged: bigint }>();
-      for (const row of written) {
-        const sums = expected.get(row[field] ?? "") ?? { calls: 0, cost: 0n, charged: 0n };
-        sums.calls++;
-        sums.cost += row.costNanos ?? 0n;
-        sums.charged += row.chargedNanos;
-        expected.set(row[field] ?? "", sums);
-      }
+      const expected = recount(written, field);
+      assert.deepEqual(values.map(({ value }) => value).sort(), [...expected.keys()].sort());
       assert.equal(all, expected.size);
       const found = values.map(({ value, calls, costNanos: cost, chargedNanos: charged }) =>
         [value, { calls, cost, charged }] as const
@@ -86,6 +80,19 @@ eachDatabase("sums by label follow writes, corrections and erasures", async (dat
   await agree("day");
   assert.equal(statements, 0, "days that did not change are not read again");
 });
+
+/** Calls, cost and charge by value, as the rows say. */
+function recount(rows: readonly Interaction[], field: "userId" | "flow" | "cohortId") {
+  const expected = new Map<string, { calls: number; cost: bigint; charged: bigint }>();
+  for (const row of rows) {
+    const sums = expected.get(row[field] ?? "") ?? { calls: 0, cost: 0n, charged: 0n };
+    sums.calls++;
+    sums.cost += row.costNanos ?? 0n;
+    sums.charged += row.chargedNanos;
+    expected.set(row[field] ?? "", sums);
+  }
+  return expected;
+}
 
 function anyCall(random: Random, accountId: number, id: string): Interaction {
   const costNanos = random.chance(10) ? null : BigInt(random.below(1_000_000_000));

@@ -3,7 +3,7 @@ import { contracts } from "../../contracts/mod.ts";
 import { callControl } from "../../src/admin/control.ts";
 import type { CommandResult } from "../../src/admin/command.ts";
 import { parseConfig } from "../../src/main/config.ts";
-import { startServer } from "../../src/main/serve.ts";
+import { type OnFirstStart, startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
 import { createMigrated } from "./databases.ts";
 import { copyMigrated } from "./new_database.ts";
@@ -46,6 +46,8 @@ export interface TestServiceOptions extends DatabaseChoice {
   env?: Environment;
   /** For TLS: a client that trusts the certificate. */
   client?: Deno.HttpClient;
+  /** As of `startServer`. */
+  onFirstStart?: OnFirstStart;
 }
 
 export interface DatabaseChoice {
@@ -81,6 +83,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     config,
     (line) => greeting.push(line),
     { write: (line) => log.push(line), flush() {} },
+    undefined,
+    options.onFirstStart,
   ).catch(async (thrown) => {
     await removeData();
     throw thrown;

@@ -172,7 +172,7 @@ export type ChatCompletion = {
              */
             content: string | null;
             /**
-             * Functions that the model wants called.
+             * Tools that the model wants called.
              */
             tool_calls?: Array<ChatToolCall> | null;
             [key: string]: unknown;
@@ -187,19 +187,21 @@ export type ChatCompletion = {
     [key: string]: unknown;
 };
 
-export type ChatToolCall = {
+export type ChatToolCall = ChatFunctionCall | ChatCustomCall;
+
+export type ChatFunctionCall = {
     /**
      * Id of the call, for the message that answers it.
      */
     id: string;
     /**
-     * `function`.
+     * Always `function`.
      */
-    type: string;
+    type: 'function';
     /**
      * What is to be called.
      */
-    function?: {
+    function: {
         /**
          * Name of the function.
          */
@@ -208,6 +210,32 @@ export type ChatToolCall = {
          * The arguments as JSON text.
          */
         arguments: string;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type ChatCustomCall = {
+    /**
+     * Id of the call, for the message that answers it.
+     */
+    id: string;
+    /**
+     * Always `custom`.
+     */
+    type: 'custom';
+    /**
+     * What is to be called.
+     */
+    custom: {
+        /**
+         * Name of the custom tool.
+         */
+        name: string;
+        /**
+         * What it is given, as plain text.
+         */
+        input: string;
         [key: string]: unknown;
     };
     [key: string]: unknown;
@@ -1034,9 +1062,15 @@ export type MessagesRequest = {
      */
     max_tokens: number;
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first: at least one message, unless `thread` continues one.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     */
+    thread?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * System prompt: text, or an array of text blocks. Default none.
      */
@@ -2113,6 +2147,55 @@ export type Status = {
      * Always true: without a valid key it is a 401.
      */
     authenticated: true;
+    /**
+     * The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.
+     */
+    balance_usd: string | null;
+    /**
+     * What the key may do: its scopes, or for a key made without any all that this implies.
+     */
+    scopes: Array<string>;
+    caps: SpendCaps;
+    rate_limit: AccountRateLimit;
+};
+
+/**
+ * The key's own spend caps.
+ */
+export type SpendCaps = {
+    /**
+     * Of this day, UTC; null: none.
+     */
+    day: SpendCap | null;
+    /**
+     * Of this month, UTC; null: none.
+     */
+    month: SpendCap | null;
+};
+
+export type SpendCap = {
+    /**
+     * The most that calls with this key may be charged.
+     */
+    limit_usd: string;
+    /**
+     * What they were charged; null while that isn't known.
+     */
+    charged_usd: string | null;
+};
+
+/**
+ * The account's rate limit, as its tier says.
+ */
+export type AccountRateLimit = {
+    /**
+     * How fast the account's tokens come back.
+     */
+    requests_per_minute: number;
+    /**
+     * How many requests it may make at once.
+     */
+    burst: number;
 };
 
 export type ServiceError = {
@@ -2324,6 +2407,10 @@ export type Interaction = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type VendorAttempt = {
@@ -2494,7 +2581,7 @@ export type ExportRequest = {
     /**
      * Only these columns, in this order; of several tables each gives those that it has. Default: all.
      */
-    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
      * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
      */
@@ -2654,6 +2741,10 @@ export type ExportFilters = {
      * Whether the response cache had the answer; null where it was not asked. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. A value, or an array.
+     */
+    trace_id?: string | Array<string>;
     /**
      * Id of the evaluation. A value, or an array.
      */
@@ -3807,6 +3898,10 @@ export type InteractionSummary = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type InteractionDetail = {
@@ -3971,6 +4066,10 @@ export type InteractionDetail = {
      */
     cache: 'hit' | 'miss' | null;
     /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
+    /**
      * What the cost is made of; empty where it is 0 or no price is known.
      */
     lines: Array<CostLine>;
@@ -4119,6 +4218,479 @@ export type Credits = {
     charged_month_usd: string;
 };
 
+export type AccountList = {
+    /**
+     * A page of accounts.
+     */
+    data: Array<Account>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type Account = {
+    /**
+     * Id of the account.
+     */
+    id: number;
+    /**
+     * Name of the account.
+     */
+    name: string;
+    /**
+     * Which limits it has.
+     */
+    tier: 'free' | 'pro' | 'enterprise';
+    /**
+     * Requests a minute of all its keys together.
+     */
+    rpm: number;
+    /**
+     * Requests at once, after a pause.
+     */
+    burst: number;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+};
+
+export type NewAccount = {
+    /**
+     * What it is called: 1 to 200 characters, not digits alone; no other account has the name.
+     */
+    name: string;
+};
+
+export type AccountChange = {
+    /**
+     * Which limits it has. Default: as it is.
+     */
+    tier?: 'free' | 'pro' | 'enterprise';
+    /**
+     * Requests a minute, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     */
+    rpm?: number;
+    /**
+     * Requests at once, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     */
+    burst?: number;
+};
+
+export type ApiKeyList = {
+    /**
+     * A page of keys.
+     */
+    data: Array<ApiKey>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type ApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * First characters of its value, for people to recognise it by.
+     */
+    prefix: string;
+    /**
+     * What it is for.
+     */
+    name: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Empty: everything but `admin`.
+     */
+    scopes: Array<string>;
+    /**
+     * Empty: all models.
+     */
+    models: Array<string>;
+    /**
+     * What a caller who hangs up does to the vendor's call.
+     */
+    on_disconnect: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry.
+     */
+    translation_mode: 'default' | 'strict' | 'lenient';
+    /**
+     * Whether translated calls get cache marks.
+     */
+    prompt_cache: boolean;
+    /**
+     * How long answers are given again; null: where a call asks for it.
+     */
+    cache_ttl_seconds: number | null;
+    /**
+     * What is recorded of its calls.
+     */
+    record: 'full' | 'metadata';
+    /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it ends; null: never.
+     */
+    expires_at: string | null;
+    /**
+     * When it was revoked; null: it is in use.
+     */
+    revoked_at: string | null;
+    /**
+     * The most that it may spend in a day of UTC, in USD.
+     */
+    cap_day_usd: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD.
+     */
+    cap_month_usd: string | null;
+};
+
+export type CreatedApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * First characters of its value, for people to recognise it by.
+     */
+    prefix: string;
+    /**
+     * What it is for.
+     */
+    name: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Empty: everything but `admin`.
+     */
+    scopes: Array<string>;
+    /**
+     * Empty: all models.
+     */
+    models: Array<string>;
+    /**
+     * What a caller who hangs up does to the vendor's call.
+     */
+    on_disconnect: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry.
+     */
+    translation_mode: 'default' | 'strict' | 'lenient';
+    /**
+     * Whether translated calls get cache marks.
+     */
+    prompt_cache: boolean;
+    /**
+     * How long answers are given again; null: where a call asks for it.
+     */
+    cache_ttl_seconds: number | null;
+    /**
+     * What is recorded of its calls.
+     */
+    record: 'full' | 'metadata';
+    /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it ends; null: never.
+     */
+    expires_at: string | null;
+    /**
+     * When it was revoked; null: it is in use.
+     */
+    revoked_at: string | null;
+    /**
+     * The most that it may spend in a day of UTC, in USD.
+     */
+    cap_day_usd: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD.
+     */
+    cap_month_usd: string | null;
+    /**
+     * The key itself, shown this once.
+     */
+    key: string;
+};
+
+export type NewApiKey = {
+    /**
+     * What it is for: 1 to 200 characters.
+     */
+    name: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+    /**
+     * What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.
+     */
+    scopes?: Array<string>;
+    /**
+     * When it ends, RFC 3339. Default: never.
+     */
+    expires?: string;
+    /**
+     * The only models that it may call, named as in calls. Default: all.
+     */
+    models?: Array<string>;
+    /**
+     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     */
+    cap_day_usd?: string;
+    /**
+     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     */
+    cap_month_usd?: string;
+    /**
+     * What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     */
+    on_disconnect?: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.
+     */
+    translation_mode?: 'strict' | 'lenient';
+    /**
+     * Whether translated calls without cache marks get some where the vendor wants them. Default true.
+     */
+    prompt_cache?: boolean;
+    /**
+     * For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.
+     */
+    cache_ttl?: number;
+    /**
+     * What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.
+     */
+    record?: 'full' | 'metadata';
+};
+
+export type ApiKeyChange = {
+    /**
+     * What it is for: 1 to 200 characters.
+     */
+    name?: string;
+    /**
+     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     */
+    cap_day_usd?: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     */
+    cap_month_usd?: string | null;
+};
+
+export type RevokedApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * Always true.
+     */
+    revoked: true;
+};
+
+export type AccountCredit = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Granted, less what calls have cost, in USD.
+     */
+    balance_usd: string;
+    /**
+     * Of that, set aside for calls under way, in USD.
+     */
+    reserved_usd: string;
+};
+
+export type GrantedCredit = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Granted, less what calls have cost, in USD.
+     */
+    balance_usd: string;
+    /**
+     * Of that, set aside for calls under way, in USD.
+     */
+    reserved_usd: string;
+    /**
+     * What was granted, in USD.
+     */
+    granted_usd: string;
+};
+
+export type NewCreditGrant = {
+    /**
+     * Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.
+     */
+    usd: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+    /**
+     * What it is for, at most 500 characters; also in the audit log. Default none.
+     */
+    note?: string;
+};
+
+export type CreditGrantList = {
+    /**
+     * A page of grants.
+     */
+    data: Array<CreditGrant>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type CreditGrant = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * `adjust`: a correction, below zero where it took.
+     */
+    kind: 'grant' | 'adjust';
+    /**
+     * Amount in USD.
+     */
+    usd: string;
+    /**
+     * As it was given; null: none.
+     */
+    note: string | null;
+    /**
+     * When it was granted.
+     */
+    created_at: string;
+};
+
+export type VendorKeyList = {
+    /**
+     * By account and vendor.
+     */
+    data: Array<VendorKey>;
+};
+
+export type VendorKey = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Label of the vendor, such as `vendor-b`.
+     */
+    vendor: string;
+    /**
+     * Last characters of its value; empty for a short one.
+     */
+    last_four: string;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it was set last.
+     */
+    changed_at: string;
+};
+
+export type NewVendorKey = {
+    /**
+     * Label or alias of a vendor whose keys may be stored: `openai`, `anthropic`, `google`, `huggingface`.
+     */
+    vendor: string;
+    /**
+     * The key that the vendor issued.
+     */
+    value: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type RemovedVendorKey = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
 export type VirtualModelList = {
     /**
      * The virtual models.
@@ -4224,6 +4796,105 @@ export type RemovedVirtualModel = {
      * Name of the virtual model.
      */
     name: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type BudgetList = {
+    /**
+     * By account, scope and name.
+     */
+    data: Array<Budget>;
+};
+
+export type Budget = {
+    /**
+     * Id of the budget.
+     */
+    id: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * What it is on: `account`, `app:NAME` or `user:ID`.
+     */
+    on: string;
+    /**
+     * The period, of UTC.
+     */
+    per: 'day' | 'month';
+    /**
+     * What may be spent in a period, in USD.
+     */
+    limit_usd: string;
+    /**
+     * Until then `raised_limit_usd` is the limit.
+     */
+    raise_until: string | null;
+    /**
+     * The limit until `raise_until`; null: none.
+     */
+    raised_limit_usd: string | null;
+    /**
+     * Charged in the present period, in USD.
+     */
+    spent_usd: string;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+};
+
+export type NewBudget = {
+    /**
+     * What it is on: `account`, `app:NAME` or `user:ID`.
+     */
+    on: string;
+    /**
+     * The period, of UTC.
+     */
+    per: 'day' | 'month';
+    /**
+     * What may be spent in a period, in USD. Default: as it is, where a budget is raised that is there.
+     */
+    usd?: string;
+    /**
+     * Until then the limit is `raised_usd`. Default: the limit isn't raised.
+     */
+    raise_until?: string;
+    /**
+     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     */
+    raised_usd?: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type BudgetChange = {
+    /**
+     * What may be spent in a period, in USD. Default: as it is.
+     */
+    usd?: string;
+    /**
+     * Until then the limit is `raised_usd`; null: it isn't raised any more. Default: as it is.
+     */
+    raise_until?: string | null;
+    /**
+     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     */
+    raised_usd?: string;
+};
+
+export type RemovedBudget = {
+    /**
+     * Id of the budget.
+     */
+    id: string;
     /**
      * Always true.
      */
@@ -4558,7 +5229,7 @@ export type TranscriptionForm = {
 };
 
 /**
- * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+ * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
  */
 export type RequestId = string;
 
@@ -4596,7 +5267,7 @@ export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4741,7 +5412,7 @@ export type CreateResponseData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -4890,7 +5561,7 @@ export type DeleteResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -4958,7 +5629,7 @@ export type GetResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -5035,7 +5706,7 @@ export type CancelResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -5103,7 +5774,7 @@ export type CreateMessageData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5248,7 +5919,7 @@ export type CountMessageTokensData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5373,7 +6044,7 @@ export type GenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5523,7 +6194,7 @@ export type StreamGenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5682,7 +6353,7 @@ export type CountTokensData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5812,7 +6483,7 @@ export type CreateEmbeddingData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5957,7 +6628,7 @@ export type PredictData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6107,7 +6778,7 @@ export type EmbedContentData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6257,7 +6928,7 @@ export type BatchEmbedContentsData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6407,7 +7078,7 @@ export type ListModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6458,11 +7129,91 @@ export type ListModelsResponses = {
 
 export type ListModelsResponse = ListModelsResponses[keyof ListModelsResponses];
 
+export type GetModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}';
+};
+
+export type GetModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelError = GetModelErrors[keyof GetModelErrors];
+
+export type GetModelResponses = {
+    /**
+     * Get a model of any vendor
+     */
+    200: Model;
+};
+
+export type GetModelResponse = GetModelResponses[keyof GetModelResponses];
+
 export type GetHealthData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6517,7 +7268,7 @@ export type GenerateImageData = {
     body: GenerateImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6658,7 +7409,7 @@ export type GenerateSpeechData = {
     body: GenerateSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6799,7 +7550,7 @@ export type GetStatusData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6854,7 +7605,7 @@ export type ListExportsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6913,7 +7664,7 @@ export type CreateExportData = {
          */
         Prefer?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6992,7 +7743,7 @@ export type StreamExportData = {
          */
         'If-Range'?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7072,7 +7823,7 @@ export type DeleteExportData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7140,7 +7891,7 @@ export type GetMediaData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7219,7 +7970,7 @@ export type DeleteDataData = {
     body: DeletionRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7290,7 +8041,7 @@ export type RequestErasureData = {
     body: ErasureRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7361,7 +8112,7 @@ export type GetDeletionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7429,7 +8180,7 @@ export type PostCohortOutcomeData = {
     body: CohortOutcome;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7500,7 +8251,7 @@ export type GetCohortData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7575,7 +8326,7 @@ export type ListEvalsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7645,7 +8396,7 @@ export type CreateEvalData = {
     body: EvalRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7722,7 +8473,7 @@ export type CancelEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7790,7 +8541,7 @@ export type GetEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -7869,7 +8620,7 @@ export type ListInteractionsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8031,6 +8782,10 @@ export type ListInteractionsData = {
          * Whether the response cache had the answer; null where it was not asked. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
+        /**
+         * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. Several: any of them.
+         */
+        trace_id?: Array<string>;
     };
     url: '/api/v1/interactions';
 };
@@ -8087,7 +8842,7 @@ export type GetInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8159,7 +8914,7 @@ export type GetUsageData = {
          */
         Accept?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8237,7 +8992,7 @@ export type GetCreditsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8288,11 +9043,1175 @@ export type GetCreditsResponses = {
 
 export type GetCreditsResponse = GetCreditsResponses[keyof GetCreditsResponses];
 
+export type ListAccountsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/accounts';
+};
+
+export type ListAccountsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListAccountsError = ListAccountsErrors[keyof ListAccountsErrors];
+
+export type ListAccountsResponses = {
+    /**
+     * List accounts, oldest first
+     */
+    200: AccountList;
+};
+
+export type ListAccountsResponse = ListAccountsResponses[keyof ListAccountsResponses];
+
+export type CreateAccountData = {
+    body: NewAccount;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/accounts';
+};
+
+export type CreateAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `already_exists`: There is one of this name already.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateAccountError = CreateAccountErrors[keyof CreateAccountErrors];
+
+export type CreateAccountResponses = {
+    /**
+     * Create an account
+     */
+    200: Account;
+};
+
+export type CreateAccountResponse = CreateAccountResponses[keyof CreateAccountResponses];
+
+export type GetAccountData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the account.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/api/v1/admin/accounts/{id}';
+};
+
+export type GetAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetAccountError = GetAccountErrors[keyof GetAccountErrors];
+
+export type GetAccountResponses = {
+    /**
+     * Retrieve an account
+     */
+    200: Account;
+};
+
+export type GetAccountResponse = GetAccountResponses[keyof GetAccountResponses];
+
+export type UpdateAccountData = {
+    body: AccountChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the account.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/api/v1/admin/accounts/{id}';
+};
+
+export type UpdateAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateAccountError = UpdateAccountErrors[keyof UpdateAccountErrors];
+
+export type UpdateAccountResponses = {
+    /**
+     * Change an account's limits
+     */
+    200: Account;
+};
+
+export type UpdateAccountResponse = UpdateAccountResponses[keyof UpdateAccountResponses];
+
+export type ListApiKeysData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/keys';
+};
+
+export type ListApiKeysErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListApiKeysError = ListApiKeysErrors[keyof ListApiKeysErrors];
+
+export type ListApiKeysResponses = {
+    /**
+     * List API keys
+     */
+    200: ApiKeyList;
+};
+
+export type ListApiKeysResponse = ListApiKeysResponses[keyof ListApiKeysResponses];
+
+export type CreateApiKeyData = {
+    body: NewApiKey;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/keys';
+};
+
+export type CreateApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateApiKeyError = CreateApiKeyErrors[keyof CreateApiKeyErrors];
+
+export type CreateApiKeyResponses = {
+    /**
+     * Create an API key
+     */
+    200: CreatedApiKey;
+};
+
+export type CreateApiKeyResponse = CreateApiKeyResponses[keyof CreateApiKeyResponses];
+
+export type RevokeApiKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type RevokeApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type RevokeApiKeyError = RevokeApiKeyErrors[keyof RevokeApiKeyErrors];
+
+export type RevokeApiKeyResponses = {
+    /**
+     * Revoke an API key
+     */
+    200: RevokedApiKey;
+};
+
+export type RevokeApiKeyResponse = RevokeApiKeyResponses[keyof RevokeApiKeyResponses];
+
+export type GetApiKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type GetApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetApiKeyError = GetApiKeyErrors[keyof GetApiKeyErrors];
+
+export type GetApiKeyResponses = {
+    /**
+     * Retrieve an API key
+     */
+    200: ApiKey;
+};
+
+export type GetApiKeyResponse = GetApiKeyResponses[keyof GetApiKeyResponses];
+
+export type UpdateApiKeyData = {
+    body: ApiKeyChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type UpdateApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateApiKeyError = UpdateApiKeyErrors[keyof UpdateApiKeyErrors];
+
+export type UpdateApiKeyResponses = {
+    /**
+     * Change an API key's name or caps
+     */
+    200: ApiKey;
+};
+
+export type UpdateApiKeyResponse = UpdateApiKeyResponses[keyof UpdateApiKeyResponses];
+
+export type ShowAccountCreditData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/credits';
+};
+
+export type ShowAccountCreditErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ShowAccountCreditError = ShowAccountCreditErrors[keyof ShowAccountCreditErrors];
+
+export type ShowAccountCreditResponses = {
+    /**
+     * Show an account's credit
+     */
+    200: AccountCredit;
+};
+
+export type ShowAccountCreditResponse = ShowAccountCreditResponses[keyof ShowAccountCreditResponses];
+
+export type ListCreditGrantsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/credits/grants';
+};
+
+export type ListCreditGrantsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListCreditGrantsError = ListCreditGrantsErrors[keyof ListCreditGrantsErrors];
+
+export type ListCreditGrantsResponses = {
+    /**
+     * List an account's grants and corrections, newest first
+     */
+    200: CreditGrantList;
+};
+
+export type ListCreditGrantsResponse = ListCreditGrantsResponses[keyof ListCreditGrantsResponses];
+
+export type GrantCreditData = {
+    body: NewCreditGrant;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/credits/grants';
+};
+
+export type GrantCreditErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GrantCreditError = GrantCreditErrors[keyof GrantCreditErrors];
+
+export type GrantCreditResponses = {
+    /**
+     * Grant credit
+     */
+    200: GrantedCredit;
+};
+
+export type GrantCreditResponse = GrantCreditResponses[keyof GrantCreditResponses];
+
+export type ListVendorKeysData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys';
+};
+
+export type ListVendorKeysErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListVendorKeysError = ListVendorKeysErrors[keyof ListVendorKeysErrors];
+
+export type ListVendorKeysResponses = {
+    /**
+     * List vendor keys, without their values
+     */
+    200: VendorKeyList;
+};
+
+export type ListVendorKeysResponse = ListVendorKeysResponses[keyof ListVendorKeysResponses];
+
+export type SetVendorKeyData = {
+    body: NewVendorKey;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/vendor-keys';
+};
+
+export type SetVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type SetVendorKeyError = SetVendorKeyErrors[keyof SetVendorKeyErrors];
+
+export type SetVendorKeyResponses = {
+    /**
+     * Store or replace a vendor key
+     */
+    200: VendorKey;
+};
+
+export type SetVendorKeyResponse = SetVendorKeyResponses[keyof SetVendorKeyResponses];
+
+export type DeleteVendorKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Label or alias of the vendor.
+         */
+        vendor: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys/{vendor}';
+};
+
+export type DeleteVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `vendor_key_not_found`: The account has no key stored for this vendor.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteVendorKeyError = DeleteVendorKeyErrors[keyof DeleteVendorKeyErrors];
+
+export type DeleteVendorKeyResponses = {
+    /**
+     * Remove a vendor key
+     */
+    200: RemovedVendorKey;
+};
+
+export type DeleteVendorKeyResponse = DeleteVendorKeyResponses[keyof DeleteVendorKeyResponses];
+
+export type GetVendorKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Label or alias of the vendor.
+         */
+        vendor: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys/{vendor}';
+};
+
+export type GetVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `vendor_key_not_found`: The account has no key stored for this vendor.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetVendorKeyError = GetVendorKeyErrors[keyof GetVendorKeyErrors];
+
+export type GetVendorKeyResponses = {
+    /**
+     * Retrieve what is known of a vendor key
+     */
+    200: VendorKey;
+};
+
+export type GetVendorKeyResponse = GetVendorKeyResponses[keyof GetVendorKeyResponses];
+
 export type ListVirtualModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8362,7 +10281,7 @@ export type CreateVirtualModelData = {
     body: NewVirtualModel;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8437,7 +10356,7 @@ export type DeleteVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8514,7 +10433,7 @@ export type GetVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8591,7 +10510,7 @@ export type UpdateVirtualModelData = {
     body: VirtualModelChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8670,11 +10589,364 @@ export type UpdateVirtualModelResponses = {
 
 export type UpdateVirtualModelResponse = UpdateVirtualModelResponses[keyof UpdateVirtualModelResponses];
 
+export type ListBudgetsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/budgets';
+};
+
+export type ListBudgetsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
+
+export type ListBudgetsResponses = {
+    /**
+     * List budgets with what is spent of them
+     */
+    200: BudgetList;
+};
+
+export type ListBudgetsResponse = ListBudgetsResponses[keyof ListBudgetsResponses];
+
+export type SetBudgetData = {
+    body: NewBudget;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/budgets';
+};
+
+export type SetBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type SetBudgetError = SetBudgetErrors[keyof SetBudgetErrors];
+
+export type SetBudgetResponses = {
+    /**
+     * Set a budget
+     */
+    200: Budget;
+};
+
+export type SetBudgetResponse = SetBudgetResponses[keyof SetBudgetResponses];
+
+export type DeleteBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type DeleteBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
+
+export type DeleteBudgetResponses = {
+    /**
+     * Remove a budget
+     */
+    200: RemovedBudget;
+};
+
+export type DeleteBudgetResponse = DeleteBudgetResponses[keyof DeleteBudgetResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * Retrieve a budget
+     */
+    200: Budget;
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type UpdateBudgetData = {
+    body: BudgetChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type UpdateBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
+
+export type UpdateBudgetResponses = {
+    /**
+     * Change a budget's limit, or raise it for a while
+     */
+    200: Budget;
+};
+
+export type UpdateBudgetResponse = UpdateBudgetResponses[keyof UpdateBudgetResponses];
+
 export type ListAuditEntriesData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8912,7 +11184,7 @@ export type CreateChatCompletionVendorAData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9053,7 +11325,7 @@ export type CreateResponseVendorAData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9198,7 +11470,7 @@ export type DeleteResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9266,7 +11538,7 @@ export type GetResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9343,7 +11615,7 @@ export type CancelResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9411,7 +11683,7 @@ export type CreateImageVendorAData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9552,7 +11824,7 @@ export type CreateEmbeddingVendorAData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9693,7 +11965,7 @@ export type ListModelsVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9758,11 +12030,91 @@ export type ListModelsVendorAResponses = {
 
 export type ListModelsVendorAResponse = ListModelsVendorAResponses[keyof ListModelsVendorAResponses];
 
+export type GetModelVendorAData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-a/v1/models/{model}';
+};
+
+export type GetModelVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorAError = GetModelVendorAErrors[keyof GetModelVendorAErrors];
+
+export type GetModelVendorAResponses = {
+    /**
+     * Get a model (Hugging Face)
+     */
+    200: Model;
+};
+
+export type GetModelVendorAResponse = GetModelVendorAResponses[keyof GetModelVendorAResponses];
+
 export type GetHealthVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9817,7 +12169,7 @@ export type CreateChatCompletionVendorBData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -9958,7 +12310,7 @@ export type CreateResponseVendorBData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10103,7 +12455,7 @@ export type DeleteResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10171,7 +12523,7 @@ export type GetResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10248,7 +12600,7 @@ export type CancelResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10316,7 +12668,7 @@ export type CreateImageVendorBData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10457,7 +12809,7 @@ export type CreateImageEditVendorBData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10598,7 +12950,7 @@ export type CreateSpeechVendorBData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10739,7 +13091,7 @@ export type CreateTranscriptionVendorBData = {
     body: TranscriptionForm;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -10880,7 +13232,7 @@ export type CreateEmbeddingVendorBData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11021,7 +13373,7 @@ export type ListModelsVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11086,11 +13438,91 @@ export type ListModelsVendorBResponses = {
 
 export type ListModelsVendorBResponse = ListModelsVendorBResponses[keyof ListModelsVendorBResponses];
 
+export type GetModelVendorBData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-b/v1/models/{model}';
+};
+
+export type GetModelVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorBError = GetModelVendorBErrors[keyof GetModelVendorBErrors];
+
+export type GetModelVendorBResponses = {
+    /**
+     * Get a model (OpenAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorBResponse = GetModelVendorBResponses[keyof GetModelVendorBResponses];
+
 export type GetHealthVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11145,7 +13577,7 @@ export type CreateMessageVendorCData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11286,7 +13718,7 @@ export type CountMessageTokensVendorCData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11407,7 +13839,7 @@ export type ListModelsVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11472,11 +13904,91 @@ export type ListModelsVendorCResponses = {
 
 export type ListModelsVendorCResponse = ListModelsVendorCResponses[keyof ListModelsVendorCResponses];
 
+export type GetModelVendorCData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-c/v1/models/{model}';
+};
+
+export type GetModelVendorCErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: MessagesError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: MessagesError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: MessagesError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: MessagesError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: MessagesError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: MessagesError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: MessagesError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: MessagesError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: MessagesError;
+};
+
+export type GetModelVendorCError = GetModelVendorCErrors[keyof GetModelVendorCErrors];
+
+export type GetModelVendorCResponses = {
+    /**
+     * Get a model (Anthropic)
+     */
+    200: Model;
+};
+
+export type GetModelVendorCResponse = GetModelVendorCResponses[keyof GetModelVendorCResponses];
+
 export type GetHealthVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11531,7 +14043,7 @@ export type GenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11677,7 +14189,7 @@ export type StreamGenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -11832,7 +14344,7 @@ export type CountTokensVendorDData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11958,7 +14470,7 @@ export type PredictVendorDData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12104,7 +14616,7 @@ export type EmbedContentVendorDData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12250,7 +14762,7 @@ export type BatchEmbedContentsVendorDData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12396,7 +14908,7 @@ export type ListModelsVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12461,11 +14973,91 @@ export type ListModelsVendorDResponses = {
 
 export type ListModelsVendorDResponse = ListModelsVendorDResponses[keyof ListModelsVendorDResponses];
 
+export type GetModelVendorDData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}';
+};
+
+export type GetModelVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type GetModelVendorDError = GetModelVendorDErrors[keyof GetModelVendorDErrors];
+
+export type GetModelVendorDResponses = {
+    /**
+     * Get a model (Google)
+     */
+    200: Model;
+};
+
+export type GetModelVendorDResponse = GetModelVendorDResponses[keyof GetModelVendorDResponses];
+
 export type GetHealthVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12520,7 +15112,7 @@ export type CreateChatCompletionVendorEData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12661,7 +15253,7 @@ export type CreateResponseVendorEData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -12806,7 +15398,7 @@ export type DeleteResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12874,7 +15466,7 @@ export type GetResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12951,7 +15543,7 @@ export type CancelResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13019,7 +15611,7 @@ export type CreateEmbeddingVendorEData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13160,7 +15752,7 @@ export type ListModelsVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13225,11 +15817,91 @@ export type ListModelsVendorEResponses = {
 
 export type ListModelsVendorEResponse = ListModelsVendorEResponses[keyof ListModelsVendorEResponses];
 
+export type GetModelVendorEData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-e/v1/models/{model}';
+};
+
+export type GetModelVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEErrors];
+
+export type GetModelVendorEResponses = {
+    /**
+     * Get a model (Google (chat front))
+     */
+    200: Model;
+};
+
+export type GetModelVendorEResponse = GetModelVendorEResponses[keyof GetModelVendorEResponses];
+
 export type GetHealthVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13284,7 +15956,7 @@ export type CreateChatCompletionVendorFData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13425,7 +16097,7 @@ export type CreateImageVendorFData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13566,7 +16238,7 @@ export type CreateSpeechVendorFData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13707,7 +16379,7 @@ export type CreateEmbeddingVendorFData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13848,7 +16520,7 @@ export type ListModelsVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13913,11 +16585,91 @@ export type ListModelsVendorFResponses = {
 
 export type ListModelsVendorFResponse = ListModelsVendorFResponses[keyof ListModelsVendorFResponses];
 
+export type GetModelVendorFData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-f/v1/models/{model}';
+};
+
+export type GetModelVendorFErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorFError = GetModelVendorFErrors[keyof GetModelVendorFErrors];
+
+export type GetModelVendorFResponses = {
+    /**
+     * Get a model (OpenRouter)
+     */
+    200: Model;
+};
+
+export type GetModelVendorFResponse = GetModelVendorFResponses[keyof GetModelVendorFResponses];
+
 export type GetHealthVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13972,7 +16724,7 @@ export type CreateChatCompletionVendorGData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14113,7 +16865,7 @@ export type CreateImageVendorGData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14254,7 +17006,7 @@ export type CreateImageEditVendorGData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14395,7 +17147,7 @@ export type ListModelsVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14460,11 +17212,91 @@ export type ListModelsVendorGResponses = {
 
 export type ListModelsVendorGResponse = ListModelsVendorGResponses[keyof ListModelsVendorGResponses];
 
+export type GetModelVendorGData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-g/v1/models/{model}';
+};
+
+export type GetModelVendorGErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type GetModelVendorGError = GetModelVendorGErrors[keyof GetModelVendorGErrors];
+
+export type GetModelVendorGResponses = {
+    /**
+     * Get a model (xAI)
+     */
+    200: Model;
+};
+
+export type GetModelVendorGResponse = GetModelVendorGResponses[keyof GetModelVendorGResponses];
+
 export type GetHealthVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };

@@ -3,13 +3,16 @@ import type { Queryable } from "../../database/database.ts";
 
 export function createCreditHistory(database: Queryable): CreditHistory {
   return {
-    async latest(accountId, limit) {
+    async latest(accountId, limit, before = null) {
       const rows = await database.query(
-        `select kind, amount_nanos, note, created_at from ledger_entries
-         where account_id = $1 and kind in ('grant', 'adjust') order by id desc limit $2`,
-        [accountId, limit],
+        `select id, kind, amount_nanos, note, created_at from ledger_entries
+         where account_id = $1 and kind in ('grant', 'adjust')
+           and ($3::bigint is null or id < $3::bigint)
+         order by id desc limit $2`,
+        [accountId, limit, before],
       );
       return rows.map((row) => ({
+        id: row.id as bigint,
         kind: row.kind as CreditEntry["kind"],
         nanos: row.amount_nanos as bigint,
         note: row.note as string | null,
@@ -17,4 +20,25 @@ export function createCreditHistory(database: Queryable): CreditHistory {
       }));
     },
   };
+}
+
+/** What accounts have, and what they were granted last. */
+export async function readCreditLevels(
+  database: Queryable,
+  accountIds: readonly number[],
+): Promise<Map<number, { balanceNanos: bigint; lastGrantNanos: bigint }>> {
+  const rows = await database.query(
+    `select b.account_id, b.balance_nanos, coalesce((
+         select e.amount_nanos from ledger_entries e
+         where e.account_id = b.account_id and e.kind = 'grant' order by e.id desc limit 1
+       ), 0) as last_grant
+     from account_balances b where b.account_id = any($1::bigint[])`,
+    [accountIds],
+  );
+  return new Map(
+    rows.map((row) => [Number(row.account_id), {
+      balanceNanos: row.balance_nanos as bigint,
+      lastGrantNanos: row.last_grant as bigint,
+    }]),
+  );
 }

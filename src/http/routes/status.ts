@@ -1,23 +1,51 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { CreditSummary } from "../../credit/credit_summary.ts";
+import type { ApiKey } from "../../keys/api_key.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
 export const serviceName = "llm-gateway";
 
-/** Mounts `GET /api/v1/status`, which verifies the key. */
-export function statusRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & { clock: Clock; version: string },
-): void {
-  bind(app, contracts.status, deps, ({ caller }) => ({
-    status: "ok" as const,
-    project: caller.principal.account.name,
-    service: serviceName,
-    version: deps.version,
-    timestamp: deps.clock.now().toISOString(),
-    user_id: caller.principal.account.id,
-    authenticated: true as const,
-  }));
+export type StatusRouteDeps = BindDeps & {
+  clock: Clock;
+  version: string;
+  /** Every scope that a key without any has. */
+  impliedScopes: readonly string[];
+  /** Undefined while the store can't be reached: the key is verified all the same. */
+  creditSummary: (key: ApiKey) => Promise<CreditSummary | undefined>;
+};
+
+/** Mounts `GET /api/v1/status`, which verifies the key and says what it may do. */
+export function statusRoutes(app: Hono<Env>, deps: StatusRouteDeps): void {
+  bind(app, contracts.status, deps, async ({ caller }) => {
+    const { account, key } = caller.principal;
+    const summary = await deps.creditSummary(key);
+    return {
+      status: "ok" as const,
+      project: account.name,
+      service: serviceName,
+      version: deps.version,
+      timestamp: deps.clock.now().toISOString(),
+      user_id: account.id,
+      authenticated: true as const,
+      balance_usd: summary ? nanosToUsd(summary.balanceNanos) : null,
+      scopes: [...(key.scopes.length === 0 ? deps.impliedScopes : key.scopes)],
+      caps: {
+        day: cap(key.capDayNanos, summary?.dayNanos),
+        month: cap(key.capMonthNanos, summary?.monthNanos),
+      },
+      rate_limit: { requests_per_minute: account.requestsPerMinute, burst: account.burst },
+    };
+  });
+}
+
+function cap(limitNanos: bigint | null, chargedNanos: bigint | undefined) {
+  if (limitNanos === null) return null;
+  return {
+    limit_usd: nanosToUsd(limitNanos),
+    charged_usd: chargedNanos === undefined ? null : nanosToUsd(chargedNanos),
+  };
 }

@@ -1,4 +1,4 @@
-import type { VendorAnswer } from "../../shared/fault.ts";
+import type { VendorReply } from "../../shared/fault.ts";
 import type {
   InteractionListPage,
   InteractionPageQuery,
@@ -8,13 +8,26 @@ import type {
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { searchInteractions } from "./interaction_search.ts";
-import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
+import { listInteractions, listTotals, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard. */
 export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),
+    totals: (query) => listTotals(database, query),
+    async texts(accountId, transactionIds, maxChars) {
+      if (transactionIds.length === 0) return [];
+      const rows = await database.query(textsSql, [accountId, transactionIds, maxChars], {
+        forceCustomPlan: true,
+      });
+      return rows.map((row) => ({
+        transactionId: String(row.transaction_id),
+        dialect: String(row.dialect),
+        request: row.request as string | null,
+        response: row.response as string | null,
+      }));
+    },
     async find(accountId, transactionId, maxChars) {
       const id = sanitizeText(transactionId);
       const [row] = await database.query(findSql, [accountId, id, maxChars], {
@@ -27,7 +40,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
         response: payload(row, "response"),
         vendorAnswer: row.vendor_error === null
           ? null
-          : JSON.parse(String(row.vendor_error)) as VendorAnswer,
+          : JSON.parse(String(row.vendor_error)) as VendorReply,
       };
     },
   };
@@ -54,6 +67,20 @@ const findSql = `select ${selectedColumns}, p.vendor_error,
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at
   ) as p on true
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;
+
+/** Each is found by its id alone, like the one call of a page. */
+const textsSql = `select i.transaction_id, i.dialect,
+    case when octet_length(p.request) <= $3::bigint then p.request end as request,
+    case when octet_length(p.response) <= $3::bigint then p.response end as response
+  from unnest($2::text[]) as named(id)
+  cross join lateral (
+    select transaction_id, created_at, dialect from interactions i
+    where i.transaction_id = named.id and i.account_id + 0 = $1::bigint
+  ) as i
+  left join lateral (
+    select request, response from interaction_payloads p
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at
+  ) as p on true`;
 
 function payload(row: SqlRow, name: "request" | "response"): StoredPayload | null {
   const text = row[name] as string | null;

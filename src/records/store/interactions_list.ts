@@ -24,6 +24,30 @@ export async function listInteractions(
   return { rows, next: { createdAt, transactionId } };
 }
 
+/** Sums over the first rows of a list, at most `query.limit`; `isAll` says whether there are no more. */
+export async function listTotals(
+  database: Queryable,
+  query: InteractionListQuery,
+): Promise<{ calls: number; costNanos: bigint; isAll: boolean }> {
+  const { text, values } = pageSql(query);
+  const limit = `$${values.push(query.limit)}`;
+  const [row] = await database.query(
+    `select count(*) as calls, coalesce(sum(cost_nanos) filter (where place <= ${limit}), 0) as cost
+     from (
+       select cost_nanos, row_number() over (order by created_at desc, transaction_id desc) as place
+       from (${text}) as listed
+     ) as numbered`,
+    values,
+    { forceCustomPlan: true },
+  );
+  const calls = Number(row!.calls);
+  return {
+    calls: Math.min(calls, query.limit),
+    costNanos: BigInt(String(row!.cost)),
+    isAll: calls <= query.limit,
+  };
+}
+
 /** Columns with an index of their own, the most selective first. */
 const indexed: readonly ColumnName[] = [
   "session_id",

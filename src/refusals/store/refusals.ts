@@ -1,13 +1,13 @@
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import {
-  type Refusal,
   type RefusalCount,
   refusalDimensions,
   type RefusalFilter,
   type RefusalRow,
   type RefusalSpan,
   type RefusalStore,
+  type RefusedRequest,
 } from "../refusal.ts";
 
 const sweepRows = 1000;
@@ -113,7 +113,7 @@ const addCounts = `insert into refusal_counts as c (account_id, created_at, is_c
   on conflict (account_id, created_at, is_call, code, api_key_id, model)
     do update set refused = c.refused + excluded.refused`;
 
-function writeRow(row: Refusal): SqlRow {
+function writeRow(row: RefusedRequest): SqlRow {
   return {
     account_id: row.accountId,
     created_at: row.at.toISOString(),

@@ -217,7 +217,7 @@ function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
       <button type="submit" class="button">Compare</button>
       {at.other === undefined
         ? null
-        : <a class="button" href={cohortAddress(at.id, { span: at.span.name })}>Alone</a>}
+        : <a class="button" href={cohortAddress(at.id, { span: at.span.name })}>Stop comparing</a>}
     </form>
   );
 }

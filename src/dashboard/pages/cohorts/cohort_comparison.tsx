@@ -18,13 +18,14 @@ export function CohortComparison(
     <>
       <Table
         label="Comparison"
+        cards
         head={[
           "Figure",
           { title: one.cohort_id, class: "number dot-one" },
           { title: other.cohort_id, class: "number dot-other" },
           { title: "Intervals at 95 %", class: "plot-head" },
           numberColumn("Difference"),
-          "What it says",
+          "Verdict",
         ]}
       >
         {rows.map((row) => (
@@ -51,8 +52,8 @@ export function CohortComparison(
         ))}
       </Table>
       <p class="hint narrow">
-        A difference whose interval at 95 % holds zero may well be chance. Sums and percentiles have
-        no interval.
+        A difference whose interval at 95 % holds zero could be chance; an interval takes about 30
+        calls of each. Sums and percentiles have no interval.
       </p>
     </>
   );
@@ -127,24 +128,26 @@ function TestedLine(
   return (
     <tr>
       <td class="name">{name}</td>
-      {ranges.map((range) => (
-        <td class="number">
+      {ranges.map((range, at) => (
+        <td class="number" data-label={bodies[at]!.cohort_id}>
           {range === null ? "–" : show(range.at)}
           {range === null || range.low === null || range.high === null
             ? null
             : <div class="hint">{`${show(range.low)} – ${show(range.high)}`}</div>}
         </td>
       ))}
-      <td>
+      <td data-label="At 95 %">
         <IntervalPlot ranges={ranges} />
       </td>
-      <td class="number">
+      <td class="number" data-label="Difference">
         {difference == null ? "–" : signed(difference, show)}
         {low == null || high == null
           ? null
           : <div class="hint">{`${signed(low, show)} to ${signed(high, show)}`}</div>}
       </td>
-      <td class="nowrap">{verdict(difference, tested.distinguishable, better)}</td>
+      <td class="nowrap" data-label="Verdict">
+        {verdict(difference, tested.distinguishable, better)}
+      </td>
     </tr>
   );
 }
@@ -155,8 +158,10 @@ export function verdict(
   distinguishable: boolean | null,
   better: Row["better"],
 ) {
-  if (distinguishable === null || difference == null) return <span class="muted">Too few</span>;
-  if (!distinguishable) return <Badge tone="neutral">Maybe chance</Badge>;
+  if (distinguishable === null || difference == null) {
+    return <span class="muted">Too few calls</span>;
+  }
+  if (!distinguishable) return <Badge tone="neutral">Could be chance</Badge>;
   const isMore = difference > 0;
   const tone: Tone = better === undefined
     ? "neutral"
@@ -260,7 +265,8 @@ export function number(value: Amount | undefined): number | null {
 }
 
 export function signed(value: number, show: (value: number) => string): string {
-  if (value === 0) return show(0);
+  // What rounds to nothing has no sign.
+  if (show(Math.abs(value)) === show(0)) return show(0);
   return `${value < 0 ? "−" : "+"}${show(Math.abs(value))}`;
 }
 

@@ -67,7 +67,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
   });
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1)! : undefined;
-  const create = <a class="button button-primary" href={`${address}/new`}>Delete data</a>;
+  const create = <a class="button button-danger" href={`${address}/new`}>Delete data</a>;
   return {
     title: "Data deletion",
     section: "deletion" as const,
@@ -141,7 +141,7 @@ function receipt(deletion: Deletion) {
         <dl class="facts">
           <Fact name="State">
             <Badge tone={states[state].tone}>{states[state].label}</Badge>
-            {isOpen(deletion)
+            {isOpen(deletion) && expected + totalOf(counts) > 0
               ? (
                 <Progress
                   label="Rows erased"

@@ -109,7 +109,7 @@ async function confirm(ctx: PageContext, form: Form, request: PageRequest): Prom
     ...done,
     audit: (deletionId) => request.note("data.deleted", deletionId, detail),
   });
-  const notice = "The deletion is under way. From now on these calls are nowhere to be seen.";
+  const notice = "The deletion is under way. These calls are hidden already; erasing goes on.";
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 
@@ -188,6 +188,7 @@ function confirmPage(
               type="text"
               inputmode="numeric"
               autocomplete="off"
+              autofocus
               required
               {...(error === undefined
                 ? {}

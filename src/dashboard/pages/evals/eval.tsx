@@ -10,17 +10,9 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import {
-  Badge,
-  Fact,
-  LinkLine,
-  numberColumn,
-  PostForm,
-  Table,
-  Tile,
-  Time,
-} from "../../components.tsx";
+import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
+import type { ShownPart } from "../../../records/transcript.ts";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
 import type { Child } from "hono/jsx";
@@ -57,6 +49,11 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     ...(asked === undefined ? {} : { after: readResultCursor(asked) }),
   });
   const shown = rows.slice(0, pageRows);
+  const calls = byCall(shown);
+  // Who may not see prompts sees verdicts alone.
+  const texts = request.seesPayloads
+    ? await textsOf(ctx, request.session.account.id, calls)
+    : new Map<string, ShownTexts>();
   const next = rows.length > pageRows ? resultCursor(shown) : undefined;
   return {
     title: run.name ?? run.model,
@@ -76,7 +73,11 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
               {isOpen(run) ? "None yet: they appear here." : "Nothing was judged."}
             </p>
           )
-          : <Table label="Results" head={head}>{shown.map((result) => resultLine(result))}</Table>}
+          : (
+            <Table label="Results" head={head}>
+              {calls.map((call) => callLine(call, texts, request.seesPayloads))}
+            </Table>
+          )}
         {next === undefined
           ? null
           : (
@@ -152,33 +153,113 @@ function filtersText({ filtersText: text }: EvalRun): string {
   return filters.map(([column, value]) => `${column} is ${[value].flat().join(" or ")}`).join(", ");
 }
 
-const head = ["Stored call", "Grader", "Verdict", numberColumn("Score"), "What the grader said"];
+const head = ["Question", "Stored answer", "New answer", "Verdict"];
 
-function resultLine(result: EvalResult) {
-  const { transactionId, answerTransactionId, grader, passed, score, detail } = result;
+/** Everything that was judged of one stored call. */
+interface JudgedCall {
+  transactionId: string;
+  answerTransactionId: string | null;
+  results: EvalResult[];
+}
+
+/** Results come in the order of their calls. */
+function byCall(results: readonly EvalResult[]): JudgedCall[] {
+  const calls: JudgedCall[] = [];
+  for (const result of results) {
+    const { transactionId, answerTransactionId } = result;
+    const last = calls.at(-1);
+    if (last?.transactionId === transactionId) {
+      last.answerTransactionId ??= answerTransactionId;
+      last.results.push(result);
+    } else calls.push({ transactionId, answerTransactionId, results: [result] });
+  }
+  return calls;
+}
+
+/** What a call asked and was answered, in plain text. */
+interface ShownTexts {
+  question: string | undefined;
+  answer: string | undefined;
+}
+
+/** Bytes of a payload that is read for a line; longer ones have their own page. */
+const maxPayload = 64 * 1024;
+/** Characters of a text on a line. */
+const maxText = 600;
+
+async function textsOf(
+  ctx: PageContext,
+  accountId: number,
+  calls: readonly JudgedCall[],
+): Promise<ReadonlyMap<string, ShownTexts>> {
+  const ids = calls.flatMap(({ transactionId, answerTransactionId }) =>
+    answerTransactionId === null ? [transactionId] : [transactionId, answerTransactionId]
+  );
+  const { interactions, readTranscript, flushRecords } = ctx.interactions;
+  await flushRecords().catch(() => {});
+  const rows = await interactions.texts(accountId, [...new Set(ids)], maxPayload);
+  return new Map(
+    await Promise.all(rows.map(async ({ transactionId, dialect, request, response }) => {
+      const transcript = await readTranscript(dialect, { request, response });
+      const asked = transcript.request?.turns.findLast(({ role }) => role === "user");
+      const texts = {
+        question: textOf(asked?.parts),
+        answer: textOf(transcript.answers?.[0]?.parts),
+      };
+      return [transactionId, texts] as const;
+    })),
+  );
+}
+
+function textOf(parts: readonly ShownPart[] | undefined): string | undefined {
+  const text = parts?.flatMap((part) => part.type === "text" ? [part.text] : []).join("\n").trim();
+  if (text === undefined || text === "") return undefined;
+  return text.length <= maxText ? text : `${text.slice(0, maxText).trimEnd()}…`;
+}
+
+function callLine(
+  { transactionId, answerTransactionId, results }: JudgedCall,
+  texts: ReadonlyMap<string, ShownTexts>,
+  seesPayloads: boolean,
+) {
+  const stored = texts.get(transactionId);
+  const replied = answerTransactionId === null ? undefined : texts.get(answerTransactionId);
   return (
-    <tr>
-      <td class="nowrap">
+    <tr class="judged">
+      <td class="wide">
+        <ShownText text={stored?.question} />
         <CallLink id={transactionId}>
           <code>{short(transactionId)}</code>
         </CallLink>
+      </td>
+      <td class="wide">
+        <ShownText text={stored?.answer} />
+      </td>
+      <td class="wide">
+        <ShownText text={replied?.answer} />
         {answerTransactionId === null ? null : (
-          <>
-            {" → "}
-            <CallLink id={answerTransactionId}>
-              new answer<span class="visually-hidden">{` to ${short(transactionId)}`}</span>
-            </CallLink>
-          </>
+          <CallLink id={answerTransactionId}>
+            new answer<span class="visually-hidden">{` to ${short(transactionId)}`}</span>
+          </CallLink>
         )}
       </td>
-      <td class="breaks">{graderText(grader)}</td>
-      <td class="nowrap">
-        <Verdict passed={passed} />
+      <td class="wide">
+        <ul class="verdicts">
+          {results.map(({ grader, passed, score, detail }) => (
+            <li>
+              <Verdict passed={passed} /> <span class="breaks">{graderText(grader)}</span>
+              {score === null ? null : ` ${count(score)}`}
+              {detail === null || !seesPayloads ? null : <div class="muted breaks">{detail}</div>}
+            </li>
+          ))}
+        </ul>
       </td>
-      <td class="number">{score === null ? "–" : count(score)}</td>
-      <td class="wide">{detail ?? <span class="muted">–</span>}</td>
     </tr>
   );
+}
+
+function ShownText({ text }: { text: string | undefined }) {
+  return text === undefined ? <span class="muted">–</span> : <div class="judged-text">{text}</div>;
 }
 
 function Verdict({ passed }: { passed: boolean | null }) {

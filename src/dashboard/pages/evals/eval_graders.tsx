@@ -42,7 +42,7 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
           {...shown}
           id={id("text")}
           label={`Text, pattern, schema or prompt of grader ${slot + 1}`}
-          hint="A text may stay empty: then the stored answer is meant. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
+          hint="Empty: the answer is compared with the stored one, so that what passes agrees with it. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
         />
       </div>
       <div class="grader-judge">

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { evalRequest } from "../../../../contracts/data/evals.ts";
+import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { Principal } from "../../../keys/api_key.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
@@ -13,8 +14,9 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
+import { counted, usd } from "../../amounts.ts";
 import { submitOrExplain } from "../../faults.ts";
-import { FormButtons, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
+import { FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
 import {
@@ -43,6 +45,7 @@ export function newEvalRoutes(app: Hono, ctx: PageContext): void {
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  if (form.text("step") === "estimate") return await estimate(ctx, form, request);
   const { done, fieldErrors } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
     const principal = await principalOf(ctx, request, form.text("key"));
@@ -66,6 +69,27 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
     ? "No stored interaction matches, so nothing is to be done."
     : "The evaluation is under way.";
   return { to: `${address}/${done.evalRunId}`, notice: { kind: "done", text } };
+}
+
+/** The same form, with what the run would cost above it. */
+async function estimate(ctx: PageContext, form: Form, request: PageRequest): Promise<Page> {
+  const { done, fieldErrors } = await submitOrExplain(async () => {
+    const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
+    return await ctx.estimateEval(request.session.account.id, body);
+  }, (param) => fieldOf(param, usedSlots(form)));
+  const shown = { values: form.values(), fieldErrors: fieldErrors ?? {} };
+  const shownPage = await formPage(ctx, request, shown, done);
+  return fieldErrors ? { ...shownPage, status: 400 } : shownPage;
+}
+
+function EstimateNotice({ estimate: { calls, costNanos } }: { estimate: EvalEstimate }) {
+  if (calls === 0) {
+    return <p class="notice notice-plain" role="status">No stored call matches: nothing to do.</p>;
+  }
+  const cost = costNanos === undefined
+    ? "what they cost can't be said: a price or the tokens of these calls are not known"
+    : `about ${usd(costNanos)}, by the average of the latest of them`;
+  return <p class="notice notice-plain" role="status">{`${counted(calls, "call")}, ${cost}.`}</p>;
 }
 
 /** The form in the words of the API. */
@@ -105,7 +129,12 @@ function fieldOf(param: string, slots: readonly number[]): string {
   return graderField(param, slots) ?? filterField(param) ?? param;
 }
 
-async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
+async function formPage(
+  ctx: PageContext,
+  request: PageRequest,
+  shown: Shown,
+  estimated?: EvalEstimate,
+): Promise<Page> {
   const keys = await ctx.keys.list(request.session.account.id);
   const usable = await usableKeys(ctx, request);
   return {
@@ -124,13 +153,14 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
       : (
         <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
           <FormError fieldErrors={shown.fieldErrors} />
+          {estimated ? <EstimateNotice estimate={estimated} /> : null}
           <div class="columns">
             <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
             <TextField
               {...shown}
               id="model"
               label="Model"
-              hint="Asked again what was asked before."
+              hint="The model to test."
               placeholder="openai/gpt-5-mini"
               list="models"
               required
@@ -142,24 +172,28 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
           <SelectField
             {...shown}
             id="key"
-            label="Runs with"
+            label="API key to charge"
             hint="Its models, caps and limits hold, and the calls cost credit as any others."
             options={usable.map(keyOption)}
           />
           <div class="columns">
-            <TextField {...shown} id="limit" label="At most so many calls" hint="1 to 10,000" />
+            <TextField {...shown} id="limit" label="Maximum calls" hint="1 to 10,000" />
             <SelectField
               {...shown}
               id="sample"
-              label="Which ones"
-              options={[["newest", "The newest"], ["random", "By chance"]]}
+              label="Sample"
+              options={[["newest", "The newest"], ["random", "Random"]]}
             />
             <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
             <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
           </div>
           <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
           <GraderFields {...shown} />
-          <FormButtons back={address}>Start evaluation</FormButtons>
+          <div class="buttons">
+            <button type="submit" class="button button-primary">Start evaluation</button>
+            <button type="submit" class="button" name="step" value="estimate">Estimate cost</button>
+            <a class="button" href={address}>Cancel</a>
+          </div>
         </PostForm>
       ),
   };

@@ -78,10 +78,14 @@ export function AddedTurns(
   );
 }
 
-function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
+const unrecorded = "The content of this call was not recorded: its key or the call asked for that.";
+
+function NoTurns({ detail: { request, summary } }: { detail: InteractionDetail }) {
   return (
     <li class="turn-gap">
-      {request === null
+      {summary.recording === "metadata"
+        ? unrecorded
+        : request === null
         ? "The request is not stored: it never was, or its time is over."
         : "The request can't be shown as a conversation; it stands below as it was sent."}
     </li>
@@ -89,6 +93,7 @@ function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
 }
 
 function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail }) {
+  if (summary.recording === "metadata") return null;
   return (
     <li class="turn-gap">
       {response !== null

@@ -121,9 +121,9 @@ function titleOf({ summary }: InteractionDetail, { request }: Transcript): strin
   const turn = request?.turns.find(({ role }) => role === "user");
   const text = turn?.parts.flatMap((part) => part.type === "text" ? [part.text] : []).join(" ") ??
     "";
-  const words = text.slice(0, 500).replace(/\s+/g, " ").trim();
-  if (words === "") return summary.model;
-  return words.length <= maxTitle ? words : `${words.slice(0, maxTitle).trimEnd()}…`;
+  const beginning = text.slice(0, 500).replace(/\s+/g, " ").trim();
+  if (beginning === "") return summary.model;
+  return beginning.length <= maxTitle ? beginning : `${beginning.slice(0, maxTitle).trimEnd()}…`;
 }
 
 const maxTitle = 70;

@@ -229,7 +229,7 @@ function Chips({ view }: { view: View }) {
             </span>
             <a href={viewAddress(listPath, without)} title="Take off">
               <span aria-hidden="true">×</span>
-              <span class="visually-hidden">{`Take off ${label} ${value}`}</span>
+              <span class="visually-hidden">{`Remove filter ${label} ${value}`}</span>
             </a>
           </li>
         ))}

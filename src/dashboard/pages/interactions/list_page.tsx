@@ -4,6 +4,8 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { sha256Hex } from "../../../base/hash.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
+import { counted } from "../../amounts.ts";
+import { usd } from "./figures.ts";
 import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
@@ -19,7 +21,10 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
       const { keyNames, vendors } = ctx.interactions;
       const names = await keyNames(request.session.account.id);
       const view = viewOf(request, names);
-      const shown = await readRows(ctx, request, view);
+      const [shown, totals] = await Promise.all([
+        readRows(ctx, request, view),
+        readTotals(ctx, request, view),
+      ]);
       return {
         title: "Interactions",
         section: "interactions",
@@ -33,6 +38,7 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
               {...{ view, vendors, keyNames: names }}
               seesPayloads={request.seesPayloads}
             />
+            {totals && <ListTotal totals={totals} />}
             <InteractionTable view={view} shown={shown} now={request.now} />
           </>
         ),
@@ -47,6 +53,39 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
       const { rows } = await readFrom(ctx, request, view, undefined);
       return await newestRows(rows, request);
     }),
+  );
+}
+
+/** Calls that a total is over at most, so that no page gets slower with the account. */
+const maxTotalled = 5_000;
+
+type Totals = Awaited<ReturnType<PageContext["interactions"]["interactions"]["totals"]>>;
+
+/** What a filtered list amounts to; a search, and a limit of cost or time, reads too many rows. */
+async function readTotals(
+  ctx: PageContext,
+  request: PageRequest,
+  { query, chips }: View,
+): Promise<Totals | undefined> {
+  const { search, costNanos, latencyMs } = query;
+  const isPlain = search === undefined && costNanos === undefined && latencyMs === undefined;
+  if (chips.length === 0 || !isPlain) return undefined;
+  await ctx.interactions.flushRecords();
+  return await ctx.interactions.interactions.totals({
+    ...query,
+    accountId: request.session.account.id,
+    order: "newest",
+    limit: maxTotalled,
+  });
+}
+
+function ListTotal({ totals: { calls, costNanos, isAll } }: { totals: Totals }) {
+  if (calls === 0) return null;
+  return (
+    <p class="list-total">
+      {isAll ? null : "The newest "}
+      <strong>{counted(calls, "call")}</strong>, <strong>{usd(costNanos)}</strong>
+    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
-import { exactTime } from "../../format.ts";
+import { exactTime, relativeTime } from "../../format.ts";
 import { count } from "../../amounts.ts";
 import { duration, endings, usd } from "./figures.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
@@ -20,7 +20,7 @@ const head = [
   { title: "Status", class: "col-status" },
   { title: "Model", class: "col-model" },
   { title: "App / flow", class: "col-app" },
-  { title: "User", class: "col-user" },
+  { title: "User / session", class: "col-user" },
   { title: "Tokens", class: "col-tokens number" },
   { title: "Cost", class: "col-cost number" },
   { title: "Latency", class: "col-latency number" },
@@ -61,7 +61,7 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
     <tr data-id={row.transactionId}>
       <td class="nowrap">
         <a class="row-link" href={`${listPath}/${row.transactionId}`}>
-          <Time at={row.createdAt} now={now} />
+          <RowTime at={row.createdAt} now={now} />
         </a>
       </td>
       <td title={row.errorCode ?? meaning}>
@@ -71,7 +71,7 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
         {row.model} <span class="muted">{row.vendor}</span>
       </td>
       <td>{labels(row)}</td>
-      <td title={row.userId ?? ""}>{row.userId ?? <Nothing />}</td>
+      <td title={whose(row)}>{whose(row) || <Nothing />}</td>
       <td class="number" title="Tokens in and out">
         {row.inputTokens === null && row.outputTokens === null
           ? <Nothing />
@@ -90,6 +90,20 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
       </td>
     </tr>
   );
+}
+
+/** Calls of the last hour differ by seconds, which `just now` would hide. */
+function RowTime({ at, now }: { at: Date; now: Date }) {
+  if (now.getTime() - at.getTime() >= 3_600_000) return <Time at={at} now={now} />;
+  return (
+    <time datetime={at.toISOString()} title={`${relativeTime(at, now)}, ${exactTime(at)}`}>
+      {at.toISOString().slice(11, 19)}
+    </time>
+  );
+}
+
+function whose({ userId, sessionId }: InteractionSummary): string {
+  return [userId, sessionId].filter((one) => one !== null).join(" / ");
 }
 
 function labels({ app, flow }: InteractionSummary) {

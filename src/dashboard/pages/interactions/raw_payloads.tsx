@@ -9,6 +9,7 @@ const shownChars = 24 * 1024;
 /** What the caller sent and received, to the letter. */
 export function RawPayloads({ detail }: { detail: InteractionDetail }) {
   const { summary, request, response } = detail;
+  const isRecorded = summary.recording !== "metadata";
   return (
     <section class="raw">
       <h2>Raw payloads</h2>
@@ -16,8 +17,19 @@ export function RawPayloads({ detail }: { detail: InteractionDetail }) {
         As the caller sent and received them; a stream as its whole, large media by its address.
         What was exchanged with the vendor is not kept beside them.
       </p>
-      <Payload title="Request" side="request" payload={request} id={summary.transactionId} />
-      <Payload title="Response" side="response" payload={response} id={summary.transactionId} />
+      {isRecorded
+        ? (
+          <>
+            <Payload title="Request" side="request" payload={request} id={summary.transactionId} />
+            <Payload
+              title="Response"
+              side="response"
+              payload={response}
+              id={summary.transactionId}
+            />
+          </>
+        )
+        : <p class="muted">Not recorded: of this call there is only metadata.</p>}
       {summary.usageRawText === null ? null : (
         <details class="payload">
           <summary>The vendor's own count of usage</summary>

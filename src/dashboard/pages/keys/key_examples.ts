@@ -34,14 +34,14 @@ export function exampleQuestion(
 /** The example that fits a key's scopes and models; undefined where none of them calls a model so. */
 export function exampleCall(
   { scopes, models }: { scopes: readonly string[]; models: readonly string[] },
-  known: ExampleModels,
+  callable: ExampleModels,
 ): ExampleCall | undefined {
   if (scopes.length === 0 || scopes.includes("chat")) {
-    const model = models[0] ?? known.anyModel();
+    const model = models[0] ?? callable.anyModel();
     return model === undefined ? undefined : { base: "/chat/v1", model };
   }
   for (const scope of scopes) {
-    const vendor = known.ofVendor(scope);
+    const vendor = callable.ofVendor(scope);
     if (!vendor) continue;
     const prefixes = [scope, ...vendor.names].map((name) => `${name}/`);
     const own = models.flatMap((model) => {

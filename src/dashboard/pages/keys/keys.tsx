@@ -127,6 +127,9 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
   const next = {
     ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
     ...(key.cacheTtlSeconds === undefined ? {} : { cacheTtlSeconds: key.cacheTtlSeconds }),
+    // A key that records nothing must not be followed by one that does.
+    ...(key.recording === undefined ? {} : { recording: key.recording }),
+    defaults: key.defaults,
     capDayNanos: key.capDayNanos,
     capMonthNanos: key.capMonthNanos,
     // A lifetime starts anew; an end that was set once lies as far ahead again.

@@ -16,6 +16,7 @@ export const emptyForm: Record<string, string[]> = {
   on_disconnect: ["cancel"],
   translation_mode: ["default"],
   prompt_cache: ["on"],
+  record: ["full"],
 };
 
 interface FormProps extends Shown {
@@ -85,6 +86,12 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
           placeholder="3600"
           inputmode="numeric"
         />
+        <SelectField
+          {...shown}
+          id="record"
+          label="Recording"
+          options={[["full", "Calls with their content"], ["metadata", "Usage and money only"]]}
+        />
       </div>
       <FormButtons back="/dashboard/keys">Create API Key</FormButtons>
     </PostForm>
@@ -108,11 +115,12 @@ const expiryOptions: readonly Option[] = [
 
 function Expiry({ values, fieldErrors }: Shown) {
   return (
-    <div class="field">
+    <div class="field expiry">
       <SelectField
         {...{ values, fieldErrors: {} }}
         id="expires"
         label="Expires"
+        hint="Calls with it are refused from then on; rotate it before."
         options={expiryOptions}
       />
       <label class="visually-hidden" for="expires_on">Last day on which the key works</label>

@@ -39,6 +39,7 @@ export function readNewKey(
       "default",
     promptCache: form.text("prompt_cache") !== "off",
     ...take("cache_ttl", () => cacheTtlOf(form.text("cache_ttl")), {}),
+    ...(form.text("record") === "metadata" ? { recording: "metadata" as const } : {}),
   };
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }

@@ -26,14 +26,19 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
     name: nameOf(value),
     tone: `tone-${at + 1}`,
     values: nanos.map(Number),
-    total: money(nanos.reduce((sum, one) => sum + one, 0n)),
+    total: legendMoney(nanos.reduce((sum, one) => sum + one, 0n)),
   }));
   const rest = steps.map(({ costNanos }, at) =>
     layers.reduce((left, { nanos }) => left - nanos[at]!, costNanos)
   );
   const others = rest.reduce((sum, one) => sum + one, 0n);
   const series = others > 0n
-    ? [...named, { name: "Others", tone: "tone-0", values: rest.map(Number), total: money(others) }]
+    ? [...named, {
+      name: "Others",
+      tone: "tone-0",
+      values: rest.map(Number),
+      total: legendMoney(others),
+    }]
     : named;
   return (
     <Chart
@@ -48,6 +53,13 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
       {...axis}
     />
   );
+}
+
+/** Amounts that stand beside each other have the same precision. */
+function legendMoney(nanos: bigint): string {
+  if (nanos === 0n) return "$0";
+  if (nanos < 100_000n) return "< $0.0001";
+  return nanos >= 1_000_000_000n ? money(nanos) : `$${(Number(nanos) / 1e9).toFixed(4)}`;
 }
 
 function spendDetail({ total }: Overview): string {

@@ -37,6 +37,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       <Table
         label="People"
         head={["Name", "Role", "Last sign-in", actionsColumn()]}
+        cards
       >
         {members.map((member) => (
           <MemberLine address={address} member={member} request={request} isOwner={isOwner} />
@@ -48,6 +49,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
           <Table
             label="Invitations"
             head={["E-mail", "Role", "Ends", actionsColumn()]}
+            cards
           >
             {invitations.map((one) => (
               <InvitationLine address={address} one={one} request={request} isOwner={isOwner} />

@@ -48,6 +48,9 @@ export function readImageRequest(
   };
 }
 
+/** The field by which a caller asks for an address in place of the picture. */
+export const addressField = "response_format";
+
 /** The value, or undefined if it is null or the default. */
 function unlessDefault<Value extends string, Nothing extends Value>(
   value: Value | null | undefined,

@@ -1,0 +1,53 @@
+import type { FirstStart } from "../../src/main/serve.ts";
+import { cohorts, demoCalls, demoDays } from "./calls.ts";
+
+/** More than sixty days of the demo's calls cost. */
+const creditNanos = 100n * 1_000_000_000n;
+const rowsPerInsert = 500;
+
+/**
+ * Fills the demo's store: sixty days of calls by the store that records calls, so that sums, key
+ * charges and ledger hold them as they would hold real ones; then outcomes and an evaluation through
+ * the API.
+ */
+export async function fillDemo({ services, key, address }: FirstStart): Promise<void> {
+  const account = await services.stores.accounts.first();
+  const [apiKey] = await services.stores.apiKeys.list(account?.id);
+  if (!account || !apiKey) throw new Error("The demo has no account yet");
+  await services.stores.ledger.grant(account.id, creditNanos, {
+    note: `credit for ${demoDays} days of demo calls`,
+  });
+  const { prices } = services.vendors;
+  const rows = [...demoCalls({
+    ...{ accountId: account.id, apiKeyId: apiKey.id, now: services.clock.now() },
+    priceOf: (vendor, model, at) => prices.find(vendor, model, at),
+  })];
+  for (let at = 0; at < rows.length; at += rowsPerInsert) {
+    await services.records.interactions.insert(rows.slice(at, at + rowsPerInsert));
+  }
+  const post = async (path: string, body: unknown) => {
+    const answer = await fetch(address + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key.reveal()}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    await answer.body?.cancel();
+  };
+  for (const [index, cohort] of cohorts.entries()) {
+    const orders = rows.filter(({ cohortId, status }, n) =>
+      cohortId === cohort && status === "completed" && n % (index === 0 ? 9 : 6) === 0
+    ).slice(0, 400);
+    const conversions = orders.flatMap(({ transactionId }, n) => [
+      { type: "orders", value: 1, transaction_id: transactionId },
+      { type: "revenue", value: 19.9 + 7 * (n % 5), transaction_id: transactionId },
+    ]);
+    await post("/api/v1/cohort/outcome", { cohort_id: cohort, conversions });
+  }
+  await post("/api/v1/evals", {
+    name: "A cheaper model for support",
+    ...{ model: "anthropic/claude-haiku-4-5", limit: 12 },
+    filters: { app: "support", status: "completed" },
+    graders: [{ type: "contains", value: "order" }],
+  });
+}

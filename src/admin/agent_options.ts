@@ -1,0 +1,109 @@
+import {
+  agentLines,
+  type AgentName,
+  agentNames,
+  agentTitles,
+  isAgentName,
+} from "../keys/agents.ts";
+import { checkKeyDefaults, type KeyDefaults, KeyDefaultsError } from "../keys/key_defaults.ts";
+import { optional, UsageError, type Values } from "./command.ts";
+
+const text = { type: "string" } as const;
+
+/** Options of `key create` for programs that can't be told more than address, key and model. */
+export const agentOptions = {
+  for: text,
+  app: text,
+  "default-model": text,
+  map: { type: "string", multiple: true },
+  "expected-output-tokens": text,
+} as const;
+
+export const agentUsage = `[--for ${
+  agentNames.join("|")
+}] [--app N] [--default-model M] [--map NAME=MODEL…] [--expected-output-tokens N]`;
+
+/** The option that sets each default. */
+const optionOf: Readonly<Record<keyof KeyDefaults, string>> = {
+  agent: "for",
+  app: "app",
+  defaultModel: "default-model",
+  models: "map",
+  expectedOutputTokens: "expected-output-tokens",
+};
+
+/**
+ * The defaults that the options set: with `--for` the agent's name is the app tag unless another is
+ * given. Undefined where there are none. Throws `UsageError`, naming the option.
+ */
+export async function readAgentOptions(
+  values: Values,
+  caps: { capDayNanos: bigint | null; capMonthNanos: bigint | null },
+  isModel: (name: string) => Promise<boolean>,
+): Promise<KeyDefaults | undefined> {
+  const agent = readAgent(values);
+  const app = optional(values, "app") ?? agent;
+  const models = readMap(values.map);
+  const defaultModel = optional(values, "default-model");
+  const expected = optional(values, "expected-output-tokens");
+  const defaults: KeyDefaults = {
+    ...(agent === undefined ? {} : { agent }),
+    ...(app === undefined ? {} : { app }),
+    ...(defaultModel === undefined ? {} : { defaultModel }),
+    ...(models === undefined ? {} : { models }),
+    ...(expected === undefined ? {} : { expectedOutputTokens: wholeNumber(expected) }),
+  };
+  if (Object.keys(defaults).length === 0) return undefined;
+  const existing = new Set<string>();
+  for (
+    const name of new Set([...Object.values(models ?? {}), ...defaultModel ? [defaultModel] : []])
+  ) {
+    if (await isModel(name)) existing.add(name);
+  }
+  try {
+    checkKeyDefaults(defaults, caps, (name) => existing.has(name));
+  } catch (thrown) {
+    if (!(thrown instanceof KeyDefaultsError)) throw thrown;
+    throw new UsageError(`--${optionOf[thrown.field]}: ${thrown.message}`);
+  }
+  return defaults;
+}
+
+function readAgent(values: Values): AgentName | undefined {
+  const agent = optional(values, "for");
+  if (agent === undefined || isAgentName(agent)) return agent;
+  throw new UsageError(`--for ${agent}: expected one of ${agentNames.join(", ")}`);
+}
+
+/** `NAME=MODEL` of each; a name may not be there twice. */
+function readMap(pairs: Values[string]): Record<string, string> | undefined {
+  if (!Array.isArray(pairs) || pairs.length === 0) return undefined;
+  const models: Record<string, string> = {};
+  for (const pair of pairs.map(String)) {
+    const at = pair.indexOf("=");
+    const name = pair.slice(0, at).trim();
+    const model = pair.slice(at + 1).trim();
+    if (at < 1 || name === "" || model === "") {
+      throw new UsageError(`--map ${pair}: expected NAME=MODEL`);
+    }
+    if (Object.hasOwn(models, name)) throw new UsageError(`--map ${name}: it is there twice`);
+    Object.defineProperty(models, name, { value: model, enumerable: true });
+  }
+  return models;
+}
+
+/** Anything else is refused with the other defaults. */
+function wholeNumber(value: string): number {
+  return /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+}
+
+/** The lines to paste, behind the key that was made. */
+export function linesFor(
+  defaults: KeyDefaults | undefined,
+  access: { baseUrl: string; key: string },
+): string[] {
+  const agent = defaults?.agent;
+  if (agent === undefined || !isAgentName(agent)) return [];
+  const model = defaults?.defaultModel;
+  return ["", `For ${agentTitles[agent]}:`, ...agentLines(agent, { ...access, model })];
+}

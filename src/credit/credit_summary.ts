@@ -1,0 +1,72 @@
+import type { Clock } from "../base/clock.ts";
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import type { Credit } from "./ledger.ts";
+import type { SpendStore } from "./spend_cap.ts";
+
+/** What an account has left and a key has spent. Amounts in nano-dollars. */
+export interface CreditSummary {
+  balanceNanos: bigint;
+  /** What the key was charged this day and this month (UTC); 0 for a key without caps. */
+  dayNanos: bigint;
+  monthNanos: bigint;
+}
+
+type SummaryKey = Pick<ApiKey, "id" | "accountId" | "capDayNanos" | "capMonthNanos">;
+
+export interface CreditSummaryDeps {
+  credit: (accountId: number) => Promise<Credit>;
+  spent: SpendStore["read"];
+  clock: Clock;
+  setTimer?: SetTimer;
+}
+
+/** An answer may be this old, and is waited for this long. */
+const freshMs = 1000;
+/** Keys whose summaries are held. */
+const mostHeld = 10_000;
+
+/**
+ * Summaries for who polls: a store is read once a second for each key, however often one asks.
+ * Undefined while the store can't be reached or takes longer than a second.
+ */
+export function createCreditSummaries(
+  deps: CreditSummaryDeps,
+): (key: SummaryKey) => Promise<CreditSummary | undefined> {
+  const { clock, setTimer = systemSetTimer } = deps;
+  const held = new Map<string, { atMs: number; summary: Promise<CreditSummary | undefined> }>();
+  return (key) => {
+    const nowMs = clock.monotonicMs();
+    const existing = held.get(key.id);
+    if (existing && nowMs - existing.atMs < freshMs) return existing.summary;
+    if (held.size >= mostHeld) held.clear();
+    const late = Promise.withResolvers<undefined>();
+    const cancel = setTimer(freshMs, () => late.resolve(undefined));
+    const read = readSummary(deps, key).catch(() => undefined);
+    const summary = Promise.race([read, late.promise]).finally(cancel);
+    held.set(key.id, { atMs: nowMs, summary });
+    return summary;
+  };
+}
+
+async function readSummary(
+  { credit, spent, clock }: CreditSummaryDeps,
+  { id, accountId, capDayNanos, capMonthNanos }: SummaryKey,
+): Promise<CreditSummary> {
+  const now = clock.now();
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const isCapped = capDayNanos !== null || capMonthNanos !== null;
+  const [{ balanceNanos }, sums] = await Promise.all([
+    credit(accountId),
+    isCapped
+      ? spent({
+        keyIds: [id],
+        since: new Date(Date.UTC(year, month, 1)),
+        day: new Date(Date.UTC(year, month, now.getUTCDate())),
+        transactionIds: [],
+      })
+      : undefined,
+  ]);
+  const { dayNanos, beforeNanos } = sums?.spent.get(id) ?? { dayNanos: 0n, beforeNanos: 0n };
+  return { balanceNanos, dayNanos, monthNanos: dayNanos + beforeNanos };
+}

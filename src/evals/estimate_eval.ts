@@ -1,0 +1,56 @@
+import type { Grader } from "../../contracts/data/eval_request.ts";
+import { type PriceRow, rateAt } from "../pricing/pricing.ts";
+
+/** What an evaluation is likely to cost, before it is started. */
+export interface EvalEstimate {
+  /** Stored calls that match, as many as the run would take. */
+  calls: number;
+  /** Nano-dollars; undefined where a price or the calls' tokens are not known. */
+  costNanos: bigint | undefined;
+}
+
+/** Average tokens of the stored calls that a run is about. */
+export interface AverageTokens {
+  input: number;
+  output: number;
+}
+
+/** Tokens that a judge adds to what it reads, and that it answers with. */
+const judgePrompt = 300;
+const judgeAnswer = 100;
+
+/**
+ * What so many calls cost: the model reads what was asked before and answers as long as was answered
+ * before, and each judge reads both.
+ */
+export function estimateEval(
+  calls: number,
+  average: AverageTokens | undefined,
+  { model, graders, priceOf }: {
+    model: string;
+    graders: readonly Grader[];
+    priceOf: (model: string) => PriceRow | undefined;
+  },
+): EvalEstimate {
+  if (calls === 0) return { calls, costNanos: 0n };
+  if (!average) return { calls, costNanos: undefined };
+  const { input, output } = average;
+  let pico = 0n;
+  const judges = graders.flatMap((grader) => grader.type === "judge" ? [grader.model] : []);
+  const parts = [
+    { name: model, input, output },
+    ...judges.map((name) => ({
+      name,
+      input: input + 2 * output + judgePrompt,
+      output: judgeAnswer,
+    })),
+  ];
+  for (const part of parts) {
+    const row = priceOf(part.name);
+    if (!row) return { calls, costNanos: undefined };
+    pico += BigInt(Math.ceil(part.input)) * rateAt(row, "input", part.input) +
+      BigInt(Math.ceil(part.output)) * rateAt(row, "output", part.input) +
+      (row.rates.perRequest ?? 0n);
+  }
+  return { calls, costNanos: BigInt(calls) * pico / 1000n };
+}

@@ -1,0 +1,127 @@
+/** Coding agents that a key can be made for. */
+export const agentNames = [
+  "codex",
+  "claude-code",
+  "gemini-cli",
+  "opencode",
+  "aider",
+  "cline",
+  "cursor",
+] as const;
+
+export type AgentName = typeof agentNames[number];
+
+export function isAgentName(name: string): name is AgentName {
+  return (agentNames as readonly string[]).includes(name);
+}
+
+/** What an agent is to be told. */
+export interface AgentAccess {
+  /** Address of the service, without a slash at the end. */
+  baseUrl: string;
+  key: string;
+  /** As the unified family takes it; undefined: the agent's usual one. */
+  model?: string | undefined;
+}
+
+/** The name that people know the agent by. */
+export const agentTitles: Readonly<Record<AgentName, string>> = {
+  codex: "Codex",
+  "claude-code": "Claude Code",
+  "gemini-cli": "Gemini CLI",
+  opencode: "opencode",
+  aider: "Aider",
+  cline: "Cline",
+  cursor: "Cursor",
+};
+
+/** The lines to paste so that an agent calls this service; `#` lines say where they go. */
+export function agentLines(agent: AgentName, access: AgentAccess): string[] {
+  return writers[agent](access);
+}
+
+const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = {
+  codex: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
+    "# ~/.codex/config.toml",
+    `model = ${JSON.stringify(model)}`,
+    'model_provider = "demeter"',
+    "[model_providers.demeter]",
+    'name = "Demeter"',
+    `base_url = ${JSON.stringify(`${baseUrl}/chat/v1`)}`,
+    'env_key = "DEMETER_API_KEY"',
+    'wire_api = "responses"',
+    "# in the shell",
+    `export DEMETER_API_KEY=${word(key)}`,
+    "codex",
+  ],
+  "claude-code": ({ baseUrl, key, model }) => [
+    "# in the shell",
+    `export ANTHROPIC_BASE_URL=${word(`${baseUrl}/chat`)}`,
+    `export ANTHROPIC_AUTH_TOKEN=${word(key)}`,
+    ...(model === undefined ? [] : claudeModels.map((name) => `export ${name}=${word(model)}`)),
+    "claude",
+  ],
+  "gemini-cli": ({ baseUrl, key, model = "gemini-3.8-flash" }) => [
+    "# ~/.gemini/settings.json",
+    '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
+    "# in the shell",
+    `export GOOGLE_GEMINI_BASE_URL=${word(`${baseUrl}/chat`)}`,
+    `export GEMINI_API_KEY=${word(key)}`,
+    `gemini -m ${word(model)}`,
+  ],
+  opencode: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# opencode.json",
+    JSON.stringify(
+      {
+        provider: {
+          demeter: {
+            npm: aiSdkPackage(model),
+            options: { baseURL: `${baseUrl}/chat/v1`, apiKey: key },
+            models: { [model]: {} },
+          },
+        },
+        model: `demeter/${model}`,
+      },
+      null,
+      2,
+    ),
+  ],
+  aider: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# in the shell",
+    `export OPENAI_API_BASE=${word(`${baseUrl}/chat/v1`)}`,
+    `export OPENAI_API_KEY=${word(key)}`,
+    `aider --model ${word(`openai/${model}`)}`,
+  ],
+  cline: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# in the shell; in the editor: API provider “OpenAI Compatible” with the same three values",
+    `cline auth openai --baseurl ${word(`${baseUrl}/chat/v1`)} --apikey ${word(key)} --modelid ${
+      word(model)
+    }`,
+  ],
+  cursor: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# Cursor Settings → Models. Cursor calls from its own servers: the address has to be public.",
+    `# OpenAI API Key: ${key}`,
+    `# Override OpenAI Base URL: ${baseUrl}/chat/v1`,
+    `# Add model: ${model}`,
+  ],
+};
+
+/** Claude Code asks for models of its own in the background unless each is set. */
+const claudeModels = [
+  "ANTHROPIC_MODEL",
+  "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+  "ANTHROPIC_DEFAULT_SONNET_MODEL",
+  "ANTHROPIC_DEFAULT_OPUS_MODEL",
+] as const;
+
+/** The client in the dialect of the model's vendor, which carries the most; else chat's. */
+function aiSdkPackage(model: string): string {
+  if (/^(?:(?:openai|vendor-b)\/)?(?:gpt-|o\d)/.test(model)) return "@ai-sdk/openai";
+  if (/^(?:(?:anthropic|vendor-c)\/)?claude-/.test(model)) return "@ai-sdk/anthropic";
+  return "@ai-sdk/openai-compatible";
+}
+
+/** A word for the shell. */
+function word(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,123 @@
+/** What a key says for its calls, since coding agents send no headers and no tags of their own. */
+export interface KeyDefaults {
+  /** The agent that it was made for, one of `agentNames`. */
+  agent?: string;
+  /** App tag of calls that have none. */
+  app?: string;
+  /** Asked on the unified family where a call's model leads nowhere. */
+  defaultModel?: string;
+  /** On the unified family: names of models that calls use, and the models that they stand for. */
+  models?: Readonly<Record<string, string>>;
+  /**
+   * Output tokens that credit is held for, in place of the most that a call may have. The key's caps
+   * hold the most: they are the limit of how far the balance can fall below zero.
+   */
+  expectedOutputTokens?: number;
+}
+
+/** Most names in `models`. */
+export const mostMappedNames = 100;
+const longestName = 256;
+const mostExpectedTokens = 1_000_000;
+
+/** What is wrong with a key's defaults, said of one of them. */
+export class KeyDefaultsError extends Error {
+  constructor(readonly field: keyof KeyDefaults, message: string) {
+    super(message);
+    this.name = "KeyDefaultsError";
+  }
+}
+
+/**
+ * Checks the defaults of a new key; `isModel` says whether a name leads to a model. Throws
+ * `KeyDefaultsError`.
+ */
+export function checkKeyDefaults(
+  defaults: KeyDefaults,
+  { capDayNanos, capMonthNanos }: { capDayNanos: bigint | null; capMonthNanos: bigint | null },
+  isModel: (name: string) => boolean,
+): void {
+  const { app, defaultModel, models = {}, expectedOutputTokens } = defaults;
+  if (app !== undefined && (app.trim() === "" || app.length > longestName || /[\r\n]/.test(app))) {
+    throw new KeyDefaultsError("app", `expected one line of 1 to ${longestName} characters`);
+  }
+  if (defaultModel !== undefined && !isModel(defaultModel)) {
+    throw new KeyDefaultsError("defaultModel", `no model has the name '${shown(defaultModel)}'`);
+  }
+  const mapped = Object.entries(models);
+  if (mapped.length > mostMappedNames) {
+    throw new KeyDefaultsError("models", `at most ${mostMappedNames} names`);
+  }
+  for (const [name, model] of mapped) {
+    if (name === "" || name.length > longestName) {
+      throw new KeyDefaultsError(
+        "models",
+        `'${shown(name)}': expected 1 to ${longestName} characters`,
+      );
+    }
+    if (!isModel(model)) {
+      throw new KeyDefaultsError(
+        "models",
+        `'${shown(name)}': no model has the name '${shown(model)}'`,
+      );
+    }
+  }
+  if (expectedOutputTokens === undefined) return;
+  const isCount = Number.isSafeInteger(expectedOutputTokens) && expectedOutputTokens >= 1 &&
+    expectedOutputTokens <= mostExpectedTokens;
+  if (!isCount) {
+    throw new KeyDefaultsError(
+      "expectedOutputTokens",
+      `expected a whole number from 1 to ${mostExpectedTokens}`,
+    );
+  }
+  if (capDayNanos === null && capMonthNanos === null) {
+    throw new KeyDefaultsError(
+      "expectedOutputTokens",
+      "needs a daily or a monthly cap, which is how far the balance can fall below zero",
+    );
+  }
+}
+
+function shown(name: string): string {
+  return name.slice(0, 100);
+}
+
+/** JSON text for the store; null where the key says nothing. */
+export function writeKeyDefaults(defaults: KeyDefaults | undefined): string | null {
+  if (!defaults || Object.values(defaults).every((value) => value === undefined)) return null;
+  const { agent, app, defaultModel, models, expectedOutputTokens } = defaults;
+  return JSON.stringify({
+    agent,
+    app,
+    default_model: defaultModel,
+    models,
+    expected_output_tokens: expectedOutputTokens,
+  });
+}
+
+/** The defaults in the store's text; fields of other versions are left out. */
+export function readKeyDefaults(text: string | null): KeyDefaults | undefined {
+  if (text === null) return undefined;
+  const json = JSON.parse(text) as Record<string, unknown>;
+  const string = (value: unknown) => typeof value === "string" ? value : undefined;
+  const { models, expected_output_tokens: tokens } = json;
+  const read = {
+    agent: string(json.agent),
+    app: string(json.app),
+    defaultModel: string(json.default_model),
+    models: typeof models === "object" && models !== null
+      ? models as Record<string, string>
+      : undefined,
+    expectedOutputTokens: typeof tokens === "number" ? tokens : undefined,
+  };
+  return Object.fromEntries(
+    Object.entries(read).filter(([, value]) => value !== undefined),
+  ) as KeyDefaults;
+}
+
+/** The model that a call's name means by the key's own names. */
+export function mappedModel(defaults: KeyDefaults | undefined, name: string): string {
+  const models = defaults?.models;
+  return models && Object.hasOwn(models, name) ? models[name]! : name;
+}

@@ -1,0 +1,57 @@
+import assert from "@std/assert";
+import type { Page } from "playwright-core";
+
+/** From a phone to a wide desk. */
+export const widths = [390, 1024, 1280, 1600] as const;
+
+/**
+ * Whatever can be pressed is within the screen, and within its table's part that is shown; a table
+ * that is wider than its place shows that there is more; the page itself never scrolls sideways.
+ * `where` names the page in what is given back: all that is otherwise.
+ */
+export async function misfits(page: Page, where: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 });
+    const problems = await page.evaluate<string[]>(`(${findProblems})()`);
+    found.push(...problems.map((problem) => `${where} at ${width} px: ${problem}`));
+  }
+  return found;
+}
+
+/** Runs in the page; text, since the test's compiler knows no document. */
+const findProblems = `function () {
+  const problems = [];
+  const right = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > right + 1) problems.push("the page scrolls sideways");
+  const pressable = "main a.button, main button, main .tabs a, main .segments a, main input, main select";
+  for (const one of document.querySelectorAll(pressable)) {
+    const box = one.getBoundingClientRect();
+    if (box.width === 0 || one.closest("details:not([open])") && !one.closest("summary")) continue;
+    const name = (one.textContent || one.id || one.className).trim().slice(0, 40);
+    if (box.left < -1 || box.right > right + 1) problems.push("off-screen: " + name);
+    const table = one.closest(".table");
+    if (!table) continue;
+    const edge = table.getBoundingClientRect();
+    if (box.right > edge.right + 1 || box.left < edge.left - 1) problems.push("cut off: " + name);
+  }
+  for (const table of document.querySelectorAll(".table")) {
+    if (table.scrollWidth <= table.clientWidth + 1) continue;
+    const style = getComputedStyle(table);
+    if (!/gradient/.test(style.backgroundImage)) {
+      problems.push("no cue: " + table.getAttribute("aria-label"));
+    }
+  }
+  return problems;
+}`;
+
+/** Presses Tab until what is focused matches the selector, as somebody without a mouse does. */
+export async function tabTo(page: Page, selector: string): Promise<void> {
+  const isThere = () =>
+    page.evaluate<boolean>(`document.activeElement?.matches(${JSON.stringify(selector)}) ?? false`);
+  for (let step = 0; step < 120; step++) {
+    if (await isThere()) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`no Tab leads to ${selector} on ${page.url()}`);
+}

@@ -1,0 +1,242 @@
+/** What a key says for the calls of coding agents, which can be told address, key and model alone. */
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import OpenAI from "openai";
+import assert from "@std/assert";
+import { shared, type TestService } from "../support/service.ts";
+import { callingTool } from "../support/tool_calling_vendor.ts";
+import { answered, hello, startTodaysVendors } from "../support/todays_vendors.ts";
+
+const world = shared(startTodaysVendors);
+
+async function accountWith(usd: string): Promise<string> {
+  const name = `team ${crypto.randomUUID()}`;
+  const made = await world().admin("account", "create", "--name", name);
+  const { id } = made.json as { id: number };
+  await world().admin("credits", "grant", "--usd", usd, "--account", String(id));
+  return String(id);
+}
+
+async function balanceOf(account: string): Promise<{ balance: number; reserved: number }> {
+  const { json } = await world().admin("credits", "show", "--account", account);
+  const { balance_usd, reserved_usd } = json as Record<string, string>;
+  return { balance: Number(balance_usd), reserved: Number(reserved_usd) };
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+Deno.test("a key's names go before all others and its app tag is recorded, in all dialects", async () => {
+  world().play(callingTool(() => undefined));
+  const { key } = await world().createKey(
+    ...["--for", "claude-code", "--map", "claude-haiku-4-5=vendor-b/gpt-5.6-sol"],
+    ...["gpt-4.1=acme/acme-1", "--map", "smart=gemini-2.5-flash"],
+  );
+  const { baseUrl } = world();
+  const anthropic = new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+  const message = await anthropic.messages.create({
+    model: "claude-haiku-4-5",
+    max_tokens: 99,
+    messages: [{ role: "user", content: "Hi" }],
+  }).withResponse();
+  // Its own client compares the name.
+  assert.equal(message.data.model, "claude-haiku-4-5");
+  assert.equal(message.response.headers.get("x-model"), "vendor-b/gpt-5.6-sol");
+  assert.match(world().last().path, /^\/b\/responses/);
+  const row = await world().row(message.response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.app, row.model, row.requested_model], [
+    "claude-code",
+    "gpt-5.6-sol",
+    "claude-haiku-4-5",
+  ]);
+  const openai = new OpenAI({ baseURL: `${baseUrl}/chat/v1`, apiKey: key, maxRetries: 0 });
+  const chat = await openai.chat.completions.create({
+    model: "gpt-4.1",
+    messages: [{ role: "user", content: "/// APP own\nHi" }],
+  }).withResponse();
+  assert.equal(chat.response.headers.get("x-model"), "acme/acme-1");
+  // A call's own tag goes before the key's.
+  assert.equal((await world().row(chat.response.headers.get("x-transaction-id"))).app, "own");
+  const response = await openai.responses.create({ model: "smart", input: "Hi" }).withResponse();
+  assert.equal(response.response.headers.get("x-model"), "vendor-d/gemini-2.5-flash");
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${baseUrl}/chat` } });
+  const generated = await google.models.generateContent({ model: "gpt-4.1", contents: "Hi" });
+  assert.equal(generated.text, "Fine.");
+  assert.match(world().last().path, /^\/acme\/chat/);
+  // Other keys, and vendors' own families, know nothing of it.
+  for (
+    const [path, headers] of [
+      ["/chat/v1/chat/completions", {}],
+      ["/vendor-b/v1/chat/completions", bearer(key)],
+    ] as const
+  ) {
+    const plain = await world().post(path, { model: "gpt-4.1", messages: hello }, headers);
+    assert.equal(plain.headers.get("x-model"), "vendor-b/gpt-4.1", await plain.text());
+  }
+});
+
+Deno.test("a name that leads nowhere is the default model, and no other is", async () => {
+  world().play(answered);
+  const { key } = await world().createKey("--name", "agent", "--default-model", "acme/acme-1");
+  const ask = async (model: string, headers: Record<string, string>) => {
+    const body = { model, messages: hello };
+    const answer = await world().post("/chat/v1/chat/completions", body, headers);
+    await answer.body?.cancel();
+    return [answer.status, answer.headers.get("x-model")];
+  };
+  assert.deepEqual(await ask("gemini-99-preview", bearer(key)), [200, "acme/acme-1"]);
+  assert.deepEqual(await ask("gpt-4.1", bearer(key)), [200, "vendor-b/gpt-4.1"]);
+  assert.deepEqual(await ask("gemini-99-preview", {}), [404, null]);
+});
+
+Deno.test("a key's list of models holds for what its names stand for", async () => {
+  world().play(answered);
+  const { key } = await world().createKey(
+    ...["--name", "agent", "--models", "acme/acme-1"],
+    ...["--map", "small=acme/acme-1", "large=vendor-b/gpt-4.1"],
+  );
+  const ask = async (model: string) => {
+    const body = { model, messages: hello };
+    const answer = await world().post("/chat/v1/chat/completions", body, bearer(key));
+    return [answer.status, (await answer.json()).error?.code];
+  };
+  assert.deepEqual(await ask("small"), [200, undefined]);
+  assert.deepEqual(await ask("large"), [403, "permission_denied"]);
+});
+
+/** A whole answer of gpt-4.1 (2 and 8 USD per million) with so many tokens of output. */
+function produces(outputTokens: number) {
+  return (exchange: Parameters<typeof answered>[0]) =>
+    exchange.answer(200, {
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "gpt-4.1",
+      choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }],
+      usage: {
+        prompt_tokens: 10,
+        completion_tokens: outputTokens,
+        total_tokens: 10 + outputTokens,
+      },
+    });
+}
+
+Deno.test("credit is held for the expected output, charged is what was used, and the cap limits the debt", async () => {
+  const account = await accountWith("0.05");
+  const ask = async (key: string) => {
+    const body = { model: "vendor-b/gpt-4.1", messages: hello };
+    const answer = await world().post("/chat/v1/chat/completions", body, bearer(key));
+    return { status: answer.status, headers: answer.headers, json: await answer.json() };
+  };
+  const plain = await world().createKey("--account", account);
+  world().play(produces(30_000));
+  // Without: the model may write 32,768 tokens, for 0.26 USD.
+  const refused = await ask(plain.key);
+  assert.equal(refused.status, 402);
+  assert.match(refused.json.error.message, /--expected-output-tokens/);
+  const expecting = await world().createKey(
+    ...["--account", account, "--expected-output-tokens", "1000", "--cap-day-usd", "0.5"],
+  );
+  let reserved = NaN;
+  world().play(async (exchange) => {
+    reserved = (await balanceOf(account)).reserved;
+    return await produces(30_000)(exchange);
+  });
+  const answer = await ask(expecting.key);
+  assert.equal(answer.status, 200);
+  assert.ok(reserved >= 0.008 && reserved < 0.012, `${reserved}`);
+  // More than ten times what was held is believed all the same: the call could cost that.
+  const transaction_id = answer.headers.get("x-transaction-id");
+  const [row] = await world().rows({ transaction_id }, expecting.key);
+  assert.deepEqual([row?.charged_usd, row?.billing_basis], ["0.240020000", "reported"]);
+  const { balance, reserved: left } = await balanceOf(account);
+  assert.ok(Math.abs(balance - (0.05 - 0.24002)) < 1e-9, `${balance}`);
+  assert.equal(left, 0);
+  // In debt: nobody calls any more.
+  assert.equal((await ask(plain.key)).json.error.code, "insufficient_credits");
+  await world().admin("credits", "grant", "--usd", "1", "--account", account);
+  // 0.24 is spent and 0.26 could follow.
+  const capped = await ask(expecting.key);
+  assert.equal(capped.json.error.code, "spend_cap_exceeded");
+  world().play(answered);
+});
+
+Deno.test("parallel calls of an agent need what they are expected to cost", async () => {
+  const account = await accountWith("0.05");
+  const { key } = await world().createKey(
+    ...["--account", account, "--expected-output-tokens", "1000", "--cap-day-usd", "2"],
+  );
+  let arrived = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world().play(async (exchange) => {
+    if (++arrived === 4) resolve();
+    await promise;
+    return await produces(100)(exchange);
+  });
+  const body = { model: "vendor-b/gpt-4.1", messages: hello };
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const answer = await world().post("/chat/v1/chat/completions", body, bearer(key));
+      // A refused call would have the others wait for ever.
+      if (answer.status !== 200) resolve();
+      return answer;
+    }),
+  );
+  for (const answer of answers) assert.equal(answer.status, 200, await answer.text());
+  world().play(answered);
+});
+
+async function refusalOf(service: TestService, ...argv: string[]): Promise<string> {
+  const result = await service.admin("key", "create", "--name", "k", ...argv);
+  assert.equal(result.exitCode, 2, JSON.stringify(result));
+  return (result.json as { error: string }).error;
+}
+
+Deno.test("wrong defaults are refused by their option", async () => {
+  const cases: [string[], RegExp][] = [
+    [["--for", "emacs"], /^--for emacs: expected one of codex, claude-code, /],
+    [["--map", "x"], /^--map x: expected NAME=MODEL/],
+    [["--map", "x=nowhere"], /^--map: 'x': no model has the name 'nowhere'/],
+    [["--map", "x=gpt-4.1", "x=gpt-5-mini"], /^--map x: it is there twice/],
+    [["--default-model", "nowhere"], /^--default-model: no model has the name 'nowhere'/],
+    [["--app", "a\nb"], /^--app: expected one line/],
+    [
+      ["--expected-output-tokens", "1000"],
+      /^--expected-output-tokens: needs a daily or a monthly cap/,
+    ],
+    [
+      ["--expected-output-tokens", "0", "--cap-day-usd", "1"],
+      /^--expected-output-tokens: expected a whole number/,
+    ],
+    [
+      ["--expected-output-tokens", "1e3", "--cap-day-usd", "1"],
+      /^--expected-output-tokens: expected a whole number/,
+    ],
+  ];
+  for (const [argv, message] of cases) {
+    assert.match(await refusalOf(world(), ...argv), message);
+  }
+});
+
+Deno.test("a key for an agent comes with the lines to paste, which hold address, key and model", async () => {
+  for (
+    const agent of ["codex", "claude-code", "gemini-cli", "opencode", "aider", "cline", "cursor"]
+  ) {
+    const made = await world().admin(
+      ...["key", "create", "--name", "k", "--for", agent, "--default-model", "acme/acme-1"],
+    );
+    const { key } = made.json as { key: string };
+    const [first, ...lines] = made.lines;
+    assert.equal(first, key);
+    const text = lines.join("\n");
+    for (const part of [key, `${world().baseUrl}/chat`, "acme/acme-1"]) {
+      assert.ok(text.includes(part), `${agent}: ${part} in ${text}`);
+    }
+  }
+  const listed = (await world().admin("key", "list")).json as Record<string, unknown>[];
+  const codex = listed.find((one) => one.for === "codex");
+  assert.deepEqual([codex?.app, codex?.default_model, codex?.expected_output_tokens], [
+    "codex",
+    "acme/acme-1",
+    null,
+  ]);
+});
