@@ -172,7 +172,7 @@ export type ChatCompletion = {
              */
             content: string | null;
             /**
-             * Functions that the model wants called.
+             * Tools that the model wants called.
              */
             tool_calls?: Array<ChatToolCall> | null;
             [key: string]: unknown;
@@ -187,19 +187,21 @@ export type ChatCompletion = {
     [key: string]: unknown;
 };
 
-export type ChatToolCall = {
+export type ChatToolCall = ChatFunctionCall | ChatCustomCall;
+
+export type ChatFunctionCall = {
     /**
      * Id of the call, for the message that answers it.
      */
     id: string;
     /**
-     * `function`.
+     * Always `function`.
      */
-    type: string;
+    type: 'function';
     /**
      * What is to be called.
      */
-    function?: {
+    function: {
         /**
          * Name of the function.
          */
@@ -208,6 +210,32 @@ export type ChatToolCall = {
          * The arguments as JSON text.
          */
         arguments: string;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type ChatCustomCall = {
+    /**
+     * Id of the call, for the message that answers it.
+     */
+    id: string;
+    /**
+     * Always `custom`.
+     */
+    type: 'custom';
+    /**
+     * What is to be called.
+     */
+    custom: {
+        /**
+         * Name of the custom tool.
+         */
+        name: string;
+        /**
+         * What it is given, as plain text.
+         */
+        input: string;
         [key: string]: unknown;
     };
     [key: string]: unknown;
