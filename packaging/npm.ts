@@ -3,7 +3,6 @@
  * bundle as a package for npm, which brings its own runtime (the package `deno`). `npx ./dist/….tgz`
  * starts it on a machine that has Node.js alone.
  */
-import manifest from "../deno.json" with { type: "json" };
 import { bundle, operatorsFiles } from "./bundle.ts";
 import { runEnvironment, runFlags, startFlags } from "./contents.ts";
 
@@ -30,6 +29,8 @@ export async function packForNpm(bundled: string, target: string): Promise<strin
     await Deno.remove(work, { recursive: true });
   }
 }
+
+const manifest = JSON.parse(Deno.readTextFileSync(new URL("../deno.json", import.meta.url)));
 
 const packageJson = {
   name: "demeter-gateway",
