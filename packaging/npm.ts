@@ -30,7 +30,8 @@ export async function packForNpm(bundled: string, target: string): Promise<strin
   }
 }
 
-const manifest = JSON.parse(Deno.readTextFileSync(new URL("../deno.json", import.meta.url)));
+const repository = new URL("../", import.meta.url);
+const manifest = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
 
 const packageJson = {
   name: "demeter-gateway",
@@ -115,7 +116,7 @@ async function copyFolder(from: string, to: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const dist = decodeURIComponent(new URL("../dist", import.meta.url).pathname);
+  const dist = decodeURIComponent(new URL("dist", repository).pathname);
   await bundle(`${dist}/bundle`);
   console.log(await packForNpm(`${dist}/bundle`, Deno.args[0] ?? dist));
 }
