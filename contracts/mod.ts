@@ -1,4 +1,9 @@
 import { adminAuditContracts } from "./admin/audit.ts";
+import { adminAccountContracts } from "./admin/accounts.ts";
+import { adminBudgetContracts } from "./admin/budgets.ts";
+import { adminCreditContracts } from "./admin/credit.ts";
+import { adminKeyContracts } from "./admin/keys.ts";
+import { adminVendorKeyContracts } from "./admin/vendor_keys.ts";
 import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
@@ -93,7 +98,15 @@ export const contracts = {
   getInteraction,
   getUsage,
   getCredits,
-  admin: { ...adminModelContracts, ...adminAuditContracts },
+  admin: {
+    ...adminAccountContracts,
+    ...adminKeyContracts,
+    ...adminCreditContracts,
+    ...adminVendorKeyContracts,
+    ...adminModelContracts,
+    ...adminBudgetContracts,
+    ...adminAuditContracts,
+  },
   livez,
   readyz,
   metrics,

@@ -36,3 +36,9 @@ export const adminPage = {
 export const nextCursor = z.string().nullable().describe(
   "`cursor` of the next page; null on the last one.",
 );
+
+/** An amount in USD that a caller names: money is no floating point number. */
+export const usdAmount = z.string().regex(
+  /^\d{1,9}(\.\d{1,9})?$/,
+  'expected an amount in US dollars such as "2.50"',
+).openapi({ example: "2.50" });

@@ -19,8 +19,131 @@ const newModel = {
   stick_by: virtualModel.stick_by,
 };
 
+const account = {
+  id: 2,
+  name: "team",
+  tier: "enterprise",
+  rpm: 3000,
+  burst: 5000,
+  created_at: at,
+};
+
+const keyId = "0197e0c2-a3f0-7c41-9d2e-6b1f4c8a7d35";
+
+const key = {
+  id: keyId,
+  prefix: "dmt_3kTq9fPw",
+  name: "ci",
+  account_id: 1,
+  scopes: ["chat", "status"],
+  models: [],
+  on_disconnect: "cancel",
+  translation_mode: "default",
+  prompt_cache: true,
+  cache_ttl_seconds: null,
+  record: "full",
+  for: null,
+  app: null,
+  default_model: null,
+  map: {},
+  expected_output_tokens: null,
+  created_at: at,
+  expires_at: null,
+  revoked_at: null,
+  cap_day_usd: "2.500000000",
+  cap_month_usd: null,
+};
+
+const vendorKey = {
+  account_id: 1,
+  vendor: "vendor-b",
+  last_four: "wxyz",
+  created_at: at,
+  changed_at: at,
+};
+
+const credit = { account_id: 1, balance_usd: "35.000000000", reserved_usd: "0.000000000" };
+
+const budget = {
+  id: keyId,
+  account_id: 1,
+  on: "app:checkout",
+  per: "month",
+  limit_usd: "100.000000000",
+  raise_until: null,
+  raised_limit_usd: null,
+  spent_usd: "12.500000000",
+  created_at: at,
+};
+
 /** Examples of administration. */
 export const administrationExamples: Readonly<Record<string, OperationExamples>> = {
+  listAccounts: { answers: { page: { data: [account], next_cursor: null } } },
+  createAccount: {
+    requests: { plain: { name: "team" } },
+    answers: { made: { ...account, tier: "free", rpm: 60, burst: 100 } },
+  },
+  getAccount: { params: { id: "2" }, answers: { found: account } },
+  updateAccount: {
+    params: { id: "2" },
+    requests: {
+      enterprise: { tier: "enterprise", rpm: 3000, burst: 5000 },
+      pro: { tier: "pro" },
+    },
+    answers: { changed: account },
+  },
+  listApiKeys: { answers: { page: { data: [key], next_cursor: keyId } } },
+  createApiKey: {
+    requests: {
+      plain: { name: "ci" },
+      narrow: {
+        name: "ci",
+        scopes: ["chat", "status"],
+        models: ["vendor-b/gpt-5-mini"],
+        cap_day_usd: "2.50",
+        account_id: 1,
+      },
+    },
+    answers: {
+      made: { ...key, key: "dmt_3kTq9fPw0000000000000000000000000000000000000000000" },
+    },
+  },
+  getApiKey: { params: { id: keyId }, answers: { found: key } },
+  updateApiKey: {
+    params: { id: keyId },
+    requests: { caps: { cap_day_usd: "5", cap_month_usd: null }, name: { name: "ci, night" } },
+    answers: { changed: key },
+  },
+  revokeApiKey: { params: { id: keyId }, answers: { revoked: { id: keyId, revoked: true } } },
+  showAccountCredit: { answers: { credit } },
+  grantCredit: {
+    requests: { plain: { usd: "25", note: "invoice 17" }, account: { usd: "2.50", account_id: 1 } },
+    answers: { granted: { ...credit, granted_usd: "25.000000000" } },
+  },
+  listCreditGrants: {
+    answers: {
+      page: {
+        data: [{
+          account_id: 1,
+          kind: "grant",
+          usd: "25.000000000",
+          note: "invoice 17",
+          created_at: at,
+        }],
+        next_cursor: null,
+      },
+    },
+  },
+  listVendorKeys: { answers: { list: { data: [vendorKey] } } },
+  setVendorKey: {
+    requests: { openai: { vendor: "openai", value: "sk-0123456789abcdefwxyz" } },
+    answers: { stored: vendorKey },
+  },
+  getVendorKey: { params: { vendor: "vendor-b" }, answers: { found: vendorKey } },
+  deleteVendorKey: {
+    params: { vendor: "vendor-b" },
+    answers: { removed: { account_id: 1, vendor: "vendor-b", removed: true } },
+  },
   listVirtualModels: { answers: { list: { data: [virtualModel] } } },
   createVirtualModel: {
     requests: {
@@ -39,6 +162,27 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     params: { name: "assistant" },
     answers: { removed: { account_id: 1, name: "assistant", removed: true } },
   },
+  listBudgets: { answers: { list: { data: [budget] } } },
+  setBudget: {
+    requests: {
+      app: { on: "app:checkout", per: "month", usd: "100" },
+      raised: {
+        on: "account",
+        per: "day",
+        usd: "50",
+        raise_until: "2999-01-01T00:00:00Z",
+        raised_usd: "80",
+      },
+    },
+    answers: { set: budget },
+  },
+  getBudget: { params: { id: keyId }, answers: { found: budget } },
+  updateBudget: {
+    params: { id: keyId },
+    requests: { limit: { usd: "120" } },
+    answers: { changed: budget },
+  },
+  deleteBudget: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
   listAuditEntries: {
     answers: {
       page: {

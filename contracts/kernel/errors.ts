@@ -43,6 +43,10 @@ export const errors = {
     media_not_found: "No such media.",
     response_not_found: "No such stored response.",
     account_not_found: "No such account.",
+    api_key_not_found: "No such API key.",
+    vendor_key_not_found: "The account has no key stored for this vendor.",
+    budget_not_found: "No such budget.",
+    price_not_found: "No price has this version.",
   }),
   ...rows(408, "timeout_error", { request_timeout: "The request did not arrive in time." }),
   ...rows(409, "invalid_request_error", {

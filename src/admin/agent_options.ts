@@ -54,14 +54,14 @@ export async function readAgentOptions(
     ...(expected === undefined ? {} : { expectedOutputTokens: wholeNumber(expected) }),
   };
   if (Object.keys(defaults).length === 0) return undefined;
-  const known = new Set<string>();
+  const existing = new Set<string>();
   for (
     const name of new Set([...Object.values(models ?? {}), ...defaultModel ? [defaultModel] : []])
   ) {
-    if (await isModel(name)) known.add(name);
+    if (await isModel(name)) existing.add(name);
   }
   try {
-    checkKeyDefaults(defaults, caps, (name) => known.has(name));
+    checkKeyDefaults(defaults, caps, (name) => existing.has(name));
   } catch (thrown) {
     if (!(thrown instanceof KeyDefaultsError)) throw thrown;
     throw new UsageError(`--${optionOf[thrown.field]}: ${thrown.message}`);

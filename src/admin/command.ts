@@ -1,4 +1,7 @@
 import type { ParseArgsConfig } from "node:util";
+import type { Administrator, OptionError } from "../administration/administration.ts";
+import { commandLine } from "../audit/audit.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
@@ -10,6 +13,16 @@ export interface CommandResult {
 
 /** Wrong usage; exit code 2. */
 export class UsageError extends Error {}
+
+/** What is wrong with an option, in the words of the command line. */
+export function usageOf({ field, problem }: OptionError): UsageError {
+  return new UsageError(`--${field.split("[", 1)[0]!.replaceAll("_", "-")} ${problem}`);
+}
+
+/** The operator's command line as who changes something. */
+export function commandLineAt(clock: Pick<Clock, "now">): Administrator {
+  return { actor: commandLine, at: clock.now() };
+}
 
 /** Options by their names; `about` is a sentence where `option_texts.ts` has none that fits. */
 export type Options = Readonly<

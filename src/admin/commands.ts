@@ -1,5 +1,7 @@
-import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
-import { type AuditEntry, type AuditLog, commandLine } from "../audit/audit.ts";
+import { createAccount as makeAccount } from "../administration/account_administration.ts";
+import { OptionError } from "../administration/administration.ts";
+import { apiKeyJson, createApiKey, revokeApiKey } from "../administration/key_administration.ts";
+import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import type {
   ApiKey,
   ApiKeyStore,
@@ -7,15 +9,14 @@ import type {
   OnDisconnect,
   TranslationMode,
 } from "../keys/api_key.ts";
-import { adminScope } from "../../contracts/kernel/contract.ts";
 import { didYouMean } from "../base/nearest_names.ts";
 import { scopeNamed } from "./deps.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
-import { mintKey } from "../keys/credential.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
-import { messageOf } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import {
   type Command,
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
@@ -23,6 +24,7 @@ import {
   required,
   timeOption,
   UsageError,
+  usageOf,
   type Values,
 } from "./command.ts";
 import { agentOptions, agentUsage, linesFor, readAgentOptions } from "./agent_options.ts";
@@ -59,7 +61,6 @@ export interface AdminDeps
     WebhookCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  audit: AuditLog;
   /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
@@ -152,29 +153,21 @@ export function runCommand(
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult> {
-  return runCommandOf(commands, deps, argv, input, async (name, json) => {
-    const entry = auditEntry(name, json);
-    if (entry) await deps.audit.record(entry);
-  });
+  return runCommandOf(commands, deps, argv, input);
 }
 
-/**
- * As `runCommand`, with some of the commands, which need fewer parts. `after` hears which command
- * was done and what it gave.
- */
+/** As `runCommand`, with some of the commands, which need fewer parts. */
 export async function runCommandOf<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
   deps: Parts,
   argv: readonly string[],
   input = "",
-  after?: (name: string, json: unknown) => Promise<void>,
 ): Promise<CommandResult> {
   try {
-    const { name, command, values, positionals } = parse(table, argv);
-    const result = await command.run(deps, values, positionals, input);
-    if (result.exitCode === 0) await after?.(name, result.json);
-    return result;
-  } catch (thrown) {
+    const { command, values, positionals } = parse(table, argv);
+    return await command.run(deps, values, positionals, input);
+  } catch (refused) {
+    const thrown = refused instanceof OptionError ? usageOf(refused) : refused;
     const message = messageOf(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     return { exitCode, json: { error: message }, lines: [message] };
@@ -229,16 +222,13 @@ function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: reado
   const found = findCommand(table, args);
   if (!found) throw new UsageError(`${unknownCommand(commandForms, args)}\n${usage()}`);
   const { name, command, rest } = found;
-  return { name, command, ...parseCommand(name, command, rest) };
+  return { command, ...parseCommand(name, command, rest) };
 }
 
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
-  if (scopes.includes(adminScope) && owner.id !== (await deps.accounts.first())?.id) {
-    throw new UsageError(`--scope ${adminScope}: only keys of the first account may have it`);
-  }
   const caps = {
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
@@ -248,13 +238,8 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     caps,
     (model) => deps.isModel(owner.id, model),
   );
-  const created = mintKey(deps.clock);
-  const key = await deps.apiKeys.insert({
-    id: created.id,
-    accountId: owner.id,
+  const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
-    prefix: created.prefix,
-    hash: created.hash,
     scopes,
     models: many(values, "models"),
     onDisconnect:
@@ -272,13 +257,13 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     defaults,
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
-  const value = created.value.reveal();
+  const text = value.reveal();
   return done(
-    { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
+    { id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id },
     [
-      value,
+      text,
       `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
-      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: value }),
+      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
     ],
   );
 }
@@ -297,7 +282,7 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const keys = await deps.apiKeys.list(owner?.id);
   return done(
-    keys.map(keyJson),
+    keys.map(apiKeyJson),
     keys.map((key) =>
       [
         key.id,
@@ -316,25 +301,15 @@ async function revokeKey(
   [idOrName]: readonly string[],
 ): Promise<CommandResult> {
   const id = await keyIdOf(deps, idOrName!);
-  const revoked = await deps.apiKeys.revoke(id);
-  deps.keysChanged([id]);
-  if (!revoked) {
-    const exists = (await deps.apiKeys.list()).some((key) => key.id === id);
-    const message = exists ? `Key ${id} was revoked before.` : `No key has the id ${id}.`;
-    return { exitCode: exists ? 0 : 1, json: { id, revoked: exists }, lines: [message] };
+  try {
+    const { wasRevokedBefore } = await revokeApiKey(deps, commandLineAt(deps.clock), id);
+    return done({ id, revoked: true }, [
+      wasRevokedBefore ? `Key ${id} was revoked before.` : `Key ${id} is revoked.`,
+    ]);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
+    return { exitCode: 1, json: { id, revoked: false }, lines: [thrown.message] };
   }
-  const found = await deps.apiKeys.findById(id);
-  if (found) {
-    const { accountId, name, prefix } = found.key;
-    await deps.audit.record({
-      accountId,
-      actor: commandLine,
-      action: "api_key.revoked",
-      subject: name,
-      detail: prefix,
-    });
-  }
-  return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
 }
 
 /** The id of a key that is named by it, or by a name that one key alone has that isn't revoked. */
@@ -350,14 +325,7 @@ async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string
 }
 
 async function createAccount(deps: AdminDeps, values: Values): Promise<CommandResult> {
-  const name = required(values, "name");
-  if (/^\d+$/.test(name)) {
-    throw new UsageError("--name: a name of digits alone would look like an id");
-  }
-  if (await deps.accounts.find(name)) {
-    throw new Error(`An account named '${name}' exists already.`);
-  }
-  const made = await deps.accounts.create({ name, tier: "free", ...tierLimits.free });
+  const made = await makeAccount(deps, commandLineAt(deps.clock), required(values, "name"));
   return done(accountJson(made), [
     `Account '${made.name}' has the id ${made.id}, tier ${made.tier}.`,
   ]);
@@ -373,30 +341,6 @@ async function listAccounts(deps: AdminDeps): Promise<CommandResult> {
 
 function accountJson(one: Account): { id: number; name: string; tier: Tier } {
   return { id: one.id, name: one.name, tier: one.tier };
-}
-
-function keyJson(key: ApiKey) {
-  return {
-    id: key.id,
-    prefix: key.prefix,
-    name: key.name,
-    account_id: key.accountId,
-    scopes: key.scopes,
-    models: key.models,
-    on_disconnect: key.onDisconnect,
-    translation_mode: key.translationMode,
-    prompt_cache: key.promptCache,
-    cache_ttl_seconds: key.cacheTtlSeconds ?? null,
-    record: key.recording ?? "full",
-    for: key.defaults?.agent ?? null,
-    app: key.defaults?.app ?? null,
-    default_model: key.defaults?.defaultModel ?? null,
-    map: key.defaults?.models ?? {},
-    expected_output_tokens: key.defaults?.expectedOutputTokens ?? null,
-    created_at: key.createdAt.toISOString(),
-    expires_at: key.expiresAt?.toISOString() ?? null,
-    revoked_at: key.revokedAt?.toISOString() ?? null,
-  };
 }
 
 function keyState(key: ApiKey, now: Date): string {
@@ -441,40 +385,6 @@ function futureTime(values: Values, name: string, now: Date): Date | null {
   }
   return at ?? null;
 }
-
-/**
- * The entry of the audit log for a command that was done; undefined for commands that change
- * nothing of an account. `json` is the command's result.
- */
-function auditEntry(name: string, json: unknown): AuditEntry | undefined {
-  const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
-  if (!act) return undefined;
-  const result = json as Readonly<Record<string, unknown>>;
-  const text = (field: string | undefined) => field === undefined ? "" : String(result[field]);
-  const accountId = Number(result[act.account ?? "account_id"]);
-  if (!Number.isSafeInteger(accountId)) return undefined;
-  const { action, subject, unit = "", detail } = act;
-  const what = text(subject) + unit;
-  return { accountId, actor: commandLine, action, subject: what, detail: text(detail) };
-}
-
-/** Which fields of a result tell what was done; never one that holds a secret. */
-interface Act {
-  action: string;
-  account?: string;
-  subject: string;
-  unit?: string;
-  detail?: string;
-}
-
-const acts: Readonly<Record<string, Act>> = {
-  "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
-  "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
-  "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
-  "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
-  "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
-  "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },
-};
 
 /** What the command works on. */
 interface ScrubDeps {

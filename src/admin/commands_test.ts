@@ -13,10 +13,13 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
   const accounts: Account[] = [];
   const keys: (ApiKey & { hash: string })[] = [];
   const changed: string[][] = [];
+  const audit: AuditEntry[] = [];
+  const noted = (entry: AuditEntry | undefined) => void (entry && audit.push(entry));
   const accountStore: AccountStore = {
-    create(account) {
+    create(account, note) {
       const made = { id: accounts.length + 1, createdAt: clock.now(), ...account };
       accounts.push(made);
+      noted(note?.(made));
       return Promise.resolve(made);
     },
     find: (idOrName) =>
@@ -25,22 +28,27 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       ),
     first: () => Promise.resolve(accounts[0]),
     list: () => Promise.resolve(accounts),
+    page: unused,
     setTier(id, limits) {
       const one = accounts.find((account) => account.id === id);
       return Promise.resolve(one && Object.assign(one, limits));
     },
   };
   const apiKeys: ApiKeyStore = {
-    insert(key) {
+    insert(key, note) {
       const made = { createdAt: clock.now(), revokedAt: null, promptCache: true, ...key };
       keys.push(made);
+      noted(note);
       return Promise.resolve(made);
     },
     list: (accountId) =>
       Promise.resolve(keys.filter((key) => accountId === undefined || key.accountId === accountId)),
-    revoke(id) {
+    page: unused,
+    change: unused,
+    revoke(id, note) {
       const key = keys.find((one) => one.id === id && one.revokedAt === null);
       if (key) key.revokedAt = clock.now();
+      noted(key && note?.(key));
       return Promise.resolve(key !== undefined);
     },
     findByHash: () => Promise.reject(new Error("unused")),
@@ -49,30 +57,15 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
   };
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
   accountNames.forEach((name) => void accountStore.create({ name, ...limits }));
-  const audit: AuditEntry[] = [];
   const deps: AdminDeps = {
     accounts: accountStore,
     apiKeys,
-    audit: { record: (entry) => Promise.resolve(void audit.push(entry)), list: unused },
     scopes: ["chat", "vendor-b"],
     clock,
-    registry: createRegistry({}, []),
-    openPrices: unused,
-    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
-    ...{ budgets: {} as never, webhooks: {} as never, openVirtualModels: unused },
-    priceVersions: { keep: unused, find: unused },
-    flushRecords: unused,
-    archivePrices: unused,
-    vendorKeys: unusedVendorKeys,
-    vendorKeysChanged: unused,
+    ...unusedDeps,
+    isModel: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
-    journalStatus: unused,
-    ledger: unusedLedger,
-    showCredit: unused,
-    people: { invite: unused },
-    newId: unused,
-    ...unusedSignIn,
   };
   const run = (...argv: string[]) => runCommand(deps, argv);
   return { run, parts: deps, clock, accounts, keys, changed, audit };
@@ -109,6 +102,25 @@ const unusedLedger = {
   sweepExpired: unused,
   takeBack: unused,
   check: unused,
+};
+
+const unusedDeps = {
+  registry: createRegistry({}, []),
+  openPrices: unused,
+  openVirtualModels: unused,
+  budgets: {} as never,
+  webhooks: {} as never,
+  priceVersions: { keep: unused, find: unused },
+  flushRecords: unused,
+  archivePrices: unused,
+  vendorKeys: unusedVendorKeys,
+  vendorKeysChanged: unused,
+  journalStatus: unused,
+  ledger: unusedLedger,
+  showCredit: unused,
+  people: { invite: unused },
+  newId: unused,
+  ...unusedSignIn,
 };
 
 Deno.test("only what takes a secret reads standard input", () => {

@@ -1,8 +1,12 @@
-import { nanosToUsd, parseUsd } from "../base/money.ts";
+import { OptionError } from "../administration/administration.ts";
+import { creditJson, grantAmount, grantCredit } from "../administration/credit_administration.ts";
+import type { Clock } from "../base/clock.ts";
+import { nanosToUsd } from "../base/money.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { Credit, Ledger } from "../credit/ledger.ts";
 import {
   type Command,
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
@@ -16,6 +20,7 @@ import {
 export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;
+  clock: Clock;
   /** The account's credit as it is now, this process's calls included. */
   showCredit: (accountId: number) => Promise<Credit>;
 }
@@ -41,14 +46,15 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
 };
 
 async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
-  const nanos = amount(required(values, "usd"));
+  const text = required(values, "usd");
+  const nanos = amount(text);
   const note = optional(values, "note");
   if (note !== undefined && note.length > 500) {
     throw new UsageError("--note: at most 500 characters");
   }
   const account = await findAccount(deps.accounts, optional(values, "account"));
-  await deps.ledger.grant(account.id, nanos, note === undefined ? {} : { note });
-  const credit = await deps.showCredit(account.id);
+  const options = { nanos, ...(note === undefined ? {} : { note }) };
+  const credit = await grantCredit(deps, commandLineAt(deps.clock), account, options);
   return done(
     { account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) },
     [
@@ -59,6 +65,16 @@ async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
   );
 }
 
+function amount(text: string): bigint {
+  try {
+    return grantAmount(text);
+  } catch (thrown) {
+    throw thrown instanceof OptionError
+      ? new UsageError(`--usd ${text}: ${thrown.problem}`)
+      : thrown;
+  }
+}
+
 async function show(deps: CreditDeps, values: Values): Promise<CommandResult> {
   const account = await findAccount(deps.accounts, optional(values, "account"));
   const credit = await deps.showCredit(account.id);
@@ -67,24 +83,4 @@ async function show(deps: CreditDeps, values: Values): Promise<CommandResult> {
       nanosToUsd(credit.reservedNanos)
     } USD are reserved by calls under way.`,
   ]);
-}
-
-function creditJson({ balanceNanos, reservedNanos }: Credit) {
-  return { balance_usd: nanosToUsd(balanceNanos), reserved_usd: nanosToUsd(reservedNanos) };
-}
-
-/** More than any account will hold, far below what the ledger's columns do. */
-const maxGrantNanos = 1_000_000_000n * 1_000_000_000n;
-
-function amount(value: string): bigint {
-  let nanos = 0n;
-  try {
-    nanos = parseUsd(value, 9);
-  } catch {
-    // Said below.
-  }
-  if (nanos > 0n && nanos <= maxGrantNanos) return nanos;
-  throw new UsageError(
-    `--usd ${value}: expected an amount above 0 in US dollars such as 2.50, at most 1000000000`,
-  );
 }

@@ -7,11 +7,11 @@ import {
   setVirtualModel,
   storedModelJson,
 } from "../administration/virtual_model_administration.ts";
-import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 import {
   type Command,
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
@@ -69,7 +69,7 @@ async function setModel(
   const json = parseInput(input);
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   try {
-    const by = { actor: commandLine, at: deps.clock.now() };
+    const by = commandLineAt(deps.clock);
     const stored = await setVirtualModel(deps.openVirtualModels(), by, owner.id, name!, json);
     return done(storedModelJson(stored), [
       `Calls of account '${owner.name}' that name '${name}' go to ${
@@ -98,7 +98,7 @@ async function removeModel(
   [name]: readonly string[],
 ): Promise<CommandResult> {
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const by = { actor: commandLine, at: deps.clock.now() };
+  const by = commandLineAt(deps.clock);
   const removed = await removeVirtualModel(deps.openVirtualModels(), by, owner.id, name!);
   const json = { account_id: owner.id, name, removed };
   if (removed) {

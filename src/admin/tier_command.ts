@@ -1,13 +1,18 @@
-import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
+import { changeAccountLimits } from "../administration/account_administration.ts";
+import { OptionError } from "../administration/administration.ts";
+import type { Clock } from "../base/clock.ts";
+import type { AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import {
   type Command,
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
   optional,
   UsageError,
+  usageOf,
   type Values,
 } from "./command.ts";
 
@@ -15,6 +20,7 @@ import {
 export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  clock: Clock;
   /** Told which keys now mean something else. */
   keysChanged: (ids: readonly string[]) => void;
 }
@@ -37,10 +43,15 @@ async function changeTier(
   [idOrName, tier]: readonly string[],
 ): Promise<CommandResult> {
   const account = await findAccount(deps.accounts, idOrName!);
-  const changed = await deps.accounts.setTier(account.id, limitsOf(account, tier!, values));
-  if (!changed) throw new Error(`No account has the id ${account.id}.`);
-  const keys = await deps.apiKeys.list(account.id);
-  deps.keysChanged(keys.map(({ id }) => id));
+  const options = {
+    tier: tierOf(tier!),
+    rpm: number(values, "rpm"),
+    burst: number(values, "burst"),
+  };
+  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options)
+    .catch((thrown) => {
+      throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
+    });
   const { id, name, requestsPerMinute, burst } = changed;
   return done(
     { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },
@@ -48,31 +59,15 @@ async function changeTier(
   );
 }
 
-type Limits = { tier: Tier; requestsPerMinute: number; burst: number };
-
-/** Enterprise takes its numbers; an account that is enterprise keeps those that are not given. */
-function limitsOf(account: Account, tier: string, values: Values): Limits {
-  const rpm = optional(values, "rpm");
-  const burst = optional(values, "burst");
-  if (tier === "free" || tier === "pro") {
-    if (rpm === undefined && burst === undefined) return { tier, ...tierLimits[tier] };
-    throw new UsageError(`--rpm and --burst are for enterprise; ${tier} has fixed numbers`);
-  }
-  if (tier !== "enterprise") {
-    throw new UsageError(`'${tier}' is no tier: expected free, pro or enterprise`);
-  }
-  const old = account.tier === "enterprise" ? account : undefined;
-  return {
-    tier,
-    requestsPerMinute: amount("rpm", rpm, old?.requestsPerMinute),
-    burst: amount("burst", burst, old?.burst),
-  };
+function tierOf(text: string): Tier {
+  if (text === "free" || text === "pro" || text === "enterprise") return text;
+  throw new UsageError(`'${text}' is no tier: expected free, pro or enterprise`);
 }
 
-function amount(name: string, value: string | undefined, old: number | undefined): number {
-  if (value === undefined && old !== undefined) return old;
-  if (value === undefined) throw new UsageError(`--${name} is missing: enterprise has no numbers`);
-  const number = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-  if (number >= 1 && number <= maxRateNumber) return number;
-  throw new UsageError(`--${name} ${value}: expected a whole number from 1 to ${maxRateNumber}`);
+function number(values: Values, name: "rpm" | "burst"): number | undefined {
+  const text = optional(values, name);
+  if (text === undefined) return undefined;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= maxRateNumber) return value;
+  throw new UsageError(`--${name} ${text}: expected a whole number from 1 to ${maxRateNumber}`);
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyStore } from "../keys/api_key.ts";
 import { UsageError } from "./command.ts";
@@ -21,7 +22,10 @@ function setup(start: Partial<Account> = {}) {
   } as unknown as ApiKeyStore;
   const run = (tier: string, values: Record<string, string> = {}, who = "team") =>
     tierCommands["account tier"]!.run(
-      { accounts, apiKeys, keysChanged: (ids) => void evicted.push(...ids) },
+      {
+        ...{ accounts, apiKeys, clock: new FakeClock() },
+        keysChanged: (ids) => void evicted.push(...ids),
+      },
       values,
       [who, tier],
       "",

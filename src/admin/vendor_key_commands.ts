@@ -1,12 +1,20 @@
+import {
+  noVendorKey,
+  removeVendorKey,
+  setVendorKey,
+  vendorKeyJson,
+} from "../administration/vendor_key_administration.ts";
+import type { Clock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { messageOf } from "../shared/fault.ts";
 import { MasterKey } from "../keys/sealing.ts";
 import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../keys/vendor_key.ts";
-import type { Registry } from "../vendors/registry.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
 import { canStoreKeyOf } from "../vendors/stored_keys.ts";
 import {
   type Command,
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
@@ -20,6 +28,7 @@ import {
 export interface VendorKeyDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   registry: Registry;
+  clock: Clock;
   vendorKeys: VendorKeyStore;
   /** Told that a key changed, so that this process goes by it at once. */
   vendorKeysChanged: () => Promise<void>;
@@ -70,11 +79,11 @@ async function setKey(
   _args: readonly string[],
   input: string,
 ): Promise<CommandResult> {
-  const label = vendorOf(deps, values);
-  const value = usage("standard input", () => parseVendorKey(input));
+  const { label } = vendorOf(deps, values);
+  usage("standard input", () => parseVendorKey(input));
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const stored = await deps.vendorKeys.set(owner.id, label, value);
-  await deps.vendorKeysChanged();
+  const by = commandLineAt(deps.clock);
+  const stored = await setVendorKey(deps, by, owner, { vendor: label, value: input });
   return done(
     { account_id: owner.id, vendor: label, last_four: stored.lastFour },
     [`Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`],
@@ -82,16 +91,15 @@ async function setKey(
 }
 
 async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
-  const label = vendorOf(deps, values);
+  const { label } = vendorOf(deps, values);
   const owner = await findAccount(deps.accounts, optional(values, "account"));
-  const removed = await deps.vendorKeys.remove(owner.id, label);
-  await deps.vendorKeysChanged();
+  const { removed } = await removeVendorKey(deps, commandLineAt(deps.clock), owner, label);
   const json = { account_id: owner.id, vendor: label, removed };
   if (removed) return done(json, [`The key of ${label} of account '${owner.name}' is removed.`]);
   return {
     exitCode: 1,
     json,
-    lines: [`Account '${owner.name}' has no key of ${label} stored.`],
+    lines: [noVendorKey(owner, label).message],
   };
 }
 
@@ -100,13 +108,7 @@ async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandRes
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const keys = await deps.vendorKeys.list(owner?.id);
   return done(
-    keys.map((key) => ({
-      account_id: key.accountId,
-      vendor: key.vendor,
-      last_four: key.lastFour,
-      created_at: key.createdAt.toISOString(),
-      changed_at: key.changedAt.toISOString(),
-    })),
+    keys.map(vendorKeyJson),
     keys.map((key) =>
       [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ")
     ),
@@ -131,9 +133,9 @@ async function rotate(
   return done({ resealed, already, source }, [what, todo]);
 }
 
-function vendorOf(deps: VendorKeyDeps, values: Values): string {
+function vendorOf(deps: VendorKeyDeps, values: Values): Vendor {
   const name = required(values, "vendor");
-  return usage("--vendor", () => canStoreKeyOf(deps.registry, name)).label;
+  return usage("--vendor", () => canStoreKeyOf(deps.registry, name));
 }
 
 /** What is wrong with what was given is wrong usage. The value isn't repeated: it may be a key. */

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { parseArgs } from "node:util";
+import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import type { Account } from "../keys/account.ts";
 import { MasterKey } from "../keys/sealing.ts";
@@ -28,6 +29,7 @@ function setup() {
       find: (name) =>
         Promise.resolve(accounts.find((one) => one.name === name || String(one.id) === name)),
     },
+    clock: new FakeClock(),
     registry: createRegistry({}, []),
     vendorKeys: {
       set(accountId, vendor, value) {

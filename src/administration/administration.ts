@@ -29,11 +29,50 @@ export function noteBy(
 export async function accountOf(
   accounts: Pick<AccountStore, "first" | "find">,
   id: number | undefined,
+  field = "account_id",
 ): Promise<Account> {
   const found = id === undefined ? await accounts.first() : await accounts.find(String(id));
   if (found) return found;
   throw new Fault("account_not_found", {
-    param: "account_id",
-    message: `account_id: no account has the id ${id}.`,
+    param: field,
+    message: `${field}: no account has the id ${id}.`,
   });
+}
+
+/**
+ * An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). To callers it is
+ * `invalid_value`, on the command line wrong usage.
+ */
+export class OptionError extends Fault {
+  constructor(readonly field: string, readonly problem: string) {
+    super("invalid_value", { param: field, message: `${field}: ${problem}.` });
+  }
+}
+
+/** The rows of a page out of one row more than it has, and where the next one begins. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (row: Row) => string,
+): { page: Row[]; next_cursor: string | null } {
+  const page = rows.slice(0, limit);
+  return { page, next_cursor: rows.length > limit ? cursorOf(page.at(-1)!) : null };
+}
+
+/** A cursor that is the number of a row. Throws `OptionError`. */
+export function rowCursor(cursor: string | undefined): bigint | null {
+  if (cursor === undefined) return null;
+  if (/^\d{1,18}$/.test(cursor)) return BigInt(cursor);
+  throw wrongCursor();
+}
+
+/** A cursor that is the id of a row. Throws `OptionError`. */
+export function idCursor(cursor: string | undefined): string | null {
+  if (cursor === undefined) return null;
+  if (/^[0-9a-f-]{36}$/.test(cursor)) return cursor;
+  throw wrongCursor();
+}
+
+function wrongCursor(): OptionError {
+  return new OptionError("cursor", "expected `next_cursor` of the page before");
 }

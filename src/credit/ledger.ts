@@ -1,3 +1,5 @@
+import type { AuditNote } from "../audit/audit.ts";
+
 /** All amounts are whole nano-dollars (1 USD = 1e9). */
 export interface Credit {
   /** Grants and adjustments − settled charges; below zero after a late or larger charge. */
@@ -90,11 +92,14 @@ export interface LeaseStore<Id> {
  * processes share. A store that is away throws `Fault("store_unavailable")`.
  */
 export interface Ledger extends LeaseStore<number> {
-  /** Adds credit; `nanos` > 0. A grant with an `operationId` is made once. Gives the new balance. */
+  /**
+   * Adds credit; `nanos` > 0. A grant with an `operationId` is made once, and noted once. Gives the new
+   * balance.
+   */
   grant(
     accountId: number,
     nanos: bigint,
-    more?: { note?: string; operationId?: string },
+    more?: { note?: string; operationId?: string; audit?: AuditNote },
   ): Promise<bigint>;
   /** Corrects a balance up or down. One with an `operationId` is made once. */
   adjust(

@@ -1,3 +1,5 @@
+import type { AuditNote } from "../audit/audit.ts";
+
 /** Tier of an account. */
 export type Tier = "free" | "pro" | "enterprise";
 
@@ -24,14 +26,18 @@ export interface Account {
 }
 
 export interface AccountStore {
+  /** Throws where the name is taken. Notes what `audit` gives. */
   create(
     account: { name: string; tier: Tier; requestsPerMinute: number; burst: number },
+    audit?: (made: Account) => AuditNote,
   ): Promise<Account>;
   /** By id (all digits) or by name; undefined when there is none. */
   find(idOrName: string): Promise<Account | undefined>;
   /** The account made at the first start. */
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
+  /** By id, those behind `after`. */
+  page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
   /**
    * Gives an account other limits, which fills its rate bucket; the same ones change nothing.
    * Undefined when there is no such account.
@@ -39,5 +45,6 @@ export interface AccountStore {
   setTier(
     id: number,
     limits: { tier: Tier; requestsPerMinute: number; burst: number },
+    audit?: AuditNote,
   ): Promise<Account | undefined>;
 }

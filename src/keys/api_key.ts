@@ -1,3 +1,4 @@
+import type { AuditNote } from "../audit/audit.ts";
 import type { Account } from "./account.ts";
 import type { KeyDefaults } from "./key_defaults.ts";
 
@@ -62,16 +63,37 @@ export interface NewApiKey {
   expiresAt: Date | null;
 }
 
+/** What may be changed of a key; what is absent stays, null takes a cap away. */
+export interface ApiKeyChange {
+  name?: string;
+  capDayNanos?: bigint | null;
+  capMonthNanos?: bigint | null;
+}
+
 /** Where keys live. Implemented in `src/keys/store/api_keys.ts`. */
 export interface ApiKeyStore {
-  insert(key: NewApiKey): Promise<ApiKey>;
+  insert(key: NewApiKey, audit?: AuditNote): Promise<ApiKey>;
   /** The key with this hash, revoked or not, with its account. */
   findByHash(hash: string): Promise<Principal | undefined>;
   /** The same by the key's id, for work that goes on after the request that asked for it. */
   findById(id: string): Promise<Principal | undefined>;
   list(accountId?: number): Promise<ApiKey[]>;
+  /** By id, those behind `after`; of one account, or with null of all. */
+  page(
+    accountId: number | null,
+    page: { after: string | null; limit: number },
+  ): Promise<ApiKey[]>;
+  /**
+   * Changes a key; undefined when there is none. Calls that began before go by what it was: what a
+   * key without a cap has spent doesn't count against one that it gets.
+   */
+  change(
+    id: string,
+    change: ApiKeyChange,
+    audit?: (key: ApiKey) => AuditNote,
+  ): Promise<ApiKey | undefined>;
   /** Marks a key revoked. False when there is no such key or it was revoked before. */
-  revoke(id: string): Promise<boolean>;
+  revoke(id: string, audit?: (key: ApiKey) => AuditNote): Promise<boolean>;
   /**
    * Ids of keys whose row, or whose account's row, changed at or after `since` (database time),
    * with the database's present time. Polled to evict cached keys of other processes' revocations.

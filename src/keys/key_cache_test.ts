@@ -54,6 +54,8 @@ function setup() {
     findById: unused,
     insert: unused,
     list: unused,
+    page: unused,
+    change: unused,
     revoke: unused,
   };
   const ring = createKeyCache({ store: ports, clock });

@@ -1,3 +1,4 @@
+import { answerProbes } from "../http/middleware/answer_probes.ts";
 import { Hono, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
@@ -17,9 +18,14 @@ import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
+import { scopesOf } from "../admin/deps.ts";
+import { createCreditHistory } from "../credit/store/credit_history.ts";
+import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
+import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
+import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
+import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
-import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -35,7 +41,6 @@ import { operationCallRoutes } from "../http/routes/operation_calls.ts";
 import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
-import { scopesOf } from "../admin/deps.ts";
 import { createCreditSummaries } from "../credit/credit_summary.ts";
 import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
@@ -74,8 +79,12 @@ export function createApp(
   };
 
   const { trustProxy, metricsToken } = config;
-  const loadHooks = createLoadHooks(services);
-  const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
+  const contexts = {
+    clock,
+    newRequestId: services.newId,
+    trustProxy,
+    ...createLoadHooks(services),
+  };
   const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
@@ -93,6 +102,10 @@ export function createApp(
   const { knows } = frontDoor;
   const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
   const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
+  app.use(answerProbes(services.vendors.registry.all.reduce(
+    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
+    ["/chat"],
+  )));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
@@ -114,13 +127,9 @@ export function createApp(
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return {
-    app,
-    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
-    sockets: createResponseSockets({
-      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
-    }),
-  };
+  const calls = { endpoints: direct, ...steps };
+  const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
+  return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
 /** What WebSockets need of the services. */
@@ -197,8 +206,24 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
 
 /** Administration: what the operator's commands do. */
 function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
-  const { clock, routing } = services;
-  const { accounts, audit } = services.stores;
+  const { clock, database, idempotency, routing, keys } = services;
+  const { registry } = services.vendors;
+  const { accounts, apiKeys, audit, ledger, vendorKeys } = services.stores;
+  const keysChanged = (ids: readonly string[]) => keys.keyCache.evict(ids);
+  adminAccountRoutes(app, {
+    ...{ ...binding, accounts, apiKeys, ledger, clock, idempotency, keysChanged },
+    creditHistory: createCreditHistory(database),
+    async showCredit(accountId) {
+      await services.records.flushRecords({ timeoutMs: Infinity });
+      return await services.credit.reservations.show(accountId);
+    },
+  });
+  adminKeyRoutes(app, {
+    ...{ ...binding, accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
+    scopes: scopesOf(registry),
+    vendorKeysChanged: () => keys.storedKeys.refresh(),
+  });
+  adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });
 }

@@ -421,7 +421,7 @@ export class Call<M extends CallMeter = Meter> {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
       requestId: caller.requestId,
-      sessionId: caller.sessionId ?? null,
+      sessionId: caller.sessionId ?? facts.session ?? null,
       userId: caller.userId ?? facts.endUser ?? null,
       accountId: caller.principal.account.id,
       apiKeyId: caller.principal.key.id,
@@ -528,7 +528,7 @@ export interface RecordedForm {
 /** What a call's record holds of its request, and how it holds the answer. */
 export interface RecordedRequest {
   dialect: RecordedForm;
-  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "session" | "tags">;
   plan: RecordedPlan;
   /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
   body?: unknown;

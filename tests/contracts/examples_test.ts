@@ -17,6 +17,9 @@ const document: FuzzedDocument = JSON.parse(
   Deno.readTextFileSync(new URL("../../openapi/openapi.json", import.meta.url)),
 );
 
+/** Ids of what the operations of administration made, by their paths. */
+const made = new Map<string, unknown>();
+
 Deno.test("every example of a request is answered with what it asks for", async () => {
   const refused: string[] = [];
   let sent = 0;
@@ -26,6 +29,9 @@ Deno.test("every example of a request is answered with what it asks for", async 
         const answer = await send(operation, type, await continued(operation, example));
         const text = await answer.text();
         sent++;
+        if (answer.ok && isAdministration(operation)) {
+          made.set(operation.path, JSON.parse(text).id);
+        }
         if (answer.ok && !/^data:.*"(error":{|type":"error")/m.test(text)) continue;
         refused.push(`${operation.id} ${answer.status} ${text.slice(0, 300)}`);
       }
@@ -42,7 +48,8 @@ function send(
 ): Promise<Response> {
   const target = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const parameter = parameters.find((one) => one.in === "path" && one.name === name);
-    return encodeURIComponent(String(parameter?.example));
+    const id = name === "id" ? made.get(path.replace(/\/\{id\}$/, "")) : undefined;
+    return encodeURIComponent(String(id ?? parameter?.example));
   });
   const key = isAdministration({ tag }) ? { authorization: `Bearer ${service().adminKey}` } : {};
   return type === "multipart/form-data"

@@ -69,7 +69,8 @@ function partsOf(database: Database, holder: MasterKeySource, log: Log) {
   const ring = createVendorKeyCache({ store: vendorKeys, registry, log });
   const accounts = createAccounts(database);
   const vendorKeysChanged = () => ring.refresh();
-  const parts: VendorKeyDeps = { accounts, registry, vendorKeys, vendorKeysChanged };
+  const clock = systemClock;
+  const parts: VendorKeyDeps = { accounts, registry, vendorKeys, vendorKeysChanged, clock };
   return { vendorKeys, ring, parts, log };
 }
 

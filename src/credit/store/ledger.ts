@@ -1,3 +1,5 @@
+import type { AuditNote } from "../../audit/audit.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
 import type {
   LeaseRequest,
   LeaseReturn,
@@ -18,7 +20,7 @@ export function createLedger(database: Database): Ledger {
   return {
     async grant(accountId, nanos, more = {}) {
       if (nanos <= 0n) throw new RangeError("a grant is more than 0");
-      return await credit(database, "grant", accountId, nanos, more);
+      return await database.transaction((tx) => credit(tx, "grant", accountId, nanos, more));
     },
     adjust: (accountId, nanos, more) => credit(database, "adjust", accountId, nanos, more),
     async show(accountId, exceptProcess) {
@@ -89,7 +91,7 @@ export async function credit(
   kind: "grant" | "adjust",
   accountId: number,
   nanos: bigint,
-  more: { note?: string; operationId?: string; interactionId?: string },
+  more: { note?: string; operationId?: string; interactionId?: string; audit?: AuditNote },
 ): Promise<bigint> {
   const values = [
     accountId,
@@ -103,7 +105,10 @@ export async function credit(
     if (codeOf(thrown) !== numberOutOfRange) throw thrown;
     throw new Error("The balance would be more than an account can hold.", { cause: thrown });
   });
-  if (row) return row.balance_nanos as bigint;
+  if (row) {
+    await writeAudit(database, more.audit);
+    return row.balance_nanos as bigint;
+  }
   const [existing] = await database.query(
     "select balance_nanos from account_balances where account_id = $1",
     [accountId],

@@ -1,20 +1,19 @@
 import type { Account, AccountStore, Tier } from "../account.ts";
-import type { Queryable, SqlRow } from "../../database/database.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Columns of an account, in the order that `readAccount` knows. */
 export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
 
-export function createAccounts(database: Queryable): AccountStore {
+export function createAccounts(database: Database): AccountStore {
   return {
-    async create({ name, tier, requestsPerMinute, burst }) {
-      const [row] = await database.query(
-        `insert into accounts (name, tier, requests_per_minute, burst)
-         values ($1, $2, $3, $4) returning ${accountColumns}`,
-        [name, tier, requestsPerMinute, burst],
-      );
-      return readAccount(row!);
-    },
+    create: (account, audit) =>
+      database.transaction(async (tx) => {
+        const made = await insertAccount(tx, account);
+        await writeAudit(tx, audit?.(made));
+        return made;
+      }),
     async find(idOrName) {
       const byId = /^\d{1,18}$/.test(idOrName);
       const [row] = await database.query(
@@ -23,20 +22,51 @@ export function createAccounts(database: Queryable): AccountStore {
       );
       return row && readAccount(row);
     },
-    async first() {
-      const [row] = await database.query(
-        `select ${accountColumns} from accounts order by id limit 1`,
-        [],
-      );
-      return row && readAccount(row);
-    },
+    first: () => firstAccount(database),
     async list() {
       const rows = await database.query(`select ${accountColumns} from accounts order by id`, []);
       return rows.map((row) => readAccount(row));
     },
-    async setTier(id, { tier, requestsPerMinute, burst }) {
-      await database.query(
-        `with changed as (
+    async page({ after, limit }) {
+      const rows = await database.query(
+        `select ${accountColumns} from accounts
+         where $1::bigint is null or id > $1::bigint order by id limit $2`,
+        [after, limit],
+      );
+      return rows.map((row) => readAccount(row));
+    },
+    setTier: (id, limits, audit) => database.transaction((tx) => setTier(tx, id, limits, audit)),
+  };
+}
+
+/** Makes an account, as part of a transaction. */
+export async function insertAccount(
+  database: Queryable,
+  { name, tier, requestsPerMinute, burst }: Parameters<AccountStore["create"]>[0],
+): Promise<Account> {
+  const [row] = await database.query(
+    `insert into accounts (name, tier, requests_per_minute, burst)
+     values ($1, $2, $3, $4) returning ${accountColumns}`,
+    [name, tier, requestsPerMinute, burst],
+  );
+  return readAccount(row!);
+}
+
+/** The account made at the first start. */
+export async function firstAccount(database: Queryable): Promise<Account | undefined> {
+  const [row] = await database.query(
+    `select ${accountColumns} from accounts order by id limit 1`,
+    [],
+  );
+  return row && readAccount(row);
+}
+
+async function setTier(
+  tx: Queryable,
+  ...[id, { tier, requestsPerMinute, burst }, audit]: Parameters<AccountStore["setTier"]>
+): Promise<Account | undefined> {
+  await tx.query(
+    `with changed as (
            update accounts set tier = $2, requests_per_minute = $3, burst = $4,
              changed_at = clock_timestamp()
            where id = $1 and (tier, requests_per_minute, burst) is distinct from
@@ -45,14 +75,11 @@ export function createAccounts(database: Queryable): AccountStore {
          )
          update rate_buckets b set fill = true, version = version + 1
          from changed where b.account_id = changed.id`,
-        [id, tier, requestsPerMinute, burst],
-      );
-      const [row] = await database.query(`select ${accountColumns} from accounts where id = $1`, [
-        id,
-      ]);
-      return row && readAccount(row);
-    },
-  };
+    [id, tier, requestsPerMinute, burst],
+  );
+  const [row] = await tx.query(`select ${accountColumns} from accounts where id = $1`, [id]);
+  if (row) await writeAudit(tx, audit);
+  return row && readAccount(row);
 }
 
 /** An account out of a row; `prefix` stands before its columns' names. */

@@ -1,5 +1,6 @@
 import type {
   ApiKey,
+  ApiKeyChange,
   ApiKeyStore,
   NewApiKey,
   OnDisconnect,
@@ -8,14 +9,21 @@ import type {
 } from "../api_key.ts";
 import { readKeyDefaults, writeKeyDefaults } from "../key_defaults.ts";
 import { readAccount } from "./accounts.ts";
-import type { Queryable, SqlRow } from "../../database/database.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 export const keyColumns =
   "id, account_id, name, prefix, scopes, models, on_disconnect, translation_mode, prompt_cache, cache_ttl_seconds, recording, defaults, cap_day_nanos, cap_month_nanos, created_at, expires_at, revoked_at";
 
-export function createApiKeys(database: Queryable): ApiKeyStore {
+export function createApiKeys(database: Database): ApiKeyStore {
   return {
-    insert: (key) => insertKey(database, key),
+    insert: (key, audit) =>
+      database.transaction(async (tx) => {
+        const inserted = await insertKey(tx, key);
+        await writeAudit(tx, audit);
+        return inserted;
+      }),
     findByHash: (hash) => findPrincipal(database, "hash", hash),
     findById: (id) => findPrincipal(database, "id", id),
     async list(accountId) {
@@ -26,14 +34,32 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
       );
       return rows.map(readKey);
     },
-    async revoke(id) {
+    async page(accountId, { after, limit }) {
       const rows = await database.query(
-        `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
-         where id = $1 and revoked_at is null returning id`,
-        [id],
+        `select ${keyColumns} from api_keys
+         where ($1::bigint is null or account_id = $1::bigint)
+           and ($2::text is null or id > $2::text)
+         order by id limit $3`,
+        [accountId, after, limit],
       );
-      return rows.length > 0;
+      return rows.map(readKey);
     },
+    change: (id, change, audit) =>
+      database.transaction(async (tx) => {
+        const key = await changeKey(tx, id, change);
+        if (key) await writeAudit(tx, audit?.(key));
+        return key;
+      }),
+    revoke: (id, audit) =>
+      database.transaction(async (tx) => {
+        const [row] = await tx.query(
+          `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+           where id = $1 and revoked_at is null returning ${keyColumns}`,
+          [id],
+        );
+        if (row) await writeAudit(tx, audit?.(readKey(row)));
+        return row !== undefined;
+      }),
     async changedSince(since) {
       // Nothing is cached before the first look, so it only asks for the time.
       const rows = await database.query<{ now: Date; id: string | null; changed_at: Date | null }>(
@@ -56,6 +82,29 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
       };
     },
   };
+}
+
+async function changeKey(
+  tx: Queryable,
+  id: string,
+  { name, capDayNanos, capMonthNanos }: ApiKeyChange,
+): Promise<ApiKey | undefined> {
+  const [row] = await tx.query(
+    `update api_keys set name = coalesce($2::text, name),
+       cap_day_nanos = case when $3 then $4::bigint else cap_day_nanos end,
+       cap_month_nanos = case when $5 then $6::bigint else cap_month_nanos end,
+       changed_at = clock_timestamp()
+     where id = $1 returning ${keyColumns}`,
+    [
+      id,
+      sanitizeText(name ?? null),
+      capDayNanos !== undefined,
+      capDayNanos ?? null,
+      capMonthNanos !== undefined,
+      capMonthNanos ?? null,
+    ],
+  );
+  return row && readKey(row);
 }
 
 /** Hashes of all keys that are neither revoked nor expired. */

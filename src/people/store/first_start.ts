@@ -1,6 +1,6 @@
 import type { Account, Tier } from "../../keys/account.ts";
 import type { NewApiKey } from "../../keys/api_key.ts";
-import { createAccounts } from "../../keys/store/accounts.ts";
+import { firstAccount, insertAccount } from "../../keys/store/accounts.ts";
 import { insertKey } from "../../keys/store/api_keys.ts";
 import type { Database } from "../../database/database.ts";
 import { credit } from "../../credit/store/ledger.ts";
@@ -20,10 +20,9 @@ export async function ensureFirstAccount(
 ): Promise<{ account: Account; created: boolean }> {
   return await database.transaction(async (tx) => {
     await tx.query("select pg_advisory_xact_lock($1)", [firstAccountLock]);
-    const accounts = createAccounts(tx);
-    const existing = await accounts.first();
+    const existing = await firstAccount(tx);
     if (existing) return { account: existing, created: false };
-    const account = await accounts.create(first.account);
+    const account = await insertAccount(tx, first.account);
     await insertKey(tx, { ...first.key, accountId: account.id });
     if (first.creditNanos > 0n) {
       await credit(tx, "grant", account.id, first.creditNanos, { note: "starting credit" });

@@ -43,7 +43,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
       <h2>Audit log</h2>
       <Table
         label="Audit log"
-        head={["When", "Who", "What", "Subject", "Detail"]}
+        head={["When", "Who", "What", "Subject", "Account", "Detail"]}
       >
         {shown.map((row) => (
           <tr>
@@ -53,6 +53,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
               <code>{row.action}</code>
             </td>
             <td>{row.subject}</td>
+            <td>{row.accountId}</td>
             <td class="muted">{row.detail}</td>
           </tr>
         ))}

@@ -1,0 +1,78 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+import { defineContract, ofAdministration } from "../kernel/contract.ts";
+import {
+  accountId,
+  accountIdInBody,
+  accountIdInQuery,
+  adminPage,
+  nextCursor,
+  usdAmount,
+} from "./fields.ts";
+
+const creditFields = {
+  account_id: accountId,
+  balance_usd: z.string().describe("Granted, less what calls have cost, in USD.")
+    .openapi({ example: "25.000000000" }),
+  reserved_usd: z.string().describe("Of that, set aside for calls under way, in USD.")
+    .openapi({ example: "0.000000000" }),
+};
+
+const grantRow = z.strictObject({
+  account_id: accountId,
+  kind: z.enum(["grant", "adjust"]).describe("`adjust`: a correction, below zero where it took."),
+  usd: z.string().describe("Amount in USD.").openapi({ example: "25.000000000" }),
+  note: z.string().nullable().describe("As it was given; null: none."),
+  created_at: timestampSchema.describe("When it was granted."),
+}).openapi("CreditGrant");
+
+/** Accounts' credit. */
+export const adminCreditContracts = {
+  showCredit: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/credits",
+    operationId: "showAccountCredit",
+    summary: "Show an account's credit",
+    query: z.strictObject({ account_id: accountIdInQuery }),
+    answer: z.strictObject(creditFields).openapi("AccountCredit"),
+    errors: ["account_not_found"],
+  }),
+  grantCredit: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/credits/grants",
+    operationId: "grantCredit",
+    summary: "Grant credit",
+    description:
+      "It is there for the next call. A repeat with the same `X-Request-ID` grants nothing more.",
+    body: z.strictObject({
+      usd: usdAmount.describe(
+        'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.',
+      ),
+      account_id: accountIdInBody,
+      note: z.string().max(500).optional().describe(
+        "What it is for, at most 500 characters; also in the audit log. Default none.",
+      ),
+    }).openapi("NewCreditGrant"),
+    answer: z.strictObject({
+      ...creditFields,
+      granted_usd: z.string().describe("What was granted, in USD.")
+        .openapi({ example: "25.000000000" }),
+    }).openapi("GrantedCredit"),
+    errors: ["account_not_found", "idempotency_conflict"],
+  }),
+  listGrants: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/credits/grants",
+    operationId: "listCreditGrants",
+    summary: "List an account's grants and corrections, newest first",
+    query: z.strictObject({ account_id: accountIdInQuery, ...adminPage }),
+    answer: z.strictObject({
+      data: z.array(grantRow).describe("A page of grants."),
+      next_cursor: nextCursor,
+    }).openapi("CreditGrantList"),
+    errors: ["account_not_found"],
+  }),
+};

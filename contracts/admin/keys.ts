@@ -1,0 +1,162 @@
+import { z } from "@hono/zod-openapi";
+import { labelText, mostOf, timestampSchema } from "../kernel/common.ts";
+import { defineContract, ofAdministration } from "../kernel/contract.ts";
+import {
+  accountId,
+  accountIdFilter,
+  accountIdInBody,
+  adminPage,
+  createdAt,
+  nextCursor,
+  usdAmount,
+} from "./fields.ts";
+
+const recorded = z.enum(["full", "metadata"]);
+const onDisconnect = z.enum(["cancel", "drain"]);
+const id = z.string().regex(/^[0-9a-f-]{36}$/, "expected the id of a key").describe(
+  "Id of the key.",
+);
+const params = z.object({ id });
+
+const keyFields = {
+  id,
+  prefix: z.string().describe("First characters of its value, for people to recognise it by."),
+  name: z.string().describe("What it is for."),
+  account_id: accountId,
+  scopes: z.array(z.string()).describe("Empty: everything but `admin`."),
+  models: z.array(z.string()).describe("Empty: all models."),
+  on_disconnect: onDisconnect.describe("What a caller who hangs up does to the vendor's call."),
+  translation_mode: z.enum(["default", "strict", "lenient"]).describe(
+    "What becomes of fields that a vendor can't carry.",
+  ),
+  prompt_cache: z.boolean().describe("Whether translated calls get cache marks."),
+  cache_ttl_seconds: z.number().int().nullable().describe(
+    "How long answers are given again; null: where a call asks for it.",
+  ),
+  record: recorded.describe("What is recorded of its calls."),
+  for: z.string().nullable().describe("The agent that it is for; null: none."),
+  app: z.string().nullable().describe("App tag of calls that name none; null: none."),
+  default_model: z.string().nullable().describe(
+    "Model of calls whose model isn't there; null: none.",
+  ),
+  map: z.record(z.string(), z.string()).describe("What names of models mean for this key."),
+  expected_output_tokens: z.number().int().nullable().describe(
+    "How many tokens of output are held for at first; null: the most that there can be.",
+  ),
+  created_at: createdAt,
+  expires_at: timestampSchema.nullable().describe("When it ends; null: never."),
+  revoked_at: timestampSchema.nullable().describe("When it was revoked; null: it is in use."),
+  cap_day_usd: z.string().nullable().describe(
+    "The most that it may spend in a day of UTC, in USD.",
+  ),
+  cap_month_usd: z.string().nullable().describe(
+    "The most that it may spend in a month of UTC, in USD.",
+  ),
+};
+const key = z.strictObject(keyFields).openapi("ApiKey");
+
+const name = labelText(200).describe("What it is for: 1 to 200 characters.");
+const cap = (span: string) =>
+  `The most that it may spend in a ${span} of UTC, in USD, as a decimal string such as "2.50"`;
+
+/** Keys of all accounts; a value is shown once, where it is made. */
+export const adminKeyContracts = {
+  listKeys: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/keys",
+    operationId: "listApiKeys",
+    summary: "List API keys",
+    description: "Those that were revoked or have ended, too; never their values.",
+    query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
+    answer: z.strictObject({
+      data: z.array(key).describe("A page of keys."),
+      next_cursor: nextCursor,
+    }).openapi("ApiKeyList"),
+    errors: ["account_not_found"],
+  }),
+  createKey: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/keys",
+    operationId: "createApiKey",
+    summary: "Create an API key",
+    description:
+      "Its value is shown this once and stored nowhere; so a repeat with the same `X-Request-ID` makes another key.",
+    body: z.strictObject({
+      name,
+      account_id: accountIdInBody,
+      scopes: z.array(z.string().max(100)).max(mostOf.others).optional().describe(
+        "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.",
+      ),
+      expires: timestampSchema.optional().describe("When it ends, RFC 3339. Default: never."),
+      models: z.array(z.string().min(1).max(300)).max(mostOf.others).optional().describe(
+        "The only models that it may call, named as in calls. Default: all.",
+      ),
+      cap_day_usd: usdAmount.optional().describe(`${cap("day")}. Default: no cap.`),
+      cap_month_usd: usdAmount.optional().describe(`${cap("month")}. Default: no cap.`),
+      on_disconnect: onDisconnect.optional().describe(
+        "What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.",
+      ),
+      translation_mode: z.enum(["strict", "lenient"]).optional().describe(
+        "What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.",
+      ),
+      prompt_cache: z.boolean().optional().describe(
+        "Whether translated calls without cache marks get some where the vendor wants them. Default true.",
+      ),
+      cache_ttl: z.number().int().min(1).max(86_400).optional().describe(
+        "For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.",
+      ),
+      record: recorded.optional().describe(
+        "What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.",
+      ),
+    }).openapi("NewApiKey"),
+    answer: z.strictObject({
+      ...keyFields,
+      key: z.string().describe("The key itself, shown this once."),
+    }).openapi("CreatedApiKey"),
+    errors: ["account_not_found"],
+  }),
+  getKey: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/keys/{id}",
+    operationId: "getApiKey",
+    summary: "Retrieve an API key",
+    params,
+    answer: key,
+    errors: ["api_key_not_found"],
+  }),
+  updateKey: defineContract({
+    ...ofAdministration,
+    method: "patch",
+    path: "/api/v1/admin/keys/{id}",
+    operationId: "updateApiKey",
+    summary: "Change an API key's name or caps",
+    description:
+      "Every process goes by it within a second. What a key without a cap has spent before doesn't count against one that it gets.",
+    params,
+    body: z.strictObject({
+      name: name.optional(),
+      cap_day_usd: usdAmount.nullable().optional().describe(`${cap("day")}; null: no cap.`),
+      cap_month_usd: usdAmount.nullable().optional().describe(`${cap("month")}; null: no cap.`),
+    }).openapi("ApiKeyChange"),
+    answer: key,
+    errors: ["api_key_not_found"],
+  }),
+  revokeKey: defineContract({
+    ...ofAdministration,
+    method: "delete",
+    path: "/api/v1/admin/keys/{id}",
+    operationId: "revokeApiKey",
+    summary: "Revoke an API key",
+    description:
+      "Every process refuses it within a second; it stays in the list. A key that was revoked before stays as it is. It may be the key that asks.",
+    params,
+    answer: z.strictObject({
+      id,
+      revoked: z.literal(true).describe("Always true."),
+    }).openapi("RevokedApiKey"),
+    errors: ["api_key_not_found"],
+  }),
+};

@@ -1,0 +1,88 @@
+import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
+import type { ApiKeyStore } from "../keys/api_key.ts";
+import { maxRateNumber } from "../rate_limits/rate_limit.ts";
+import { Fault } from "../shared/fault.ts";
+import { type Administrator, noteBy, OptionError } from "./administration.ts";
+
+/**
+ * Makes an account of the tier free, without credit. Throws `OptionError`, and
+ * `Fault("already_exists")` where the name is taken.
+ */
+export async function createAccount(
+  { accounts }: { accounts: Pick<AccountStore, "create" | "find"> },
+  by: Administrator,
+  text: string,
+): Promise<Account> {
+  const name = text.trim();
+  if (/^\d+$/.test(name)) {
+    throw new OptionError("name", "a name of digits alone would look like an id");
+  }
+  const refuseTaken = async () => {
+    if (!await accounts.find(name)) return;
+    const message = `An account named '${name}' exists already.`;
+    throw new Fault("already_exists", { param: "name", message });
+  };
+  await refuseTaken();
+  const account = { name, tier: "free", ...tierLimits.free } as const;
+  const note = ({ id }: Account) => noteBy(by, id, "account.created", name, account.tier);
+  return await accounts.create(account, note).catch(async (thrown) => {
+    // Somebody else was faster.
+    await refuseTaken();
+    throw thrown;
+  });
+}
+
+/** What is to be changed of an account's limits; what is absent stays. */
+export interface LimitOptions {
+  tier?: Tier | undefined;
+  /** Requests a minute, for enterprise. */
+  rpm?: number | undefined;
+  burst?: number | undefined;
+}
+
+/** Gives an account the limits of a tier, which fills its rate bucket. Throws `OptionError`. */
+export async function changeAccountLimits(
+  { accounts, apiKeys, keysChanged }: {
+    accounts: Pick<AccountStore, "setTier">;
+    apiKeys: Pick<ApiKeyStore, "list">;
+    /** Told which keys now mean something else. */
+    keysChanged: (ids: readonly string[]) => void;
+  },
+  by: Administrator,
+  account: Account,
+  options: LimitOptions,
+): Promise<Account> {
+  const limits = limitsOf(account, options);
+  const { tier, requestsPerMinute, burst } = limits;
+  const detail = `${requestsPerMinute} a minute, burst ${burst}`;
+  const note = noteBy(by, account.id, "account.tier_changed", tier, detail);
+  const changed = await accounts.setTier(account.id, limits, note);
+  if (!changed) throw new Fault("account_not_found");
+  keysChanged((await apiKeys.list(account.id)).map(({ id }) => id));
+  return changed;
+}
+
+/** Enterprise takes its numbers; an account that is enterprise keeps those that are absent. */
+function limitsOf(account: Account, { tier = account.tier, rpm, burst }: LimitOptions) {
+  if (tier !== "enterprise") {
+    if (rpm === undefined && burst === undefined) return { tier, ...tierLimits[tier] };
+    throw new OptionError(rpm === undefined ? "burst" : "rpm", `${tier} has fixed numbers`);
+  }
+  const old = account.tier === "enterprise" ? account : undefined;
+  return {
+    tier,
+    requestsPerMinute: amount("rpm", rpm ?? old?.requestsPerMinute),
+    burst: amount("burst", burst ?? old?.burst),
+  };
+}
+
+function amount(field: "rpm" | "burst", value: number | undefined): number {
+  if (value === undefined) throw new OptionError(field, "is missing: enterprise has no numbers");
+  if (Number.isInteger(value) && value >= 1 && value <= maxRateNumber) return value;
+  throw new OptionError(field, `expected a whole number from 1 to ${maxRateNumber}`);
+}
+
+/** An account as the API shows it. */
+export function accountView({ id, name, tier, requestsPerMinute, burst, createdAt }: Account) {
+  return { id, name, tier, rpm: requestsPerMinute, burst, created_at: createdAt.toISOString() };
+}

@@ -1,0 +1,101 @@
+import { parseUsd } from "../base/money.ts";
+import {
+  BudgetError,
+  type RaisedLimit,
+  readBudgetScope,
+  readBudgetSpan,
+  type StoredBudget,
+} from "../budgets/budget.ts";
+import type { BudgetService } from "../budgets/budget_service.ts";
+import type { Account } from "../keys/account.ts";
+import { Fault } from "../shared/fault.ts";
+import { type Administrator, OptionError } from "./administration.ts";
+
+/** Limits as callers name them; amounts are decimal strings in USD. */
+export interface BudgetLimitOptions {
+  usd?: string | undefined;
+  raise_until?: string | null | undefined;
+  raised_usd?: string | undefined;
+}
+
+/** Makes or replaces a budget of an account. Throws `OptionError`. */
+export function setBudget(
+  budgets: Pick<BudgetService, "set">,
+  { actor }: Administrator,
+  account: Account,
+  options: BudgetLimitOptions & { on: string; per: string },
+): Promise<StoredBudget> {
+  return naming(() =>
+    budgets.set({
+      accountId: account.id,
+      scope: readBudgetScope(options.on),
+      per: readBudgetSpan(options.per),
+      ...(options.usd === undefined ? {} : { limitNanos: parseUsd(options.usd, 9) }),
+      raised: raisedBy(options) ?? null,
+    }, actor)
+  );
+}
+
+/** Changes a budget's limits. Throws `OptionError` and `Fault("budget_not_found")`. */
+export async function changeBudget(
+  budgets: Pick<BudgetService, "set" | "find">,
+  { actor, at }: Administrator,
+  id: string,
+  options: BudgetLimitOptions,
+): Promise<StoredBudget> {
+  const { accountId, scope, per, limitNanos, raised } = await findBudget(budgets, id);
+  return await naming(() => {
+    // A raise that is over would be refused.
+    const present = raised && raised.until > at ? raised : null;
+    const changed = raisedBy(options);
+    return budgets.set({
+      ...{ accountId, scope, per },
+      limitNanos: options.usd === undefined ? limitNanos : parseUsd(options.usd, 9),
+      raised: changed === undefined ? present : changed,
+    }, actor);
+  });
+}
+
+/** Throws `Fault("budget_not_found")`. */
+export async function findBudget(
+  budgets: Pick<BudgetService, "find">,
+  id: string,
+): Promise<StoredBudget> {
+  const found = await budgets.find(id);
+  if (!found) throw noBudget(id);
+  return found;
+}
+
+/** Throws `Fault("budget_not_found")`. */
+export async function removeBudget(
+  budgets: Pick<BudgetService, "remove">,
+  { actor }: Administrator,
+  id: string,
+): Promise<void> {
+  if (!await budgets.remove(id, actor)) throw noBudget(id);
+}
+
+function noBudget(id: string): Fault {
+  return new Fault("budget_not_found", { message: `No budget has the id ${id}.` });
+}
+
+/** Undefined where nothing is said of it, null where it is taken back. */
+function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit | null | undefined {
+  if (raise_until && raised_usd !== undefined) {
+    return { nanos: parseUsd(raised_usd, 9), until: new Date(raise_until) };
+  }
+  if (raise_until) throw new OptionError("raised_usd", "is missing: the limit until raise_until");
+  if (raised_usd !== undefined) {
+    throw new OptionError("raise_until", "is missing: how long raised_usd is the limit");
+  }
+  return raise_until === null ? null : undefined;
+}
+
+async function naming<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (!(thrown instanceof BudgetError)) throw thrown;
+    throw new OptionError(thrown.field, thrown.reason);
+  }
+}

@@ -1,0 +1,45 @@
+import { nanosToUsd, parseUsd } from "../base/money.ts";
+import type { Credit, Ledger } from "../credit/ledger.ts";
+import type { Account } from "../keys/account.ts";
+import { type Administrator, noteBy, OptionError } from "./administration.ts";
+
+/** More than any account will hold, far below what the ledger's columns do. */
+const maxGrantNanos = 1_000_000_000n * 1_000_000_000n;
+
+/** The amount of a grant in nano-dollars, of a text such as `2.50`. Throws `OptionError`. */
+export function grantAmount(text: string): bigint {
+  let nanos = 0n;
+  try {
+    nanos = parseUsd(text, 9);
+  } catch {
+    // Said below.
+  }
+  if (nanos > 0n && nanos <= maxGrantNanos) return nanos;
+  throw new OptionError(
+    "usd",
+    "expected an amount above 0 in US dollars such as 2.50, at most 1000000000",
+  );
+}
+
+/** Grants credit, once for an `operationId`; gives the credit then. */
+export async function grantCredit(
+  { ledger, showCredit }: {
+    ledger: Pick<Ledger, "grant">;
+    /** The account's credit as it is now, this process's calls included. */
+    showCredit: (accountId: number) => Promise<Credit>;
+  },
+  by: Administrator,
+  account: Account,
+  grant: { nanos: bigint; note?: string; operationId?: string },
+): Promise<Credit> {
+  const { nanos, ...more } = grant;
+  const subject = `${nanosToUsd(nanos)} USD`;
+  const audit = noteBy(by, account.id, "credit.granted", subject, more.note);
+  await ledger.grant(account.id, nanos, { ...more, audit });
+  return await showCredit(account.id);
+}
+
+/** An account's credit as command line and API show it. */
+export function creditJson({ balanceNanos, reservedNanos }: Credit) {
+  return { balance_usd: nanosToUsd(balanceNanos), reserved_usd: nanosToUsd(reservedNanos) };
+}

@@ -1,0 +1,138 @@
+import { adminScope } from "../../contracts/kernel/contract.ts";
+import type { Clock } from "../base/clock.ts";
+import { nanosToUsd } from "../base/money.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Account, AccountStore } from "../keys/account.ts";
+import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
+import { mintKey } from "../keys/credential.ts";
+import { Fault } from "../shared/fault.ts";
+import { type Administrator, noteBy, OptionError } from "./administration.ts";
+
+/** What a key is to be; the rest is made. */
+export type NewKeyOptions = Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash">;
+
+export interface KeyAdministrationDeps {
+  accounts: Pick<AccountStore, "first">;
+  apiKeys: Pick<ApiKeyStore, "insert" | "change" | "revoke" | "findById">;
+  /** Scopes that a key may have. */
+  scopes: readonly string[];
+  clock: Clock;
+  /** Told which keys changed, so that a cache forgets them at once. */
+  keysChanged: (ids: readonly string[]) => void;
+}
+
+/** Makes a key of an account; its value is known only here. Throws `OptionError`. */
+export async function createApiKey(
+  deps: Pick<KeyAdministrationDeps, "accounts" | "apiKeys" | "scopes" | "clock">,
+  by: Administrator,
+  account: Account,
+  options: NewKeyOptions,
+): Promise<{ key: ApiKey; value: Secret }> {
+  const unknown = options.scopes.findIndex((scope) => !deps.scopes.includes(scope));
+  if (unknown !== -1) {
+    const expected = `expected one of ${deps.scopes.join(", ")}`;
+    throw new OptionError(`scopes[${unknown}]`, expected);
+  }
+  if (options.scopes.includes(adminScope) && account.id !== (await deps.accounts.first())?.id) {
+    throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
+  }
+  if (options.expiresAt && options.expiresAt <= deps.clock.now()) {
+    throw new OptionError("expires", "expected a time to come");
+  }
+  const { value, ...made } = mintKey(deps.clock);
+  const note = noteBy(by, account.id, "api_key.created", options.name, made.prefix);
+  const key = await deps.apiKeys.insert({ ...options, ...made, accountId: account.id }, note);
+  return { key, value };
+}
+
+/** Changes a key's name and caps. Throws `Fault("api_key_not_found")`. */
+export async function changeApiKey(
+  deps: Pick<KeyAdministrationDeps, "apiKeys" | "keysChanged">,
+  by: Administrator,
+  id: string,
+  change: ApiKeyChange,
+): Promise<ApiKey> {
+  const changed = await deps.apiKeys.change(
+    id,
+    change,
+    ({ accountId, name, prefix }) =>
+      noteBy(by, accountId, "api_key.changed", name, [prefix, ...changeWords(change)].join(", ")),
+  );
+  if (!changed) throw noKey(id);
+  deps.keysChanged([id]);
+  return changed;
+}
+
+function changeWords({ name, capDayNanos, capMonthNanos }: ApiKeyChange): string[] {
+  const cap = (what: string, nanos: bigint | null | undefined) =>
+    nanos === undefined ? [] : [nanos === null ? `no ${what}` : `${what} ${nanosToUsd(nanos)} USD`];
+  return [
+    ...(name === undefined ? [] : ["renamed"]),
+    ...cap("cap a day", capDayNanos),
+    ...cap("cap a month", capMonthNanos),
+  ];
+}
+
+/** Refuses a key from now on; the same again changes nothing. Throws `Fault("api_key_not_found")`. */
+export async function revokeApiKey(
+  deps: Pick<KeyAdministrationDeps, "apiKeys" | "keysChanged">,
+  by: Administrator,
+  id: string,
+): Promise<{ wasRevokedBefore: boolean }> {
+  const revoked = await deps.apiKeys.revoke(
+    id,
+    ({ accountId, name, prefix }) => noteBy(by, accountId, "api_key.revoked", name, prefix),
+  );
+  deps.keysChanged([id]);
+  if (!revoked && !await deps.apiKeys.findById(id)) throw noKey(id);
+  return { wasRevokedBefore: !revoked };
+}
+
+/** Throws `Fault("api_key_not_found")`. */
+export async function findApiKey(
+  apiKeys: Pick<ApiKeyStore, "findById">,
+  id: string,
+): Promise<ApiKey> {
+  const found = await apiKeys.findById(id);
+  if (!found) throw noKey(id);
+  return found.key;
+}
+
+function noKey(id: string): Fault {
+  return new Fault("api_key_not_found", { message: `No key has the id ${id}.` });
+}
+
+/** A key as lists of the command line and the API show it. */
+export function apiKeyJson(key: ApiKey) {
+  return {
+    id: key.id,
+    prefix: key.prefix,
+    name: key.name,
+    account_id: key.accountId,
+    scopes: [...key.scopes],
+    models: [...key.models],
+    on_disconnect: key.onDisconnect,
+    translation_mode: key.translationMode,
+    prompt_cache: key.promptCache,
+    cache_ttl_seconds: key.cacheTtlSeconds ?? null,
+    record: key.recording ?? "full" as const,
+    for: key.defaults?.agent ?? null,
+    app: key.defaults?.app ?? null,
+    default_model: key.defaults?.defaultModel ?? null,
+    map: key.defaults?.models ?? {},
+    expected_output_tokens: key.defaults?.expectedOutputTokens ?? null,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+/** The same with the caps, as the API shows it. */
+export function apiKeyView(key: ApiKey) {
+  const usd = (nanos: bigint | null) => nanos === null ? null : nanosToUsd(nanos);
+  return {
+    ...apiKeyJson(key),
+    cap_day_usd: usd(key.capDayNanos),
+    cap_month_usd: usd(key.capMonthNanos),
+  };
+}

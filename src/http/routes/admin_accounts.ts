@@ -1,0 +1,113 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import {
+  accountView,
+  changeAccountLimits,
+  createAccount,
+} from "../../administration/account_administration.ts";
+import {
+  accountOf,
+  administratorOf,
+  pageOf,
+  rowCursor,
+} from "../../administration/administration.ts";
+import {
+  creditJson,
+  grantAmount,
+  grantCredit,
+} from "../../administration/credit_administration.ts";
+import type { Clock } from "../../base/clock.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { CreditHistory } from "../../credit/credit_history.ts";
+import type { Credit, Ledger } from "../../credit/ledger.ts";
+import type { Idempotency } from "../../idempotency/idempotency.ts";
+import type { AccountStore } from "../../keys/account.ts";
+import type { ApiKeyStore } from "../../keys/api_key.ts";
+import type { CallContext } from "../../relay/call_context.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
+import { jsonReply } from "../respond.ts";
+
+export interface AdminAccountDeps extends BindDeps {
+  accounts: AccountStore;
+  apiKeys: Pick<ApiKeyStore, "list">;
+  keysChanged: (ids: readonly string[]) => void;
+  ledger: Pick<Ledger, "grant">;
+  showCredit: (accountId: number) => Promise<Credit>;
+  creditHistory: CreditHistory;
+  idempotency: Idempotency;
+  clock: Clock;
+}
+
+/** Mounts the administration of accounts and their credit. */
+export function adminAccountRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
+  const { accounts } = deps;
+  const { admin } = contracts;
+  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+
+  bind(app, admin.listAccounts, deps, async ({ query: { limit, cursor } }) => {
+    const rows = await accounts.page({ after: rowCursor(cursor), limit: limit + 1 });
+    const { page, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));
+    return { data: page.map(accountView), next_cursor };
+  });
+
+  bind(
+    app,
+    admin.createAccount,
+    deps,
+    async ({ caller, body }) => accountView(await createAccount(deps, by(caller), body.name)),
+  );
+
+  bind(
+    app,
+    admin.getAccount,
+    deps,
+    async ({ params }) => accountView(await accountOf(accounts, params.id, "id")),
+  );
+
+  bind(app, admin.updateAccount, deps, async ({ caller, params, body }) => {
+    const account = await accountOf(accounts, params.id, "id");
+    return accountView(await changeAccountLimits(deps, by(caller), account, body));
+  });
+  creditRoutes(app, deps);
+}
+
+function creditRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
+  const { accounts } = deps;
+  const { admin } = contracts;
+
+  bind(app, admin.showCredit, deps, async ({ query }) => {
+    const { id } = await accountOf(accounts, query.account_id);
+    return { account_id: id, ...creditJson(await deps.showCredit(id)) };
+  });
+
+  bind(app, admin.grantCredit, deps, async ({ caller, body, bodyText }) => {
+    const nanos = grantAmount(body.usd);
+    const account = await accountOf(accounts, body.account_id);
+    const by = administratorOf(caller.principal.key, deps.clock.now());
+    const note = body.note === undefined ? {} : { note: body.note };
+    const run = async () => {
+      const credit = await grantCredit(deps, by, account, { nanos, ...note });
+      const granted_usd = nanosToUsd(nanos);
+      return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
+    };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
+  });
+
+  bind(app, admin.listGrants, deps, async ({ query: { account_id, limit, cursor } }) => {
+    const account = await accountOf(accounts, account_id);
+    const rows = await deps.creditHistory.latest(account.id, limit + 1, rowCursor(cursor));
+    const { page, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));
+    return {
+      data: page.map(({ kind, nanos, note, at }) => ({
+        account_id: account.id,
+        kind,
+        usd: nanosToUsd(nanos),
+        note,
+        created_at: at.toISOString(),
+      })),
+      next_cursor,
+    };
+  });
+}

@@ -1,0 +1,124 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import {
+  accountOf,
+  administratorOf,
+  idCursor,
+  pageOf,
+} from "../../administration/administration.ts";
+import {
+  apiKeyView,
+  changeApiKey,
+  createApiKey,
+  findApiKey,
+  type KeyAdministrationDeps,
+  revokeApiKey,
+} from "../../administration/key_administration.ts";
+import {
+  findVendorKey,
+  noVendorKey,
+  removeVendorKey,
+  setVendorKey,
+  type VendorKeyAdministrationDeps,
+  vendorKeyJson,
+} from "../../administration/vendor_key_administration.ts";
+import { parseUsd } from "../../base/money.ts";
+import type { AccountStore } from "../../keys/account.ts";
+import type { ApiKeyStore } from "../../keys/api_key.ts";
+import type { CallContext } from "../../relay/call_context.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import type { Env } from "../request_context.ts";
+
+export interface AdminKeyDeps extends BindDeps, KeyAdministrationDeps, VendorKeyAdministrationDeps {
+  accounts: AccountStore;
+  apiKeys: ApiKeyStore;
+}
+
+/** Mounts the administration of service keys and of stored vendor keys. */
+export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
+  const { accounts, apiKeys } = deps;
+  const { admin } = contracts;
+  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+
+  bind(app, admin.listKeys, deps, async ({ query: { account_id, limit, cursor } }) => {
+    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const page = { after: idCursor(cursor), limit: limit + 1 };
+    const rows = await apiKeys.page(owner?.id ?? null, page);
+    const { page: shown, next_cursor } = pageOf(rows, limit, ({ id }) => id);
+    return { data: shown.map(apiKeyView), next_cursor };
+  });
+
+  bind(app, admin.createKey, deps, async ({ caller, body }) => {
+    const account = await accountOf(accounts, body.account_id);
+    const { key, value } = await createApiKey(deps, by(caller), account, {
+      name: body.name,
+      scopes: body.scopes ?? [],
+      models: body.models ?? [],
+      onDisconnect: body.on_disconnect ?? "cancel",
+      translationMode: body.translation_mode ?? "default",
+      promptCache: body.prompt_cache ?? true,
+      ...(body.cache_ttl === undefined ? {} : { cacheTtlSeconds: body.cache_ttl }),
+      ...(body.record === "metadata" ? { recording: body.record } : {}),
+      capDayNanos: capOf(body.cap_day_usd) ?? null,
+      capMonthNanos: capOf(body.cap_month_usd) ?? null,
+      expiresAt: body.expires === undefined ? null : new Date(body.expires),
+    });
+    return { ...apiKeyView(key), key: value.reveal() };
+  });
+
+  bind(
+    app,
+    admin.getKey,
+    deps,
+    async ({ params }) => apiKeyView(await findApiKey(apiKeys, params.id)),
+  );
+
+  bind(app, admin.updateKey, deps, async ({ caller, params, body }) => {
+    const [capDayNanos, capMonthNanos] = [capOf(body.cap_day_usd), capOf(body.cap_month_usd)];
+    return apiKeyView(
+      await changeApiKey(deps, by(caller), params.id, {
+        ...(body.name === undefined ? {} : { name: body.name }),
+        ...(capDayNanos === undefined ? {} : { capDayNanos }),
+        ...(capMonthNanos === undefined ? {} : { capMonthNanos }),
+      }),
+    );
+  });
+
+  bind(app, admin.revokeKey, deps, async ({ caller, params }) => {
+    await revokeApiKey(deps, by(caller), params.id);
+    return { id: params.id, revoked: true as const };
+  });
+  vendorKeyRoutes(app, deps);
+}
+
+function capOf(usd: string | null | undefined): bigint | null | undefined {
+  return typeof usd === "string" ? parseUsd(usd, 9) : usd;
+}
+
+function vendorKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
+  const { accounts, vendorKeys } = deps;
+  const { admin } = contracts;
+  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+
+  bind(app, admin.listVendorKeys, deps, async ({ query: { account_id } }) => {
+    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    return { data: (await vendorKeys.list(owner?.id)).map(vendorKeyJson) };
+  });
+
+  bind(app, admin.setVendorKey, deps, async ({ caller, body }) => {
+    const account = await accountOf(accounts, body.account_id);
+    return vendorKeyJson(await setVendorKey(deps, by(caller), account, body));
+  });
+
+  bind(app, admin.getVendorKey, deps, async ({ params, query }) => {
+    const account = await accountOf(accounts, query.account_id);
+    return vendorKeyJson(await findVendorKey(deps, account, params.vendor));
+  });
+
+  bind(app, admin.deleteVendorKey, deps, async ({ caller, params, query }) => {
+    const account = await accountOf(accounts, query.account_id);
+    const { vendor, removed } = await removeVendorKey(deps, by(caller), account, params.vendor);
+    if (!removed) throw noVendorKey(account, vendor);
+    return { account_id: account.id, vendor, removed: true as const };
+  });
+}
