@@ -4218,6 +4218,479 @@ export type Credits = {
     charged_month_usd: string;
 };
 
+export type AccountList = {
+    /**
+     * A page of accounts.
+     */
+    data: Array<Account>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type Account = {
+    /**
+     * Id of the account.
+     */
+    id: number;
+    /**
+     * Name of the account.
+     */
+    name: string;
+    /**
+     * Which limits it has.
+     */
+    tier: 'free' | 'pro' | 'enterprise';
+    /**
+     * Requests a minute of all its keys together.
+     */
+    rpm: number;
+    /**
+     * Requests at once, after a pause.
+     */
+    burst: number;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+};
+
+export type NewAccount = {
+    /**
+     * What it is called: 1 to 200 characters, not digits alone; no other account has the name.
+     */
+    name: string;
+};
+
+export type AccountChange = {
+    /**
+     * Which limits it has. Default: as it is.
+     */
+    tier?: 'free' | 'pro' | 'enterprise';
+    /**
+     * Requests a minute, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     */
+    rpm?: number;
+    /**
+     * Requests at once, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     */
+    burst?: number;
+};
+
+export type ApiKeyList = {
+    /**
+     * A page of keys.
+     */
+    data: Array<ApiKey>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type ApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * First characters of its value, for people to recognise it by.
+     */
+    prefix: string;
+    /**
+     * What it is for.
+     */
+    name: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Empty: everything but `admin`.
+     */
+    scopes: Array<string>;
+    /**
+     * Empty: all models.
+     */
+    models: Array<string>;
+    /**
+     * What a caller who hangs up does to the vendor's call.
+     */
+    on_disconnect: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry.
+     */
+    translation_mode: 'default' | 'strict' | 'lenient';
+    /**
+     * Whether translated calls get cache marks.
+     */
+    prompt_cache: boolean;
+    /**
+     * How long answers are given again; null: where a call asks for it.
+     */
+    cache_ttl_seconds: number | null;
+    /**
+     * What is recorded of its calls.
+     */
+    record: 'full' | 'metadata';
+    /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it ends; null: never.
+     */
+    expires_at: string | null;
+    /**
+     * When it was revoked; null: it is in use.
+     */
+    revoked_at: string | null;
+    /**
+     * The most that it may spend in a day of UTC, in USD.
+     */
+    cap_day_usd: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD.
+     */
+    cap_month_usd: string | null;
+};
+
+export type CreatedApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * First characters of its value, for people to recognise it by.
+     */
+    prefix: string;
+    /**
+     * What it is for.
+     */
+    name: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Empty: everything but `admin`.
+     */
+    scopes: Array<string>;
+    /**
+     * Empty: all models.
+     */
+    models: Array<string>;
+    /**
+     * What a caller who hangs up does to the vendor's call.
+     */
+    on_disconnect: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry.
+     */
+    translation_mode: 'default' | 'strict' | 'lenient';
+    /**
+     * Whether translated calls get cache marks.
+     */
+    prompt_cache: boolean;
+    /**
+     * How long answers are given again; null: where a call asks for it.
+     */
+    cache_ttl_seconds: number | null;
+    /**
+     * What is recorded of its calls.
+     */
+    record: 'full' | 'metadata';
+    /**
+     * The agent that it is for; null: none.
+     */
+    for: string | null;
+    /**
+     * App tag of calls that name none; null: none.
+     */
+    app: string | null;
+    /**
+     * Model of calls whose model isn't there; null: none.
+     */
+    default_model: string | null;
+    /**
+     * What names of models mean for this key.
+     */
+    map: {
+        [key: string]: string;
+    };
+    /**
+     * How many tokens of output are held for at first; null: the most that there can be.
+     */
+    expected_output_tokens: number | null;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it ends; null: never.
+     */
+    expires_at: string | null;
+    /**
+     * When it was revoked; null: it is in use.
+     */
+    revoked_at: string | null;
+    /**
+     * The most that it may spend in a day of UTC, in USD.
+     */
+    cap_day_usd: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD.
+     */
+    cap_month_usd: string | null;
+    /**
+     * The key itself, shown this once.
+     */
+    key: string;
+};
+
+export type NewApiKey = {
+    /**
+     * What it is for: 1 to 200 characters.
+     */
+    name: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+    /**
+     * What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.
+     */
+    scopes?: Array<string>;
+    /**
+     * When it ends, RFC 3339. Default: never.
+     */
+    expires?: string;
+    /**
+     * The only models that it may call, named as in calls. Default: all.
+     */
+    models?: Array<string>;
+    /**
+     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     */
+    cap_day_usd?: string;
+    /**
+     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     */
+    cap_month_usd?: string;
+    /**
+     * What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     */
+    on_disconnect?: 'cancel' | 'drain';
+    /**
+     * What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.
+     */
+    translation_mode?: 'strict' | 'lenient';
+    /**
+     * Whether translated calls without cache marks get some where the vendor wants them. Default true.
+     */
+    prompt_cache?: boolean;
+    /**
+     * For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.
+     */
+    cache_ttl?: number;
+    /**
+     * What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.
+     */
+    record?: 'full' | 'metadata';
+};
+
+export type ApiKeyChange = {
+    /**
+     * What it is for: 1 to 200 characters.
+     */
+    name?: string;
+    /**
+     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     */
+    cap_day_usd?: string | null;
+    /**
+     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     */
+    cap_month_usd?: string | null;
+};
+
+export type RevokedApiKey = {
+    /**
+     * Id of the key.
+     */
+    id: string;
+    /**
+     * Always true.
+     */
+    revoked: true;
+};
+
+export type AccountCredit = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Granted, less what calls have cost, in USD.
+     */
+    balance_usd: string;
+    /**
+     * Of that, set aside for calls under way, in USD.
+     */
+    reserved_usd: string;
+};
+
+export type GrantedCredit = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Granted, less what calls have cost, in USD.
+     */
+    balance_usd: string;
+    /**
+     * Of that, set aside for calls under way, in USD.
+     */
+    reserved_usd: string;
+    /**
+     * What was granted, in USD.
+     */
+    granted_usd: string;
+};
+
+export type NewCreditGrant = {
+    /**
+     * Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.
+     */
+    usd: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+    /**
+     * What it is for, at most 500 characters; also in the audit log. Default none.
+     */
+    note?: string;
+};
+
+export type CreditGrantList = {
+    /**
+     * A page of grants.
+     */
+    data: Array<CreditGrant>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type CreditGrant = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * `adjust`: a correction, below zero where it took.
+     */
+    kind: 'grant' | 'adjust';
+    /**
+     * Amount in USD.
+     */
+    usd: string;
+    /**
+     * As it was given; null: none.
+     */
+    note: string | null;
+    /**
+     * When it was granted.
+     */
+    created_at: string;
+};
+
+export type VendorKeyList = {
+    /**
+     * By account and vendor.
+     */
+    data: Array<VendorKey>;
+};
+
+export type VendorKey = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Label of the vendor, such as `vendor-b`.
+     */
+    vendor: string;
+    /**
+     * Last characters of its value; empty for a short one.
+     */
+    last_four: string;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When it was set last.
+     */
+    changed_at: string;
+};
+
+export type NewVendorKey = {
+    /**
+     * Label or alias of a vendor whose keys may be stored: `openai`, `anthropic`, `google`, `huggingface`.
+     */
+    vendor: string;
+    /**
+     * The key that the vendor issued.
+     */
+    value: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type RemovedVendorKey = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
 export type VirtualModelList = {
     /**
      * The virtual models.
@@ -4323,6 +4796,105 @@ export type RemovedVirtualModel = {
      * Name of the virtual model.
      */
     name: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type BudgetList = {
+    /**
+     * By account, scope and name.
+     */
+    data: Array<Budget>;
+};
+
+export type Budget = {
+    /**
+     * Id of the budget.
+     */
+    id: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * What it is on: `account`, `app:NAME` or `user:ID`.
+     */
+    on: string;
+    /**
+     * The period, of UTC.
+     */
+    per: 'day' | 'month';
+    /**
+     * What may be spent in a period, in USD.
+     */
+    limit_usd: string;
+    /**
+     * Until then `raised_limit_usd` is the limit.
+     */
+    raise_until: string | null;
+    /**
+     * The limit until `raise_until`; null: none.
+     */
+    raised_limit_usd: string | null;
+    /**
+     * Charged in the present period, in USD.
+     */
+    spent_usd: string;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+};
+
+export type NewBudget = {
+    /**
+     * What it is on: `account`, `app:NAME` or `user:ID`.
+     */
+    on: string;
+    /**
+     * The period, of UTC.
+     */
+    per: 'day' | 'month';
+    /**
+     * What may be spent in a period, in USD. Default: as it is, where a budget is raised that is there.
+     */
+    usd?: string;
+    /**
+     * Until then the limit is `raised_usd`. Default: the limit isn't raised.
+     */
+    raise_until?: string;
+    /**
+     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     */
+    raised_usd?: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type BudgetChange = {
+    /**
+     * What may be spent in a period, in USD. Default: as it is.
+     */
+    usd?: string;
+    /**
+     * Until then the limit is `raised_usd`; null: it isn't raised any more. Default: as it is.
+     */
+    raise_until?: string | null;
+    /**
+     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     */
+    raised_usd?: string;
+};
+
+export type RemovedBudget = {
+    /**
+     * Id of the budget.
+     */
+    id: string;
     /**
      * Always true.
      */
@@ -8471,6 +9043,1170 @@ export type GetCreditsResponses = {
 
 export type GetCreditsResponse = GetCreditsResponses[keyof GetCreditsResponses];
 
+export type ListAccountsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/accounts';
+};
+
+export type ListAccountsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListAccountsError = ListAccountsErrors[keyof ListAccountsErrors];
+
+export type ListAccountsResponses = {
+    /**
+     * List accounts, oldest first
+     */
+    200: AccountList;
+};
+
+export type ListAccountsResponse = ListAccountsResponses[keyof ListAccountsResponses];
+
+export type CreateAccountData = {
+    body: NewAccount;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/accounts';
+};
+
+export type CreateAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `already_exists`: There is one of this name already.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateAccountError = CreateAccountErrors[keyof CreateAccountErrors];
+
+export type CreateAccountResponses = {
+    /**
+     * Create an account
+     */
+    200: Account;
+};
+
+export type CreateAccountResponse = CreateAccountResponses[keyof CreateAccountResponses];
+
+export type GetAccountData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the account.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/api/v1/admin/accounts/{id}';
+};
+
+export type GetAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetAccountError = GetAccountErrors[keyof GetAccountErrors];
+
+export type GetAccountResponses = {
+    /**
+     * Retrieve an account
+     */
+    200: Account;
+};
+
+export type GetAccountResponse = GetAccountResponses[keyof GetAccountResponses];
+
+export type UpdateAccountData = {
+    body: AccountChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the account.
+         */
+        id: number;
+    };
+    query?: never;
+    url: '/api/v1/admin/accounts/{id}';
+};
+
+export type UpdateAccountErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateAccountError = UpdateAccountErrors[keyof UpdateAccountErrors];
+
+export type UpdateAccountResponses = {
+    /**
+     * Change an account's limits
+     */
+    200: Account;
+};
+
+export type UpdateAccountResponse = UpdateAccountResponses[keyof UpdateAccountResponses];
+
+export type ListApiKeysData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/keys';
+};
+
+export type ListApiKeysErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListApiKeysError = ListApiKeysErrors[keyof ListApiKeysErrors];
+
+export type ListApiKeysResponses = {
+    /**
+     * List API keys
+     */
+    200: ApiKeyList;
+};
+
+export type ListApiKeysResponse = ListApiKeysResponses[keyof ListApiKeysResponses];
+
+export type CreateApiKeyData = {
+    body: NewApiKey;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/keys';
+};
+
+export type CreateApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CreateApiKeyError = CreateApiKeyErrors[keyof CreateApiKeyErrors];
+
+export type CreateApiKeyResponses = {
+    /**
+     * Create an API key
+     */
+    200: CreatedApiKey;
+};
+
+export type CreateApiKeyResponse = CreateApiKeyResponses[keyof CreateApiKeyResponses];
+
+export type RevokeApiKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type RevokeApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type RevokeApiKeyError = RevokeApiKeyErrors[keyof RevokeApiKeyErrors];
+
+export type RevokeApiKeyResponses = {
+    /**
+     * Revoke an API key
+     */
+    200: RevokedApiKey;
+};
+
+export type RevokeApiKeyResponse = RevokeApiKeyResponses[keyof RevokeApiKeyResponses];
+
+export type GetApiKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type GetApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetApiKeyError = GetApiKeyErrors[keyof GetApiKeyErrors];
+
+export type GetApiKeyResponses = {
+    /**
+     * Retrieve an API key
+     */
+    200: ApiKey;
+};
+
+export type GetApiKeyResponse = GetApiKeyResponses[keyof GetApiKeyResponses];
+
+export type UpdateApiKeyData = {
+    body: ApiKeyChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the key.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/keys/{id}';
+};
+
+export type UpdateApiKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `api_key_not_found`: No such API key.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateApiKeyError = UpdateApiKeyErrors[keyof UpdateApiKeyErrors];
+
+export type UpdateApiKeyResponses = {
+    /**
+     * Change an API key's name or caps
+     */
+    200: ApiKey;
+};
+
+export type UpdateApiKeyResponse = UpdateApiKeyResponses[keyof UpdateApiKeyResponses];
+
+export type ShowAccountCreditData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/credits';
+};
+
+export type ShowAccountCreditErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ShowAccountCreditError = ShowAccountCreditErrors[keyof ShowAccountCreditErrors];
+
+export type ShowAccountCreditResponses = {
+    /**
+     * Show an account's credit
+     */
+    200: AccountCredit;
+};
+
+export type ShowAccountCreditResponse = ShowAccountCreditResponses[keyof ShowAccountCreditResponses];
+
+export type ListCreditGrantsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+        /**
+         * Rows of a page, 1 to 1,000. Default 100.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the page before. Default: the first page.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/admin/credits/grants';
+};
+
+export type ListCreditGrantsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListCreditGrantsError = ListCreditGrantsErrors[keyof ListCreditGrantsErrors];
+
+export type ListCreditGrantsResponses = {
+    /**
+     * List an account's grants and corrections, newest first
+     */
+    200: CreditGrantList;
+};
+
+export type ListCreditGrantsResponse = ListCreditGrantsResponses[keyof ListCreditGrantsResponses];
+
+export type GrantCreditData = {
+    body: NewCreditGrant;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/credits/grants';
+};
+
+export type GrantCreditErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GrantCreditError = GrantCreditErrors[keyof GrantCreditErrors];
+
+export type GrantCreditResponses = {
+    /**
+     * Grant credit
+     */
+    200: GrantedCredit;
+};
+
+export type GrantCreditResponse = GrantCreditResponses[keyof GrantCreditResponses];
+
+export type ListVendorKeysData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys';
+};
+
+export type ListVendorKeysErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListVendorKeysError = ListVendorKeysErrors[keyof ListVendorKeysErrors];
+
+export type ListVendorKeysResponses = {
+    /**
+     * List vendor keys, without their values
+     */
+    200: VendorKeyList;
+};
+
+export type ListVendorKeysResponse = ListVendorKeysResponses[keyof ListVendorKeysResponses];
+
+export type SetVendorKeyData = {
+    body: NewVendorKey;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/vendor-keys';
+};
+
+export type SetVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type SetVendorKeyError = SetVendorKeyErrors[keyof SetVendorKeyErrors];
+
+export type SetVendorKeyResponses = {
+    /**
+     * Store or replace a vendor key
+     */
+    200: VendorKey;
+};
+
+export type SetVendorKeyResponse = SetVendorKeyResponses[keyof SetVendorKeyResponses];
+
+export type DeleteVendorKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Label or alias of the vendor.
+         */
+        vendor: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys/{vendor}';
+};
+
+export type DeleteVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `vendor_key_not_found`: The account has no key stored for this vendor.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteVendorKeyError = DeleteVendorKeyErrors[keyof DeleteVendorKeyErrors];
+
+export type DeleteVendorKeyResponses = {
+    /**
+     * Remove a vendor key
+     */
+    200: RemovedVendorKey;
+};
+
+export type DeleteVendorKeyResponse = DeleteVendorKeyResponses[keyof DeleteVendorKeyResponses];
+
+export type GetVendorKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Label or alias of the vendor.
+         */
+        vendor: string;
+    };
+    query?: {
+        /**
+         * Id of the account that is meant. Default: the first account.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/vendor-keys/{vendor}';
+};
+
+export type GetVendorKeyErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     *
+     * `vendor_key_not_found`: The account has no key stored for this vendor.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetVendorKeyError = GetVendorKeyErrors[keyof GetVendorKeyErrors];
+
+export type GetVendorKeyResponses = {
+    /**
+     * Retrieve what is known of a vendor key
+     */
+    200: VendorKey;
+};
+
+export type GetVendorKeyResponse = GetVendorKeyResponses[keyof GetVendorKeyResponses];
+
 export type ListVirtualModelsData = {
     body?: never;
     headers?: {
@@ -8852,6 +10588,359 @@ export type UpdateVirtualModelResponses = {
 };
 
 export type UpdateVirtualModelResponse = UpdateVirtualModelResponses[keyof UpdateVirtualModelResponses];
+
+export type ListBudgetsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/budgets';
+};
+
+export type ListBudgetsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
+
+export type ListBudgetsResponses = {
+    /**
+     * List budgets with what is spent of them
+     */
+    200: BudgetList;
+};
+
+export type ListBudgetsResponse = ListBudgetsResponses[keyof ListBudgetsResponses];
+
+export type SetBudgetData = {
+    body: NewBudget;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/budgets';
+};
+
+export type SetBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type SetBudgetError = SetBudgetErrors[keyof SetBudgetErrors];
+
+export type SetBudgetResponses = {
+    /**
+     * Set a budget
+     */
+    200: Budget;
+};
+
+export type SetBudgetResponse = SetBudgetResponses[keyof SetBudgetResponses];
+
+export type DeleteBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type DeleteBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
+
+export type DeleteBudgetResponses = {
+    /**
+     * Remove a budget
+     */
+    200: RemovedBudget;
+};
+
+export type DeleteBudgetResponse = DeleteBudgetResponses[keyof DeleteBudgetResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * Retrieve a budget
+     */
+    200: Budget;
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type UpdateBudgetData = {
+    body: BudgetChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the budget.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/budgets/{id}';
+};
+
+export type UpdateBudgetErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `budget_not_found`: No such budget.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
+
+export type UpdateBudgetResponses = {
+    /**
+     * Change a budget's limit, or raise it for a while
+     */
+    200: Budget;
+};
+
+export type UpdateBudgetResponse = UpdateBudgetResponses[keyof UpdateBudgetResponses];
 
 export type ListAuditEntriesData = {
     body?: never;
