@@ -102,10 +102,7 @@ export function createApp(
   const { knows } = frontDoor;
   const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
   const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
-  app.use(answerProbes(services.vendors.registry.all.reduce(
-    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
-    ["/chat"],
-  )));
+  app.use(answerProbes(services.vendors.registry));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
