@@ -118,10 +118,11 @@ export function createApp(
   );
   app.notFound((context) => {
     const { method, path } = context.req;
-    const hint = nearestEndpoint(method, path);
-    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
-    const fault = new Fault("endpoint_not_found", { message });
-    return answerFault(fault, path, context.get("requestContext"));
+    return answerFault(
+      noSuchEndpoint(method, path, nearestEndpoint(method, path)),
+      path,
+      context.get("requestContext"),
+    );
   });
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
@@ -130,6 +131,11 @@ export function createApp(
   const calls = { endpoints: direct, ...steps };
   const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
   return { app, directCalls: createDirectCalls(calls), sockets };
+}
+
+function noSuchEndpoint(method: string, path: string, hint: string): Fault {
+  const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+  return new Fault("endpoint_not_found", { message });
 }
 
 /** What WebSockets need of the services. */
