@@ -113,16 +113,10 @@ export function createApp(
   adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
-  const nearestEndpoint = createNearestEndpoint(
-    services.vendors.registry.all.map(({ family }) => family),
-  );
+  const noSuchEndpoint = createNoSuchEndpoint(services);
   app.notFound((context) => {
     const { method, path } = context.req;
-    return answerFault(
-      noSuchEndpoint(method, path, nearestEndpoint(method, path)),
-      path,
-      context.get("requestContext"),
-    );
+    return answerFault(noSuchEndpoint(method, path), path, context.get("requestContext"));
   });
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
@@ -133,9 +127,14 @@ export function createApp(
   return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
-function noSuchEndpoint(method: string, path: string, hint: string): Fault {
-  const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
-  return new Fault("endpoint_not_found", { message });
+/** The 404 of a path, which names the nearest one that there is. */
+function createNoSuchEndpoint({ vendors }: Services): (method: string, path: string) => Fault {
+  const nearestEndpoint = createNearestEndpoint(vendors.registry.all.map(({ family }) => family));
+  return (method, path) => {
+    const hint = nearestEndpoint(method, path);
+    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+    return new Fault("endpoint_not_found", { message });
+  };
 }
 
 /** What WebSockets need of the services. */
