@@ -55,7 +55,7 @@ function blockOf(page: string, name: string): string {
 async function main(): Promise<number> {
   const names = Deno.args.filter((one) => !one.startsWith("--"));
   const wanted = agents.filter(({ name }) => names.length === 0 || names.includes(name));
-  const page = await Deno.readTextFile(new URL("../../docs/agents.md", import.meta.url));
+  const page = await Deno.readTextFile(`${import.meta.dirname}/../../docs/agents.md`);
   const folder = Deno.env.get("AGENTS_DIR") ?? await Deno.makeTempDir({ prefix: "agents-" });
   const simulators = await startSimulators();
   let file = "";
@@ -95,17 +95,14 @@ async function main(): Promise<number> {
         const isOk = outcome.startsWith("ok") && refusals.length === 0 && bad === 0 &&
           rows.length > 0;
         if (!isOk) failed++;
-        const losses = new Set(rows.flatMap((row) => row.translation_loss as string[]));
-        const told = [
+        const told = cell([
           isOk ? `✓${outcome.slice(2)}` : `✗ ${outcome}`,
           ...refusals.slice(0, 1),
           ...(bad > 0
             ? [`${bad} calls failed: ${rows.find((row) => row.error_code)?.error_code}`]
             : []),
-        ].join(" · ").replaceAll("|", "/").replaceAll("\n", " ").slice(0, 400);
-        const line = `| ${agent.name} | ${model} | ${told} | ${rows.length} | ${
-          [...losses].slice(0, 6).join(", ")
-        } |`;
+        ]);
+        const line = `| ${agent.name} | ${model} | ${told} | ${figuresOf(rows)} |`;
         lines.push(line);
         console.log(line);
         const calls = tap.take();
@@ -123,6 +120,17 @@ async function main(): Promise<number> {
   }
   console.log(`\n${lines.join("\n")}`);
   return failed === 0 ? 0 : 1;
+}
+
+/** How many calls there were, and what was lost in them. */
+function figuresOf(rows: readonly Readonly<Record<string, unknown>>[]): string {
+  const losses = new Set(rows.flatMap((row) => row.translation_loss as string[]));
+  return `${rows.length} | ${[...losses].slice(0, 6).join(", ")}`;
+}
+
+/** Text of a table's cell. */
+function cell(texts: readonly string[]): string {
+  return texts.join(" · ").replaceAll("|", "/").replaceAll("\n", " ").slice(0, 400);
 }
 
 async function install(agent: Agent, home: string): Promise<string | undefined> {
@@ -203,9 +211,9 @@ async function record(name: string, calls: readonly TappedCall[], secrets: reado
     headers: Object.fromEntries(headers),
     body: JSON.parse(scrub(largest.requestText)),
   };
-  const folder = new URL("../fixtures/agents/", import.meta.url);
+  const folder = `${import.meta.dirname}/../fixtures/agents`;
   await Deno.mkdir(folder, { recursive: true });
-  await Deno.writeTextFile(new URL(`${name}.json`, folder), `${JSON.stringify(fixture)}\n`);
+  await Deno.writeTextFile(`${folder}/${name}.json`, `${JSON.stringify(fixture)}\n`);
 }
 
 if (import.meta.main) Deno.exit(await main());
