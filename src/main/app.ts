@@ -216,6 +216,8 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
   adminKeyRoutes(app, {
     ...{ ...binding, accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
     scopes: scopesOf(registry),
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
   adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });

@@ -171,7 +171,8 @@ const keyRows = {
           ...{ name: "ci", scopes: ["status", "vendor-b"], models: ["vendor-b/gpt-4.1"] },
           ...{ cap_day_usd: "2.50", expires: "2999-01-31T00:00:00+01:00", cache_ttl: 60 },
           ...{ on_disconnect: "drain", translation_mode: "strict", prompt_cache: false },
-          record: "metadata",
+          ...{ record: "metadata", for: "codex", default_model: "gpt-4.1" },
+          ...{ map: { "gpt-5-codex": "vendor-b/gpt-5-mini" } },
         },
       }),
     answer: ({ data }: { data: sdk.CreatedApiKey }) => {
@@ -182,7 +183,8 @@ const keyRows = {
         ...{ name: "ci", account_id: 1, scopes: ["status", "vendor-b"] },
         ...{ models: ["vendor-b/gpt-4.1"], on_disconnect: "drain", translation_mode: "strict" },
         ...{ prompt_cache: false, cache_ttl_seconds: 60, revoked_at: null },
-        ...{ record: "metadata", for: null, app: null, default_model: null, map: {} },
+        ...{ record: "metadata", for: "codex", app: "codex", default_model: "gpt-4.1" },
+        ...{ map: { "gpt-5-codex": "vendor-b/gpt-5-mini" } },
         expected_output_tokens: null,
         ...{ expires_at: "2999-01-30T23:00:00.000Z" },
         ...{ cap_day_usd: "2.500000000", cap_month_usd: null },
@@ -204,6 +206,11 @@ const keyRows = {
         "invalid_value",
         /^scopes: only keys of the first account/,
         (to) => sdk.createApiKey({ ...to, body: { name: "x", scopes: ["admin"], account_id: 2 } }),
+      ],
+      [
+        "invalid_value",
+        /^default_model: no model has the name 'nothing'/,
+        (to) => sdk.createApiKey({ ...to, body: { name: "x", default_model: "nothing" } }),
       ],
       [
         "invalid_value",

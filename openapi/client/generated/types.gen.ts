@@ -4299,7 +4299,7 @@ export type ApiKey = {
      */
     app: string | null;
     /**
-     * Model of calls whose model isn't there; null: none.
+     * Asked where a call's model leads nowhere; null: none.
      */
     default_model: string | null;
     /**
@@ -4309,7 +4309,7 @@ export type ApiKey = {
         [key: string]: string;
     };
     /**
-     * How many tokens of output are held for at first; null: the most that there can be.
+     * Output tokens that credit is held for; null: the most that a call may have.
      */
     expected_output_tokens: number | null;
     /**
@@ -4388,7 +4388,7 @@ export type CreatedApiKey = {
      */
     app: string | null;
     /**
-     * Model of calls whose model isn't there; null: none.
+     * Asked where a call's model leads nowhere; null: none.
      */
     default_model: string | null;
     /**
@@ -4398,7 +4398,7 @@ export type CreatedApiKey = {
         [key: string]: string;
     };
     /**
-     * How many tokens of output are held for at first; null: the most that there can be.
+     * Output tokens that credit is held for; null: the most that a call may have.
      */
     expected_output_tokens: number | null;
     /**
@@ -4476,6 +4476,28 @@ export type NewApiKey = {
      * What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.
      */
     record?: 'full' | 'metadata';
+    /**
+     * A coding agent that it is for, whose name is the app tag unless another is given. Default: none.
+     */
+    for?: 'codex' | 'claude-code' | 'gemini-cli' | 'opencode' | 'aider' | 'cline' | 'cursor';
+    /**
+     * App tag of calls that have none. Default: the agent's name, else none.
+     */
+    app?: string;
+    /**
+     * Asked on `/chat/v1` where a call's model leads nowhere. Default: the call is refused.
+     */
+    default_model?: string;
+    /**
+     * On `/chat/v1`: names of models that calls use, and the models that they stand for; at most 100. Default: none.
+     */
+    map?: {
+        [key: string]: string;
+    };
+    /**
+     * Output tokens that credit is held for, in place of the most that a call may have; needs a cap. Default: the most.
+     */
+    expected_output_tokens?: number;
 };
 
 export type ApiKeyChange = {
