@@ -21,6 +21,8 @@ import { scopesOf } from "../admin/deps.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
+import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
+import { createReprice } from "./reprice.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
@@ -221,6 +223,11 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
   adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
+  adminPriceRoutes(app, {
+    ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
+    ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
+    reprice: createReprice(services),
+  });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });
 }
