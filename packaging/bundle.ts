@@ -77,7 +77,7 @@ function launcher(): string {
   const narrowed = runFlags.filter((flag) => !/^--(allow-(read|write)|deny-run)$/.test(flag));
   const files = operatorsFiles.map((name) => `\${${name}:+,$${name}}`).join("");
   return `#!/bin/sh
-# demeter [start | demo | admin <command>]; DENO names another deno than the one in PATH.
+# demeter [start | demo [--empty] | admin <command>]; DENO names another deno than the one in PATH.
 set -eu
 home=$(dirname "$(readlink -f "$0")")
 export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
@@ -93,7 +93,7 @@ exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} "$run" \\
 }
 
 /** Settings that name files. */
-const operatorsFiles = [
+export const operatorsFiles: readonly string[] = [
   ...["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE", "MODELS_FILE"],
 ];
 

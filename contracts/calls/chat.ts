@@ -57,6 +57,28 @@ export const chatRequest = openObject({
 }).openapi("ChatRequest");
 
 /** The whole answer. */
+const callId = z.string().describe("Id of the call, for the message that answers it.");
+
+/** `type` tells which member is there. */
+const toolCall = z.union([
+  z.looseObject({
+    id: callId,
+    type: z.literal("function").describe("Always `function`."),
+    function: z.looseObject({
+      name: z.string().describe("Name of the function."),
+      arguments: z.string().describe("The arguments as JSON text."),
+    }).describe("What is to be called."),
+  }).openapi("ChatFunctionCall"),
+  z.looseObject({
+    id: callId,
+    type: z.literal("custom").describe("Always `custom`."),
+    custom: z.looseObject({
+      name: z.string().describe("Name of the custom tool."),
+      input: z.string().describe("What it is given, as plain text."),
+    }).describe("What is to be called."),
+  }).openapi("ChatCustomCall"),
+]).openapi("ChatToolCall");
+
 export const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),
@@ -67,16 +89,7 @@ export const chatCompletion = z.looseObject({
     message: z.looseObject({
       role: z.string().describe("`assistant`."),
       content: z.string().nullable().describe("The text; null beside tool calls."),
-      tool_calls: optional(z.array(
-        z.looseObject({
-          id: z.string().describe("Id of the call, for the message that answers it."),
-          type: z.string().describe("`function`."),
-          function: z.looseObject({
-            name: z.string().describe("Name of the function."),
-            arguments: z.string().describe("The arguments as JSON text."),
-          }).optional().describe("What is to be called."),
-        }).openapi("ChatToolCall"),
-      )).describe("Functions that the model wants called."),
+      tool_calls: optional(z.array(toolCall)).describe("Tools that the model wants called."),
     }).describe("The answer; `refusal` and the like stand beside the text."),
     finish_reason: z.string().nullable().describe(
       "Why it ended: `stop`, `length`, `tool_calls` or `content_filter`.",

@@ -130,6 +130,9 @@ export const interactionTable = {
       "Whether the response cache had the answer; null where it was not asked.",
     ),
   ),
+  trace_id: textOrNull(
+    "The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.",
+  ),
 } as const;
 
 export const interactionRecord = recordOf(interactionTable).openapi("Interaction");

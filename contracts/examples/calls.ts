@@ -1,7 +1,7 @@
 import type { OperationExamples } from "./example.ts";
 
 /** Models that the examples name, by family: the unified one wants the provider in front. */
-const models: Readonly<Record<string, string>> = {
+export const exampleModels: Readonly<Record<string, string>> = {
   "chat": "vendor-b/gpt-5-mini",
   "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
   "vendor-b": "gpt-5-mini",
@@ -14,7 +14,7 @@ const models: Readonly<Record<string, string>> = {
 
 /** Examples of calls to models under one prefix, by the name of the operation without its family. */
 export function callExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
-  const named = models[prefix] ?? models.chat!;
+  const named = exampleModels[prefix] ?? exampleModels.chat!;
   const used = prefix === "chat" ? "gpt-5-mini" : named;
   return {
     createChatCompletion: chat(named, used),

@@ -56,6 +56,7 @@ const interaction = {
   payload_truncated: false,
   attempts: null,
   cache: null,
+  trace_id: null,
 };
 
 const { request: _request, response: _response, ...summary } = interaction;

@@ -1,3 +1,4 @@
+import { exampleModels } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 
 /** Examples of model lists and health under one prefix, and of what is there once. */
@@ -5,7 +6,7 @@ export function serviceExamples(prefix: string): Readonly<Record<string, Operati
   const label = prefix === "chat" ? "vendor-b" : prefix;
   const healthy = { status: "ok", vendor: label, checked_at: now, latency_ms: 84 };
   const model = {
-    id: prefix === "chat" ? "vendor-b/gpt-5-mini" : "example-model",
+    id: exampleModels[prefix] ?? "example-model",
     object: "model",
     owned_by: label,
     created: 1754092800,

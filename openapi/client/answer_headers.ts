@@ -20,6 +20,10 @@ export interface CallInfo {
   readonly translationLoss: readonly string[];
   /** Whether a count of tokens is an estimate. */
   readonly estimated: boolean;
+  /** What the call costs in US dollars, nine decimals; absent on streams and without a price. */
+  readonly costUsd?: string;
+  /** What the balance lost for it; absent on streams. */
+  readonly chargedUsd?: string;
 }
 
 /** Undefined where the service counts no requests: without a key, or behind a proxy that hides it. */
@@ -32,12 +36,15 @@ export function rateLimitOf(response: Response): RateLimit | undefined {
 
 export function callInfo(response: Response): CallInfo {
   const header = (name: string) => response.headers.get(name) ?? undefined;
+  const [costUsd, chargedUsd] = [header("X-Cost-USD"), header("X-Charged-USD")];
   return {
     requestId: header("X-Request-ID"),
     transactionId: header("X-Transaction-ID"),
     replayed: header("X-Idempotent-Replay") === "true",
     translationLoss: header("X-Translation-Loss")?.split(",").map((path) => path.trim()) ?? [],
     estimated: header("X-Token-Count") === "estimated",
+    ...(costUsd === undefined ? {} : { costUsd }),
+    ...(chargedUsd === undefined ? {} : { chargedUsd }),
   };
 }
 

@@ -20,6 +20,14 @@ Deno.test("the headers of an answer are read", () => {
   });
 });
 
+Deno.test("a whole answer's cost and charge are amounts as they were sent", () => {
+  const { costUsd, chargedUsd } = callInfo(
+    answer({ "X-Cost-USD": "0.000054399", "X-Charged-USD": "0.000000000" }),
+  );
+  assert.deepEqual([costUsd, chargedUsd], ["0.000054399", "0.000000000"]);
+  assert.ok(!("costUsd" in callInfo(answer({}))));
+});
+
 Deno.test("what isn't there is undefined, not zero", () => {
   assert.equal(rateLimitOf(answer({ "X-RateLimit-Limit": "60" })), undefined);
   assert.equal(retryAfterOf(answer({})), undefined);

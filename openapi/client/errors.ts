@@ -73,7 +73,7 @@ export function gatewayErrorOf(
 ): unknown {
   if (isAbort(thrown) || thrown instanceof GatewayError) return thrown;
   const requestId = request?.headers.get("X-Request-ID") ?? undefined;
-  if (response === undefined) return connectionError(thrown, requestId);
+  if (response === undefined) return connectionError(thrown, requestId, request?.url);
   const facts = factsIn(thrown);
   if (facts) return new GatewayError(facts, response);
   return new GatewayError(
@@ -88,13 +88,25 @@ export function gatewayErrorOf(
 }
 
 /** A connection that could not be made, or broke. */
-export function connectionError(thrown: unknown, requestId?: string): GatewayError {
+export function connectionError(
+  thrown: unknown,
+  requestId?: string,
+  url?: string,
+): GatewayError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new GatewayError(
-    { code: "connection_failed", message: `No answer: ${message}`, requestId },
+    { code: "connection_failed", message: `No answer: ${message}${originHint(url)}`, requestId },
     undefined,
     thrown,
   );
+}
+
+/** Browsers don't tell scripts why a call to another origin failed; mostly it is not permitted. */
+function originHint(url: string | undefined): string {
+  const { location } = globalThis as { location?: { origin?: string } };
+  const origin = location?.origin;
+  if (url === undefined || !origin?.startsWith("http") || new URL(url).origin === origin) return "";
+  return `. This page's origin is ${origin}: is it one of the service's CORS_ORIGINS?`;
 }
 
 /** The error that an answer's body or a stream's event holds, in any of the dialects. */

@@ -87,3 +87,32 @@ Deno.test("a guard names the codes that it lets through", () => {
   assert.ok(!isGatewayError(error, "rate_limit_exceeded"));
   assert.ok(!isGatewayError(new Error("other")));
 });
+
+Deno.test("in a page of another origin a failed call asks after CORS_ORIGINS", async () => {
+  const failing = (baseUrl: string) =>
+    createGateway({
+      ...{ baseUrl, apiKey: "dmt_x", retry: { attempts: 1 } },
+      fetch: () => Promise.reject(new TypeError("Failed to fetch")),
+    });
+  const messageOf = async (baseUrl: string) => {
+    const thrown = await getStatus({ client: failing(baseUrl) }).catch((reason) => reason);
+    assert.ok(isGatewayError(thrown, "connection_failed"));
+    return thrown.message;
+  };
+  const before = Object.getOwnPropertyDescriptor(globalThis, "location");
+  const atOrigin = (origin: string) =>
+    Object.defineProperty(globalThis, "location", { value: { origin }, configurable: true });
+  try {
+    atOrigin("https://app.example");
+    assert.equal(
+      await messageOf("https://gateway.example"),
+      "No answer: Failed to fetch. This page's origin is https://app.example: is it one of the service's CORS_ORIGINS?",
+    );
+    assert.equal(await messageOf("https://app.example"), "No answer: Failed to fetch");
+    atOrigin("null");
+    assert.equal(await messageOf("https://gateway.example"), "No answer: Failed to fetch");
+  } finally {
+    if (before) Object.defineProperty(globalThis, "location", before);
+  }
+  assert.equal(await messageOf("https://gateway.example"), "No answer: Failed to fetch");
+});

@@ -1,11 +1,13 @@
 import { connectionError, GatewayError, isAbort, isGatewayError } from "./errors.ts";
 import type { Gateway } from "./gateway.ts";
-import { createExport, streamExport } from "./generated/sdk.gen.ts";
+import { createExport, listInteractions, streamExport } from "./generated/sdk.gen.ts";
 import type {
   ExportedEvalResult,
   ExportedEvalRun,
   ExportRequest,
   Interaction,
+  InteractionSummary,
+  ListInteractionsData,
 } from "./generated/types.gen.ts";
 import { readRows } from "./json_rows.ts";
 import { readBytes, readText } from "./sse.ts";
@@ -19,22 +21,30 @@ export interface ExportedRow {
 
 export type ExportTable = keyof ExportedRow;
 
-export interface ExportRowsOptions<Table extends ExportTable> {
+export interface ExportRowsOptions<
+  Table extends ExportTable,
+  Column extends keyof ExportedRow[Table] = keyof ExportedRow[Table],
+> {
   client: Gateway;
   /** Default `interactions`. */
   table?: Table | undefined;
-  /** First moment, RFC 3339. Default: from the beginning. */
+  /** First day (UTC) or moment, RFC 3339. Default: from the beginning. */
   start_date?: string | undefined;
-  /** Last moment, not included. Default: now. */
+  /** Last day, included, or last moment, not included. Default: now. */
   end_date?: string | undefined;
+  /** Only these columns: figures without what was said are a small part of a row. Default: all. */
+  columns?: readonly Column[] | undefined;
   filters?: NonNullable<ExportRequest["filters"]> | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /** Rows of one table, oldest first, as they come: none is held but the one that is given. */
-export async function* exportRows<Table extends ExportTable = "interactions">(
-  options: ExportRowsOptions<Table>,
-): AsyncGenerator<ExportedRow[Table], void> {
+export async function* exportRows<
+  Table extends ExportTable = "interactions",
+  Column extends keyof ExportedRow[Table] = keyof ExportedRow[Table],
+>(
+  options: ExportRowsOptions<Table, Column>,
+): AsyncGenerator<Pick<ExportedRow[Table], Column>, void> {
   const { client, table = "interactions", start_date = "1970-01-01T00:00:00Z", signal } = options;
   const { response } = await createExport({
     client,
@@ -47,12 +57,40 @@ export async function* exportRows<Table extends ExportTable = "interactions">(
       start_date,
       ...(options.end_date === undefined ? {} : { end_date: options.end_date }),
       ...(options.filters === undefined ? {} : { filters: options.filters }),
+      ...(options.columns === undefined ? {} : {
+        columns: options.columns as readonly string[] as NonNullable<ExportRequest["columns"]>,
+      }),
     },
   });
   try {
-    yield* readRows(readText(bodyOf(response))) as AsyncGenerator<ExportedRow[Table], void>;
+    yield* readRows(readText(bodyOf(response))) as AsyncGenerator<
+      Pick<ExportedRow[Table], Column>,
+      void
+    >;
   } catch (thrown) {
     throw readingError(thrown, response);
+  }
+}
+
+export interface InteractionRowsOptions {
+  client: Gateway;
+  /** Filters, dates, words; `limit` is the length of a page. */
+  query?: Omit<NonNullable<ListInteractionsData["query"]>, "cursor"> | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Calls without what was said, newest first, page after page as they are asked for. */
+export async function* interactionRows(
+  { client, query = {}, signal }: InteractionRowsOptions,
+): AsyncGenerator<InteractionSummary, void> {
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const { data } = await listInteractions({
+      client,
+      query: { ...query, ...(cursor === undefined ? {} : { cursor }) },
+      ...(signal ? { signal } : {}),
+    });
+    yield* data.data;
+    cursor = data.next_cursor;
   }
 }
 

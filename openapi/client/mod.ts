@@ -29,6 +29,8 @@ export {
   exportRows,
   type ExportRowsOptions,
   type ExportTable,
+  interactionRows,
+  type InteractionRowsOptions,
 } from "./exports.ts";
 export { type CallInfo, callInfo, type RateLimit, rateLimitOf } from "./answer_headers.ts";
 export { modelId, type ModelName, parseModelId, type Vendor, vendorOf } from "./models.ts";

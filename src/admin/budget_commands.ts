@@ -36,8 +36,8 @@ const text = { type: "string" } as const;
 /** `budget …`: what an account, its apps and its end users may spend. */
 export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>> = {
   "budget set": {
-    summary: "Limits what an account, an app or an end user may spend in a day or a month.",
-    example: "budget set --on app:checkout --per month --usd 200",
+    summary: "Limits what an account, one of its apps or one of its end users may spend.",
+    example: "budget set --on app:shop --per day --usd 20",
     usage:
       "budget set --on account|app:NAME|user:ID [--account A] --per day|month --usd X [--raise-until T --usd Y]   (without X a budget that is there is raised)",
     options: {
@@ -47,15 +47,15 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     run: setBudget,
   },
   "budget list": {
-    summary: "Lists budgets and what is spent of them.",
+    summary: "Lists budgets, and what is spent of each in its present day or month.",
     example: "budget list",
     usage: "budget list [--account A]",
     options: { account: text },
     run: listBudgets,
   },
   "budget remove": {
-    summary: "Removes a budget.",
-    example: "budget remove ID",
+    summary: "Removes a budget; its calls go on without that limit.",
+    example: "budget remove 01998c5e-7d1e-7000-8000-000000000000",
     usage: "budget remove ID",
     positionals: ["ID"],
     run: removeBudget,

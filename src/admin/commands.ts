@@ -40,6 +40,7 @@ import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
+import { type WebhookCommandDeps, webhookCommands } from "./webhook_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
@@ -56,7 +57,8 @@ export interface AdminDeps
     InviteDeps,
     SignInDeps,
     ModelCommandDeps,
-    BudgetCommandDeps {
+    BudgetCommandDeps,
+    WebhookCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -125,6 +127,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...vendorKeyCommands,
   ...modelCommands,
   ...budgetCommands,
+  ...webhookCommands,
   ...priceCommands,
   scrub: {
     summary: "Rewrites tables and files so that erased text is in none of them.",

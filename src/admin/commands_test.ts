@@ -63,7 +63,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     scopes: ["chat", "vendor-b"],
     clock,
     ...unusedDeps,
-    isModel: (_accountId, name) => Promise.resolve(/^(openai\/)?gpt-/.test(name)),
+    isModel: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
   };
@@ -110,6 +110,7 @@ const unusedDeps = {
   audit: { record: unused },
   openVirtualModels: unused,
   budgets: {} as never,
+  webhooks: {} as never,
   priceVersions: { keep: unused, find: unused },
   flushRecords: unused,
   archivePrices: unused,

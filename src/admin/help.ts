@@ -1,10 +1,8 @@
+import { adminProgram as program } from "../base/program_files.ts";
 import { greatest } from "../base/lists.ts";
 import type { CommandForm } from "./command.ts";
 import { type CommandTable, findCommand, unknownCommand } from "./command_line.ts";
 import { optionText } from "./option_texts.ts";
-
-/** What people type before a command. */
-const program = "deno task admin";
 
 /** What help is asked about; undefined if none is. */
 export function helpTopic(argv: readonly string[]): readonly string[] | undefined {

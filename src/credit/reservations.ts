@@ -68,6 +68,6 @@ function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {
       nanosToUsd(neededNanos)
     } USD, and ${
       nanosToUsd(left)
-    } USD are left. Grant credit, ask for less output (such as 'max_tokens'), wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
+    } USD are left. Grant credit, set a lower limit of output, wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
   });
 }

@@ -24,6 +24,8 @@ import { peopleRoutes } from "./pages/people/people.tsx";
 import { sessionRoutes } from "./pages/sessions/session_page.tsx";
 import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
+import { budgetRoutes } from "./pages/settings/budgets.tsx";
+import { webhookRoutes } from "./pages/settings/webhooks.tsx";
 import { virtualModelRoutes } from "./pages/settings/virtual_models.tsx";
 import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
@@ -83,6 +85,8 @@ export function createDashboard(deps: DashboardDeps): Hono {
     );
     vendorKeyRoutes(app, ctx);
     virtualModelRoutes(app, ctx);
+    budgetRoutes(app, ctx);
+    webhookRoutes(app, ctx);
     peopleRoutes(app, ctx);
     limitRoutes(app, ctx);
     retentionRoutes(app, ctx);

@@ -1,3 +1,5 @@
+import type { BudgetService } from "../budgets/budget_service.ts";
+import type { WebhookService } from "../webhooks/webhook_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
@@ -125,6 +127,8 @@ export interface DashboardDeps extends RecordDeps {
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   virtualModels: VirtualModels;
+  budgets: BudgetService;
+  webhooks: WebhookService;
   /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;

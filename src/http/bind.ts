@@ -269,7 +269,7 @@ function callerOf(
     principal: requestContext.principal,
     vendorKey: requestContext.vendorKey,
     requestId: requestContext.requestId,
-    sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
+    sessionId: labelHeader(header("x-session-id"), "X-Session-ID") ?? agentSession(header),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
     path: fullPath(request.path),
@@ -283,11 +283,29 @@ function callerOf(
   };
 }
 
+/** Where coding agents name their session. They were not asked to: one that is too long is none. */
+const agentSessionHeaders = [
+  "x-claude-code-session-id",
+  "session_id",
+  "session-id",
+  "x-session-affinity",
+];
+
+function agentSession(header: (name: string) => string | undefined): string | undefined {
+  for (const name of agentSessionHeaders) {
+    const value = header(name)?.trim();
+    if (value && value.length <= longestLabel) return value;
+  }
+  return undefined;
+}
+
+const longestLabel = 256;
+
 /** Headers that become columns have a maximum length, like tags. */
 function labelHeader(value: string | undefined, name: string): string | undefined {
   const trimmed = value?.trim();
   if (!trimmed) return undefined;
-  if (trimmed.length <= 256) return trimmed;
+  if (trimmed.length <= longestLabel) return trimmed;
   throw new Fault("invalid_value", { param: name, message: `${name}: at most 256 characters.` });
 }
 

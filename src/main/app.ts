@@ -1,3 +1,4 @@
+import { answerProbes } from "../http/middleware/answer_probes.ts";
 import { Hono, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
@@ -24,9 +25,9 @@ import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
 import { createReprice } from "./reprice.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
+import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
 import { adminModelRoutes } from "../http/routes/admin_models.ts";
-import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
 import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
@@ -80,8 +81,12 @@ export function createApp(
   };
 
   const { trustProxy, metricsToken } = config;
-  const loadHooks = createLoadHooks(services);
-  const contexts = { clock, newRequestId: services.newId, trustProxy, ...loadHooks };
+  const contexts = {
+    clock,
+    newRequestId: services.newId,
+    trustProxy,
+    ...createLoadHooks(services),
+  };
   const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
@@ -99,6 +104,10 @@ export function createApp(
   const { knows } = frontDoor;
   const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
   const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
+  app.use(answerProbes(services.vendors.registry.all.reduce(
+    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
+    ["/chat"],
+  )));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
@@ -120,13 +129,9 @@ export function createApp(
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  return {
-    app,
-    directCalls: createDirectCalls({ endpoints: direct, ...steps }),
-    sockets: createResponseSockets({
-      ...{ endpoints: direct, ...steps, heavy, frontDoor, ...socketOptions(services) },
-    }),
-  };
+  const calls = { endpoints: direct, ...steps };
+  const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
+  return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
 /** What WebSockets need of the services. */
@@ -196,7 +201,7 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
   usageRoutes(app, {
     ...{ ...binding, flushRecords, clock },
     usage: createFairUsage(reads),
-    labelSums: interactions.labelSums,
+    groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
   });
 }

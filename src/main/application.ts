@@ -53,8 +53,7 @@ import type { RoutingServices } from "../routing/wire.ts";
 import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
-import type { CallDeps } from "../relay/call.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -67,6 +66,9 @@ import { createOperatorStores, type OperatorStores } from "./operator_stores.ts"
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
+import { createPublicFetch } from "../vendors/public_fetch.ts";
+import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
+import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
@@ -92,6 +94,7 @@ export interface Services extends RefusalServices {
   credit: CreditServices;
   rateLimiter: RateLimiter;
   budgets: BudgetServices;
+  webhooks: WebhookServices;
   records: RecordServices;
   storedResponses: StoredResponseCache;
   /** What WebSockets remember of their last response. */
@@ -136,9 +139,8 @@ export function createServices(
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
   const { database, analytics, masterKey, journal } = opened;
-  const core = createCore(config, opened, lines, role);
-  const { clock, log, newId, analyticsStore } = core;
-  const vendors = createVendors(config, clock);
+  const core = createCore(config, opened, { lines, version, role });
+  const { clock, log, newId, analyticsStore, vendors, telemetry } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const openMasterKey = () => Promise.resolve(masterKey);
   const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
@@ -151,8 +153,9 @@ export function createServices(
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, observe: core.observe, budgetHolds: budgets.budgetHolds },
+    ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
   });
+  const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
     rateLimiter: access.rateLimiter,
@@ -160,10 +163,11 @@ export function createServices(
   });
   const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines, families: core.callFamilies },
+    ...{ admission, records, exports, journal, clock, lines, families: telemetry.callFamilies },
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
-      ...[keyPools.gauges, targetHealth.measures],
+      ...[keyPools.gauges, targetHealth.measures, telemetry.tracing.measures],
+      webhooks.webhookSender.measures,
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
@@ -173,7 +177,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets, refusals },
+      ...{ routing, budgets, webhooks, refusals },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -181,7 +185,7 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analytics, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets },
+    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, createFairAnalytics(records.reads)),
@@ -192,7 +196,7 @@ export function createServices(
     },
     start: () => start(core, services, jobs),
   };
-  closeInOrder(stack, services, jobs);
+  closeInOrder(stack, { ...services, telemetry }, jobs);
   return services;
 }
 
@@ -206,36 +210,32 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
-  /** Counts every settled call, for the metrics `callFamilies`. */
-  observe: NonNullable<CallDeps["observe"]>;
-  callFamilies: readonly MetricFamily[];
+  vendors: Vendors;
+  telemetry: Telemetry;
 }
 
 function createCore(
   config: Config,
   opened: OpenedStores,
-  lines: LogLines,
-  { seat, siblings }: WorkerRole,
+  { lines, version, role: { seat, siblings } }: {
+    lines: LogLines;
+    version: string;
+    role: WorkerRole;
+  },
 ): Core {
   const clock = systemClock;
+  const log = createServiceLog(lines, clock, seat, config);
+  const vendors = createVendors(config, clock);
   const erasureIndex = createErasureIndex(clock);
   const analyticsStore = createAnalyticsStore(
     opened.analytics,
     opened.database,
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
-  const callMetrics = new CallMetrics();
   return {
-    observe: (call, timing) => callMetrics.settled(call, timing),
-    callFamilies: callMetrics.families(),
     ...{ ...opened, analyticsStore, erasureIndex },
-    ...{
-      config,
-      clock,
-      log: createServiceLog(lines, clock, seat, config),
-      newId: createUuidv7(clock),
-    },
-    siblings,
+    ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
+    telemetry: createTelemetry(config, { vendors, log, version }),
   };
 }
 
@@ -265,6 +265,20 @@ function createConfiguredBudgets(
       await flushRecords({ timeoutMs: 10_000 });
       return await stored(...args);
     },
+  });
+}
+
+function createConfiguredWebhooks(
+  { config: { fetchAllowHosts: allowHosts }, database, masterKey, processId, clock, log, newId }:
+    Core,
+  targetHealth: TargetHealth,
+): WebhookServices {
+  return createWebhooks({
+    ...{ database, allowHosts, clock, log, newId },
+    masterKey: () => Promise.resolve(masterKey),
+    workerId: workerIdOf({ processId, run: newId() }),
+    post: createPublicFetch({ clock, allowHosts }).post,
+    downVendors: () => targetHealth.downVendors,
   });
 }
 
@@ -442,14 +456,17 @@ function closeInOrder(
     erasure,
     evals,
     background,
+    webhooks,
     loopWatch,
     refusalRecorder,
+    telemetry,
     log,
-  }: Services,
+  }: Services & { telemetry: Telemetry },
   jobs: JobRunner,
 ): void {
   const { recorder } = records;
   stack.defer(() => vendors.upstream.close());
+  stack.defer(() => telemetry.tracing.close());
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());
@@ -471,6 +488,7 @@ function closeInOrder(
   stack.defer(() => erasure.deletions.close());
   stack.defer(() => evals.evalRunner.close());
   stack.defer(() => background.backgroundRunner.close());
+  stack.defer(() => webhooks.webhookSender.close());
   stack.defer(() => refusalRecorder.flush().catch(() => {}));
   stack.defer(() => loopWatch.stop());
   stack.defer(() => jobs.stop());

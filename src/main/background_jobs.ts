@@ -13,6 +13,7 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { RefusalServices } from "../refusals/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
+import type { WebhookServices } from "../webhooks/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
 
 export interface BackgroundJobDeps {
@@ -32,6 +33,7 @@ export interface BackgroundJobDeps {
   responseCache: Pick<ResponseCache, "sweep">;
   refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
+  webhooks: Pick<WebhookServices, "webhookSender" | "noteEvents" | "sweepWebhooks">;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
@@ -81,6 +83,9 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "exports", everyMs: 2_000, run: () => exports.tick() },
     { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.tick() },
 
+    { name: "webhook_events", everyMs: 2_000, run: on.webhooks.noteEvents },
+    { name: "webhooks", everyMs: 1_000, run: () => on.webhooks.webhookSender.tick() },
+
     // Changes by other processes. The embedded database has no others, and its one process evicts
     // the keys that it changes.
     { name: "erasure_feed", everyMs: 1_000, run: () => erasure.erasures.refresh() },
@@ -109,6 +114,7 @@ function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
     { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
+    { name: "expired_webhook_events", everyMs: 60_000, run: on.webhooks.sweepWebhooks },
     { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },

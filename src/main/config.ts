@@ -4,6 +4,7 @@ import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { SignInSettings } from "../dashboard/identity_provider.ts";
 import { ConfigError, EnvironmentReader, type UnknownVariable } from "./environment.ts";
+import type { TracingSettings } from "../telemetry/tracing.ts";
 import type { BucketSettings } from "../exports/store/export_bucket.ts";
 
 export { ConfigError };
@@ -66,6 +67,8 @@ export interface Config {
   /** Whether `GET …/responses` opens WebSockets (`RESPONSES_WEBSOCKET`). */
   responsesWebSocket: boolean;
   connectionsPerPeerMax: number;
+  /** Where traces are exported to; undefined: nowhere. */
+  tracing: TracingSettings | undefined;
   /** The form of log lines on standard output. */
   logFormat: LogFormat;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
@@ -88,6 +91,28 @@ interface VendorConfig {
   apiKey: Secret | undefined;
   /** The variable that the key comes from. */
   keyVariable?: string;
+}
+
+/** Names of the OpenTelemetry specification. */
+function tracingSettings(read: EnvironmentReader): TracingSettings | undefined {
+  const base = read.url("OTEL_EXPORTER_OTLP_ENDPOINT");
+  const own = read.url("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+  const protocol = read.oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", ["http/protobuf", "http/json"]);
+  const headers = read.pairs("OTEL_EXPORTER_OTLP_HEADERS", true);
+  const timeoutMs = read.milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT") ?? 10_000;
+  const name = read.text("OTEL_SERVICE_NAME");
+  const attributes = read.pairs("OTEL_RESOURCE_ATTRIBUTES");
+  const isDisabled = read.flag("OTEL_SDK_DISABLED") ?? false;
+  const endpoint = own ?? (base === undefined ? undefined : `${base}/v1/traces`);
+  if (endpoint === undefined || isDisabled) return undefined;
+  return {
+    ...{ endpoint, timeoutMs, protocol: protocol ?? "http/protobuf", headers },
+    resource: {
+      "service.name": "demeter",
+      ...attributes,
+      ...(name ? { "service.name": name } : {}),
+    },
+  };
 }
 
 export type LogFormat = "text" | "json";
@@ -181,6 +206,7 @@ export function parseConfig(environment: Environment): Config {
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
+    tracing: tracingSettings(read),
     logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
     workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,

@@ -253,6 +253,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       journalSync: "always",
       leaseSeconds: 150,
       logFormat: "text",
+      tracing: undefined,
       metricsToken: undefined,
       fetchAllowHosts: [],
     } satisfies Omit<Config, "secretFrom" | "unknownVariables" | "vendors"> & { vendors: string[] },

@@ -67,6 +67,8 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services.vendors, vendor, key),
     virtualModels: services.routing.virtualModels,
+    budgets: services.budgets.budgets,
+    webhooks: services.webhooks.webhooks,
     isModel: (accountId, name) => services.routing.routes.lookUp(accountId, name) !== undefined,
     interactions: createInteractionDeps(services),
     refusals: services,

@@ -142,6 +142,23 @@ export class EnvironmentReader {
     });
   }
 
+  /** Pairs such as `name=value,other=value`, percent-encoded as in a baggage header. */
+  pairs(name: string, isSecret = false): Record<string, string> {
+    const pairs: Record<string, string> = {};
+    for (const one of this.list(name)) {
+      const at = one.indexOf("=");
+      const [key, value] = [one.slice(0, Math.max(at, 0)).trim(), one.slice(at + 1).trim()];
+      try {
+        if (!/^[\w.-]+$/.test(key)) throw new Error("no name");
+        pairs[key] = decodeURIComponent(value);
+      } catch {
+        const shown = isSecret ? masked : one;
+        throw invalid(name, shown, "pairs such as name=value, separated by commas");
+      }
+    }
+    return pairs;
+  }
+
   /** An amount in US dollars, as nano-dollars. */
   usd(name: string): bigint | undefined {
     const value = this.text(name);

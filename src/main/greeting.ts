@@ -1,6 +1,7 @@
 import type { Secret } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { adminProgram } from "../base/program_files.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { type Config, defaultDataDir, usualKeyVariables } from "./config.ts";
@@ -42,8 +43,8 @@ export function greeting(
 function addressLines({ config, registry }: ModelDeps & { config: Config }, base: string) {
   // A command looks where the service's data is by default.
   const admin = config.dataDir === defaultDataDir()
-    ? "deno task admin"
-    : `DATA_DIR=${config.dataDir} deno task admin`;
+    ? adminProgram
+    : `DATA_DIR=${config.dataDir} ${adminProgram}`;
   const signIn = config.localSignIn ? ` (sign in: ${admin} sign-in)` : "";
   const withKey = registry.all.filter((vendor) => vendor.apiKey);
   const without = registry.all.filter((vendor) => !vendor.apiKey);

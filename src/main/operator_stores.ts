@@ -9,6 +9,7 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import { createApiKeys } from "../keys/store/api_keys.ts";
 import type { MasterKeySource } from "../keys/store/master_key.ts";
+import { resealWebhooks } from "../webhooks/store/webhooks.ts";
 import { createVendorKeys } from "../keys/store/vendor_keys.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { PeopleStore } from "../people/person.ts";
@@ -39,7 +40,7 @@ export function createOperatorStores(
   return {
     accounts: createAccounts(database),
     apiKeys: createApiKeys(database),
-    vendorKeys: createVendorKeys(database, masterKey),
+    vendorKeys: createVendorKeys(database, masterKey, resealWebhooks),
     ledger: createLedger(database),
     people: createPeople(database),
     priceVersions: createPriceVersions(database),

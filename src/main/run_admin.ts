@@ -24,6 +24,8 @@ import { claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
+import { createWebhooks } from "../webhooks/wire.ts";
+import type { WebhookService } from "../webhooks/webhook_service.ts";
 import { openInteractions, openMain } from "./open_stores.ts";
 import { createOperatorStores } from "./operator_stores.ts";
 import {
@@ -229,6 +231,7 @@ function createAdminDeps(
         return await chargedInScope(analyticsStore)(...args);
       },
     }).budgets,
+    webhooks: openWebhooks(config, { database, masterKey, clock, log }),
     openVirtualModels: () => openRouting().virtualModels,
     isModel: async (accountId, name) => {
       const { routes, virtualModelCache } = openRouting();
@@ -247,6 +250,18 @@ function createAdminDeps(
     signInLinks: signInLinksOf(config, dashboardBase),
     hasSignIn: config.oauth !== undefined,
   });
+}
+
+/** A command keeps events, and a server sends them. */
+function openWebhooks(
+  { fetchAllowHosts: allowHosts }: Config,
+  deps: Pick<Parameters<typeof createWebhooks>[0], "database" | "masterKey" | "clock" | "log">,
+): WebhookService {
+  const { webhooks } = createWebhooks({
+    ...{ ...deps, allowHosts, workerId: "admin", newId: createUuidv7(deps.clock) },
+    downVendors: () => [],
+  });
+  return webhooks;
 }
 
 async function openPrices(

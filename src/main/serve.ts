@@ -214,10 +214,11 @@ function operatorDepsOf(
   dashboard: Pick<AdminDeps, "dashboardBase" | "hasSignIn" | "signIns" | "signInLinks">,
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
-  const { vendors, routing, records, budgets } = services;
+  const { vendors, routing, records, budgets, webhooks } = services;
   return adminAndExportDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
+    webhooks: webhooks.webhooks,
     openVirtualModels: () => routing.virtualModels,
     isModel: (accountId, name) =>
       Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),

@@ -3,10 +3,10 @@ import type { StoredMonth } from "../erasure/retention.ts";
 import type { Queryable } from "../database/database.ts";
 import type {
   BillingBasis,
+  GroupedCalls,
+  GroupedCallsQuery,
   InteractionQuery,
   InteractionStore,
-  LabelSums,
-  LabelSumsQuery,
   Mode,
   SettledCall,
 } from "../shared/interaction.ts";
@@ -104,7 +104,7 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
    * Sums of stored calls by the values of these labels, in no order; undefined if there are more
    * than `most` groups. Times are half-open.
    */
-  labelSums(query: LabelSumsQuery): Promise<LabelSums[] | undefined>;
+  groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   /** How many calls are in the scope of an erasure or have one of these ids. */

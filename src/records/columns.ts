@@ -101,6 +101,12 @@ const table = {
     write: (row) => row.cache ?? null,
     read: (value) => value === null ? undefined : value as CacheResult,
   },
+  trace_id: {
+    field: "traceId",
+    sqlType: "text",
+    write: (row) => row.traceId ?? null,
+    read: (value) => value === null ? undefined : value,
+  },
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 
 /** Stored with the row and not exported; of these only `recording` is part of a summary. */

@@ -105,7 +105,7 @@ export type FairAnalytics = Pick<
   | "modelsOfOutcomes"
   | "cohortNames"
   | "cohortCosts"
-  | "labelSums"
+  | "groupedCalls"
 >;
 
 /** Sums by the labels of calls, read in turns by account. */
@@ -129,6 +129,6 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
     modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
     cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
     cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
-    labelSums: (query) => of(query.accountId).labelSums(query),
+    groupedCalls: (query) => of(query.accountId).groupedCalls(query),
   };
 }

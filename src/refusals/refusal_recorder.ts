@@ -18,7 +18,7 @@ const listed = { burst: 500, perSecond: 1 };
 const maxRows = 5_000;
 const maxCounts = 5_000;
 /** Kinds of counts of one account in one hour; models beyond it are counted as none. */
-const maxKindsAnHour = 1_000;
+const maxKindsAnHour = 100;
 /** Characters of what callers chose. */
 const maxParam = 200;
 const maxModel = 120;

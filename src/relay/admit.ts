@@ -1,3 +1,4 @@
+import { didYouMean } from "../base/nearest_names.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
@@ -76,10 +77,12 @@ export async function requirePrice(
   }
   const found = find();
   if (found) return found;
+  const { label, aliases } = target.vendor;
+  const listed = deps.prices.listed(label, at).map(({ model }) => model);
   throw new Fault("model_not_found", {
     param: "model",
-    message: `model: no price is known for '${
-      target.id.slice(0, 100)
-    }', so the service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
+    message: `model: no price is known for '${target.id.slice(0, 100)}'.${
+      didYouMean(target.model, listed, `${aliases[0] ?? label}/`)
+    } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
   });
 }

@@ -9,6 +9,7 @@ import {
   type InteractionStatus,
   type SettledCall,
   type VendorAttempt,
+  type VendorRequestTime,
 } from "../shared/interaction.ts";
 import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
@@ -91,6 +92,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #request: BoundPayload;
   /** No content of the call is recorded, kept for later turns or cached. */
   readonly #isMetadataOnly: boolean;
+  readonly #traceId: string | undefined;
   /** `#identity` as it was when the call began. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
@@ -129,6 +131,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#request = this.#isMetadataOnly
       ? notRecorded
       : recorded.payload ?? this.#bound(recorded.bodyText);
+    this.#traceId = deps.traceIdOf?.(this.#caller.header("traceparent"));
     this.#asBegun = this.#identity();
     const { trace, principal: { account } } = this.#caller;
     // A caller that came from no request, such as a job.
@@ -304,7 +307,11 @@ export class Call<M extends CallMeter = Meter> {
     trace.timing = timing;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
-    this.#deps.observe?.(interaction, timing);
+    this.#deps.observe?.({
+      ...{ call: interaction, timing, arrivedMs, requests: trace.times!.requests },
+      responseModel: this.meter.reportedModel,
+      traceparent: this.#caller.header("traceparent"),
+    });
     trace.onSettled?.(interaction);
   }
 
@@ -414,7 +421,7 @@ export class Call<M extends CallMeter = Meter> {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
       requestId: caller.requestId,
-      sessionId: caller.sessionId ?? null,
+      sessionId: caller.sessionId ?? facts.session ?? null,
       userId: caller.userId ?? facts.endUser ?? null,
       accountId: caller.principal.account.id,
       apiKeyId: caller.principal.key.id,
@@ -429,6 +436,7 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
+      ...(this.#traceId === undefined ? {} : { traceId: this.#traceId }),
       ...(leaseId === null ? {} : { leaseId }),
       ...(budgetLeaseIds ? { budgetLeaseIds } : {}),
       ...(caller.sourceIds ? { sourceCallIds: caller.sourceIds } : {}),
@@ -520,7 +528,7 @@ export interface RecordedForm {
 /** What a call's record holds of its request, and how it holds the answer. */
 export interface RecordedRequest {
   dialect: RecordedForm;
-  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "session" | "tags">;
   plan: RecordedPlan;
   /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
   body?: unknown;
@@ -558,6 +566,19 @@ export interface CallJournal {
   end(interaction: SettledCall): Promise<void>;
 }
 
+/** A call that has ended, for metrics and traces. */
+export interface ObservedCall {
+  call: SettledCall;
+  timing: CallTiming;
+  /** When it arrived, by the monotonic clock. */
+  arrivedMs: number;
+  requests: readonly VendorRequestTime[];
+  /** The model that the vendor says it used. */
+  responseModel: string | undefined;
+  /** The caller's header. */
+  traceparent: string | undefined;
+}
+
 /** What every call uses. */
 export interface CallDeps {
   clock: Clock;
@@ -571,5 +592,7 @@ export interface CallDeps {
   log: Log;
   tries: Tries;
   /** Called with every settled call, whoever made it. */
-  observe?: (call: SettledCall, timing: CallTiming) => void;
+  observe?: (ended: ObservedCall) => void;
+  /** The trace of a call with this header `traceparent`; undefined where it has none. */
+  traceIdOf?: (traceparent: string | undefined) => string | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { CallTiming, SettledCall } from "../shared/interaction.ts";
+import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
 /** The id that a caller gave a request: `X-Request-ID`, where that is absent `Idempotency-Key`. */
@@ -73,8 +73,13 @@ export interface CallTrace {
   timing?: CallTiming;
 }
 
+/** Embeddings in batches make more than a trace needs. */
+const maxNotedRequests = 20;
+
 /** Measures where the time of a call goes: the caller's upload, vendors, and all the rest. */
 export class CallTimes {
+  /** Requests to vendors, for traces. */
+  readonly requests: VendorRequestTime[] = [];
   readonly #nowMs: () => number;
   #uploadSinceMs: number | undefined;
   #uploadMs = 0;
@@ -105,8 +110,17 @@ export class CallTimes {
     return () => {
       if (isOver) return;
       isOver = true;
+      const last = this.requests.at(-1);
+      if (last && last.errorCode === null) last.endMs = this.#nowMs();
       if (--this.#vendorRequests === 0) this.#vendorMs += this.#nowMs() - this.#vendorSinceMs;
     };
+  }
+
+  /** Notes one try of a request to a vendor, which has just got its answer's head or failed. */
+  vendorTried(request: Omit<VendorRequestTime, "startMs" | "endMs">, ms: number): void {
+    const endMs = this.#nowMs();
+    if (this.requests.length >= maxNotedRequests) return;
+    this.requests.push({ ...request, startMs: endMs - ms, endMs });
   }
 
   /** Milliseconds so far during which at least one request to a vendor was under way. */

@@ -18,6 +18,8 @@ export interface ModelRequest {
   model: string;
   /** The end user that the body names. */
   endUser: string | undefined;
+  /** The session that the body names. */
+  session?: string | undefined;
   /** Further models that the body names, and the field that does; undefined where there is none. */
   fallbacks: { field: string; names: readonly string[] } | undefined;
 }
@@ -34,11 +36,11 @@ const maxFallbacks = 10;
 export async function candidatesOf(
   deps: RoutingDeps,
   caller: CallContext,
-  { vendor, model, endUser, fallbacks }: ModelRequest,
+  { vendor, model, endUser, session, fallbacks }: ModelRequest,
 ): Promise<OrderedTargets> {
   const route = await findCallRoute(deps, caller, vendor, model);
   return orderTargets(deps, route, {
-    sessionId: caller.sessionId,
+    sessionId: caller.sessionId ?? session,
     userId: caller.userId ?? endUser,
     fallbacks: vendor ? [] : [
       ...namedInHeader(deps, caller),

@@ -49,6 +49,8 @@ export interface BillTerms {
 export interface CallMeter {
   readonly firstTokenMs: number | undefined;
   readonly finishReason: FinishReason | undefined;
+  /** The model that the vendor says it used. */
+  readonly reportedModel?: string | undefined;
   bill(terms: BillTerms): Bill;
   /** The counts for a plainer bill; undefined where nothing of the answer came. Never throws. */
   counted(promptTokens: () => number): Counted | undefined;

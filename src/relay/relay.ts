@@ -78,9 +78,15 @@ export function createRelay(deps: RelayDeps): Relay {
           dialect.conversation?.own?.check(request.body);
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
-          const { model, endUser } = facts;
+          const { model, endUser, session } = facts;
           return {
-            targets: await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks }),
+            targets: await candidatesOf(deps, caller, {
+              vendor,
+              model,
+              endUser,
+              session,
+              fallbacks,
+            }),
             plan: (vendorCalls) => planText(deps, sent, facts, vendorCalls),
             // A background call's answer is fetched by its id.
             ...(request.background ? {} : {
@@ -213,8 +219,8 @@ async function boundsOf(
   // What is held for a background call is its bound later on.
   if (expected === undefined || background) return { boundNanos };
   const least = Math.min(expected * facts.choices, facts.maxOutputTokens ?? Infinity);
-  const usual = bound({ ...facts, maxOutputTokens: least });
-  const expectedNanos = step.isHeavy ? await step(usual) : usual();
+  const expectedBound = bound({ ...facts, maxOutputTokens: least });
+  const expectedNanos = step.isHeavy ? await step(expectedBound) : expectedBound();
   return { boundNanos, expectedNanos: expectedNanos < boundNanos ? expectedNanos : boundNanos };
 }
 

@@ -358,7 +358,9 @@ async function sendToVendor(
       retryLimited,
       onTry(entry) {
         tries++;
-        budget.attempted(attemptOf(access, entry));
+        const attempt = attemptOf(access, entry);
+        budget.attempted(attempt);
+        noteTime(access, attempt, entry.ms);
       },
       ...(vendorEnds ? { onEnd: vendorEnds } : {}),
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
@@ -366,7 +368,10 @@ async function sendToVendor(
   } catch (thrown) {
     // An aborted try has no entry.
     if (tries === 0 || !(thrown instanceof Fault)) {
-      budget.attempted(failedAttempt(access, thrown, clock.monotonicMs() - begunMs));
+      const ms = clock.monotonicMs() - begunMs;
+      const attempt = failedAttempt(access, thrown, ms);
+      budget.attempted(attempt);
+      noteTime(access, attempt, ms);
     }
     throw thrown;
   }
@@ -476,6 +481,14 @@ function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt 
     error_code: codeOf(access, entry),
     ms: Math.round(entry.ms),
   };
+}
+
+/** For the call's trace. */
+function noteTime({ caller, target }: VendorAccess, attempt: VendorAttempt, ms: number): void {
+  caller.trace.times?.vendorTried({
+    ...{ vendor: attempt.vendor, model: attempt.model, host: new URL(target.vendor.baseUrl).host },
+    ...{ httpStatus: attempt.http_status, errorCode: attempt.error_code },
+  }, ms);
 }
 
 /** A request that got no answer. */

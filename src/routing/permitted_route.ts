@@ -40,10 +40,10 @@ export async function findCallRoute(
  */
 export function routeFor(routes: RouteTable, key: ApiKey, name: string): Route {
   const { accountId, defaults } = key;
-  const meant = mappedModel(defaults, name);
+  const mapped = mappedModel(defaults, name);
   const { defaultModel } = defaults ?? {};
-  if (defaultModel === undefined) return routes.find(accountId, meant);
-  return routes.lookUp(accountId, meant) ?? routes.find(accountId, defaultModel);
+  if (defaultModel === undefined) return routes.find(accountId, mapped);
+  return routes.lookUp(accountId, mapped) ?? routes.find(accountId, defaultModel);
 }
 
 /** Throws `permission_denied` where the caller's key may call none of the models of a name. */

@@ -9,6 +9,8 @@ const windowMs = 30_000;
 const coolMs = 30_000;
 /** No target cools longer, whatever its vendor asks for. */
 const longestCoolMs = 60 * 60_000;
+/** How long a target that nobody calls any more still counts as one that fails. */
+const unansweredMs = 10 * 60_000;
 /** A trial that nobody has ended is over after so long. */
 const trialMs = 10 * 60_000;
 /** Names come from callers: no more targets are remembered, and no more have a line of metrics. */
@@ -90,6 +92,15 @@ export class TargetHealth {
   /** Whether some target of the vendor is passed over. */
   isVendorCooling(label: string): boolean {
     return this.#cooling().some(({ vendor }) => vendor === label);
+  }
+
+  /** Vendors with a target that has been cooling and has not answered since, for ten minutes more. */
+  get downVendors(): string[] {
+    const nowMs = this.#nowMs();
+    const down = [...this.#troubled.values()].filter(({ coolUntilMs }) =>
+      coolUntilMs !== undefined && nowMs < coolUntilMs + unansweredMs
+    );
+    return [...new Set(down.map(({ vendor }) => vendor))];
   }
 
   get measures(): Measures {

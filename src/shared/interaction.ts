@@ -84,6 +84,8 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The trace that it belongs to: the caller's, or ours where traces are exported; else absent. */
+  traceId?: string;
   /** The content of the call was not recorded; absent where it was. */
   recording?: "metadata";
 }
@@ -114,6 +116,19 @@ export interface SettledCall extends Interaction {
   leaseId?: string;
   /** The leases of budgets that it comes out of. */
   budgetLeaseIds?: readonly string[];
+}
+
+/** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */
+export interface VendorRequestTime {
+  vendor: string;
+  model: string;
+  /** Host of the vendor's address. */
+  host: string;
+  startMs: number;
+  /** When its answer was over, or it failed. */
+  endMs: number;
+  httpStatus: number | null;
+  errorCode: ErrorCode | null;
 }
 
 /** Where the time of a call went, in milliseconds by the monotonic clock. */
@@ -187,7 +202,7 @@ export interface InteractionPage {
 }
 
 /** Selects stored calls to be summed by their labels; times are half-open. */
-export interface LabelSumsQuery {
+export interface GroupedCallsQuery {
   accountId: number;
   labels: readonly UsageGroup[];
   from: Date;
@@ -197,7 +212,7 @@ export interface LabelSumsQuery {
 }
 
 /** Sums of calls; amounts in nano-dollars. */
-export interface CallSums {
+export interface GroupSums {
   calls: bigint;
   /** Of `calls`: those that failed, were truncated or interrupted. */
   failed: bigint;
@@ -207,7 +222,7 @@ export interface CallSums {
   chargedNanos: bigint;
 }
 
-export interface LabelSums extends CallSums {
+export interface GroupedCalls extends GroupSums {
   /** In the order of the query's labels. */
   values: (string | null)[];
 }

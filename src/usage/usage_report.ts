@@ -1,13 +1,13 @@
 import type { UsageGroup } from "../../contracts/data/usage.ts";
 import { Fault } from "../shared/fault.ts";
-import type { CallSums, LabelSums, LabelSumsQuery } from "../shared/interaction.ts";
+import type { GroupedCalls, GroupedCallsQuery, GroupSums } from "../shared/interaction.ts";
 import type { TimeSpan } from "../shared/time_span.ts";
 import type { UsageGroupSums, UsagePart, UsageQuery, UsageStore } from "./usage_sums.ts";
 
 export interface UsageReportDeps {
   usage: Pick<UsageStore, "steps" | "groups">;
-  /** Sums that are read from the calls themselves (`AnalyticsReads.labelSums`). */
-  labelSums: (query: LabelSumsQuery) => Promise<LabelSums[] | undefined>;
+  /** Sums that are read from the calls themselves (`AnalyticsReads.groupedCalls`). */
+  groupedCalls: (query: GroupedCallsQuery) => Promise<GroupedCalls[] | undefined>;
 }
 
 export interface UsageReportRequest extends TimeSpan {
@@ -16,7 +16,7 @@ export interface UsageReportRequest extends TimeSpan {
   groups: readonly UsageGroup[];
 }
 
-export interface UsageReportRow extends CallSums {
+export interface UsageReportRow extends GroupSums {
   /** In the order of the request's groups. */
   values: readonly (string | null)[];
   /** Calls whose records were erased, where what they are grouped by went with them. */
@@ -26,7 +26,7 @@ export interface UsageReportRow extends CallSums {
 export interface UsageReport {
   /** The dearest first. */
   rows: UsageReportRow[];
-  total: CallSums;
+  total: GroupSums;
 }
 
 /** More groups are no report for anybody. */
@@ -53,7 +53,7 @@ export async function reportUsage(
     : await fromSums(deps, query, groups, part);
   const rows = merged(found);
   rows.sort(byCost);
-  return { rows, total: rows.reduce<CallSums>(plus, noCalls) };
+  return { rows, total: rows.reduce<GroupSums>(plus, noCalls) };
 }
 
 type Span = Pick<UsageQuery, "accountId" | "from" | "to">;
@@ -114,7 +114,7 @@ async function fromCalls(
     if (rows.size > mostGroups) throw tooManyGroups();
   };
   for (const { from, to } of await slices(deps.usage, query)) {
-    const found = await deps.labelSums({
+    const found = await deps.groupedCalls({
       ...{ accountId: query.accountId, labels: groups, from, to, most: mostGroups },
     });
     for (const { values, ...sums } of enough(found)) add({ ...sums, values, erased: false });
@@ -183,15 +183,15 @@ function merged(rows: readonly UsageReportRow[]): UsageReportRow[] {
   );
 }
 
-const noCalls: CallSums = {
+const noCalls: GroupSums = {
   ...{ calls: 0n, failed: 0n, inputTokens: 0n, outputTokens: 0n, costNanos: 0n, chargedNanos: 0n },
 };
 
-function sumsOf(sums: CallSums): CallSums {
+function sumsOf(sums: GroupSums): GroupSums {
   return plus(sums, noCalls);
 }
 
-function plus(one: CallSums, other: CallSums): CallSums {
+function plus(one: GroupSums, other: GroupSums): GroupSums {
   return {
     calls: one.calls + other.calls,
     failed: one.failed + other.failed,

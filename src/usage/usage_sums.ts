@@ -1,4 +1,4 @@
-import type { CallSums } from "../shared/interaction.ts";
+import type { GroupSums } from "../shared/interaction.ts";
 import type { StoredDays } from "./label_usage.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
@@ -80,7 +80,7 @@ export interface UsageStore {
   ): Promise<UsageGroupSums[] | undefined>;
 }
 
-export interface UsageGroupSums extends CallSums {
+export interface UsageGroupSums extends GroupSums {
   /** As in `UsageValue`; empty for all. */
   value: string;
   /** `2026-11-21`; null unless by day. */

@@ -28,6 +28,23 @@ export interface PublicFetch {
   fetch(url: string, options: PublicFetchOptions): Promise<PublicMedia>;
 }
 
+/** Sends what operators have sent to an address, to nowhere but the public internet. */
+export interface PublicPost {
+  /**
+   * One POST of JSON; redirects are not followed. Gives the status as soon as it is there; the body
+   * is not read. Rejects as `fetch` does.
+   */
+  post(url: string, options: PublicPostOptions): Promise<number>;
+}
+
+export interface PublicPostOptions {
+  readonly signal: AbortSignal;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** How long the answer's status may take. */
+  readonly timeoutMs: number;
+}
+
 export interface PublicFetchOptions {
   readonly signal: AbortSignal;
   /** Never more than `maxPublicBytes`. */
@@ -60,7 +77,7 @@ const connectMs = 4_000;
 const maxRedirects = 3;
 
 /** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
-export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
+export function createPublicFetch(deps: PublicFetchDeps): PublicFetch & PublicPost {
   const resolve = deps.resolve ?? systemResolve;
   const connector = deps.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
   const connections = (lookup: Lookup) => publicConnections(deps.clock, connector(lookup));
@@ -71,7 +88,21 @@ export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
     publicConnections: connections(publicLookup(resolve)),
     trustedConnections: connections(plainLookup(resolve)),
   };
-  return { fetch: (url, options) => fetchInTime(client, url, options) };
+  return {
+    fetch: (url, { signal, accept, maxBytes }) =>
+      inTime(client, signal, totalMs, (stop) =>
+        follow(client, url, {
+          ...{ accept, signal: stop },
+          maxBytes: Math.min(maxBytes, maxPublicBytes),
+        })),
+    post: (url, options) =>
+      inTime(
+        client,
+        options.signal,
+        options.timeoutMs,
+        (stop) => post(client, url, { ...options, signal: stop }),
+      ),
+  };
 }
 
 interface Client {
@@ -82,30 +113,43 @@ interface Client {
   readonly trustedConnections: ConnectionPool;
 }
 
-async function fetchInTime(
+/** Aborts what takes longer than `timeoutMs`, as a fault. */
+async function inTime<T>(
   client: Client,
-  url: string,
-  options: PublicFetchOptions,
-): Promise<PublicMedia> {
-  if (options.signal.aborted) throw new UpstreamAborted();
+  signal: AbortSignal,
+  timeoutMs: number,
+  act: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (signal.aborted) throw new UpstreamAborted();
   const stop = new AbortController();
   const onAbort = () => stop.abort();
   const deadline = new Deadline(client.clock, client.setTimer, onAbort);
-  options.signal.addEventListener("abort", onAbort);
-  deadline.limit(totalMs);
+  signal.addEventListener("abort", onAbort);
+  deadline.limit(timeoutMs);
   try {
-    return await follow(client, url, {
-      ...options,
-      maxBytes: Math.min(options.maxBytes, maxPublicBytes),
-      signal: stop.signal,
-    });
+    return await act(stop.signal);
   } catch (thrown) {
-    const isOurs = thrown instanceof UpstreamAborted && !options.signal.aborted;
-    throw isOurs ? publicFault.timedOut(totalMs) : thrown;
+    const isOurs = thrown instanceof UpstreamAborted && !signal.aborted;
+    throw isOurs ? publicFault.timedOut(timeoutMs) : thrown;
   } finally {
     deadline.stop();
-    options.signal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", onAbort);
   }
+}
+
+async function post(
+  client: Client,
+  address: string,
+  { headers, body, timeoutMs, signal }: PublicPostOptions,
+): Promise<number> {
+  const target = client.permit(address);
+  if (target === undefined) throw publicFault.notFetched("the address is not permitted");
+  const exchange = await ask(client, target, {
+    ...{ method: "POST", body: [body], firstByteMs: timeoutMs, signal },
+    headers: { ...headers, "content-length": String(body.byteLength) },
+  });
+  exchange.destroy();
+  return exchange.status;
 }
 
 async function follow(
@@ -116,7 +160,10 @@ async function follow(
   let target = client.permit(address);
   for (let redirects = 0;; redirects++) {
     if (target === undefined) throw publicFault.notFetched("the address is not permitted");
-    const exchange = await ask(client, target, options);
+    const exchange = await ask(client, target, {
+      ...{ method: "GET", firstByteMs: totalMs, signal: options.signal },
+      headers: { accept: options.accept.join(", "), "accept-encoding": "identity" },
+    });
     const location = redirectOf(exchange);
     if (location === undefined) return await take(client, exchange, options);
     exchange.destroy();
@@ -125,26 +172,27 @@ async function follow(
   }
 }
 
+interface PublicRequest {
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: readonly Uint8Array[];
+  readonly firstByteMs: number;
+  readonly signal: AbortSignal;
+}
+
 async function ask(
   client: Client,
   target: PublicTarget,
-  options: PublicFetchOptions,
+  { method, headers, body, firstByteMs, signal }: PublicRequest,
 ): Promise<Exchange> {
   // An attempt hears only of what happens after it began.
-  if (options.signal.aborted) throw new UpstreamAborted();
+  if (signal.aborted) throw new UpstreamAborted();
   const connections = target.trusted ? client.trustedConnections : client.publicConnections;
   try {
-    return await attempt({ ...client, connections, connectMs, firstByteMs: totalMs }, {
-      url: target.url,
-      method: "GET",
-      headers: {
-        accept: options.accept.join(", "),
-        "accept-encoding": "identity",
-        // Some hosts of pictures refuse clients that don't say who they are.
-        "user-agent": "demeter",
-      },
-      body: undefined,
-      signal: options.signal,
+    return await attempt({ ...client, connections, connectMs, firstByteMs }, {
+      ...{ url: target.url, method, body, signal },
+      // Some hosts of pictures refuse clients that don't say who they are.
+      headers: { ...headers, "user-agent": "demeter" },
     });
   } catch (thrown) {
     if (thrown instanceof AttemptFailure) throw publicFault.notFetched(thrown.code);

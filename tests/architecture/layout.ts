@@ -47,16 +47,8 @@ const subjects = [
   ...["administration", "audit", "background", "budgets", "cohorts", "credit", "erasure", "evals"],
   ...["exports", "idempotency"],
   ...["keys", "media", "overload", "people", "playground", "pricing", "rate_limits", "records"],
-  ...[
-    "refusals",
-    "relay",
-    "repricing",
-    "response_cache",
-    "routing",
-    "usage",
-    "vendors",
-    "dialects/kernel",
-  ],
+  ...["refusals", "relay", "repricing", "response_cache", "routing", "usage", "vendors"],
+  ...["webhooks", "dialects/kernel"],
 ];
 
 /** What only a subject's own `wire.ts` and the composition root put together. */
@@ -70,7 +62,8 @@ const stores = [
     "evals/store",
   ],
   ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
-  ...["refusals/store", "response_cache/store", "routing/store", "work_queue/store", "database"],
+  ...["refusals/store", "response_cache/store", "routing/store", "webhooks/store"],
+  ...["work_queue/store", "database"],
 ];
 
 /** Each names only folders above itself, so that there are no circles; the test proves it. */
@@ -88,6 +81,7 @@ export const folders: readonly Folder[] = [
   store("audit"),
   subject("audit"),
   subject("overload"),
+  subject("telemetry"),
   subject("pricing"),
   { name: "dialects/kernel", holds: /^src\/dialects\/kernel\//, may: [...kernel, "pricing"] },
   {
@@ -115,6 +109,8 @@ export const folders: readonly Folder[] = [
   subject("budgets", "audit", "credit"),
   store("budgets", "audit", "audit/store", "credit"),
   store("credit", "audit", "audit/store", "records", "budgets/store"),
+  subject("webhooks", "audit", "vendors", "work_queue"),
+  store("webhooks", "audit/store", "budgets/store", "credit/store", "keys", "work_queue/store"),
   subject("people", "audit", "keys"),
   store("people", "audit", "audit/store", "keys", "keys/store", "credit/store"),
   subject("rate_limits"),
@@ -167,15 +163,24 @@ export const folders: readonly Folder[] = [
     "work_queue",
   ]),
   store("evals", "audit/store", "records", "work_queue/store"),
-  store("erasure", "audit/store", "budgets/store", "evals/store", "records", "work_queue/store"),
+  store(
+    "erasure",
+    "audit/store",
+    "budgets/store",
+    "webhooks/store",
+    "evals/store",
+    "records",
+    "work_queue/store",
+  ),
   store("response_cache", "erasure/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
     ...["budgets/store", "credit", "credit/store", "usage", "usage/store"],
+    ...["webhooks", "webhooks/store"],
     ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
   subject("exports", "audit", "records", "work_queue"),
-  store("exports", "audit", "audit/store", "records", "work_queue/store"),
+  store("exports", "audit", "audit/store", "records", "webhooks/store", "work_queue/store"),
   subject("administration", ...[
     ...[
       "audit",

@@ -32,6 +32,7 @@ const tables: Readonly<Record<string, string>> = {
   keys: "accounts api_keys api_key_notes vendor_keys master_key",
   credit: "ledger_entries account_balances leases key_charges corrected_charges",
   budgets: "budgets budget_periods budget_leases budget_charges",
+  webhooks: "webhooks webhook_deliveries vendor_states",
   people: "people memberships invitations dashboard_sessions sign_in_states",
   rate_limits: "rate_buckets rate_processes",
   idempotency: "replays",

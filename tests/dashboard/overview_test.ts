@@ -99,3 +99,57 @@ Deno.test("a key's cap is shown with what is spent of it", async () => {
   const { text } = await owner.get(page);
   assert.match(text, /of \$0\.00010 a day/);
 });
+
+/** The lines of a breakdown's download: value → charged nano-dollars. */
+async function chargesBy(by: string): Promise<Map<string, bigint>> {
+  const owner = await world().owner();
+  const { text } = await owner.get(`${page}/csv?range=month&by=${by}`);
+  const [head = "", ...lines] = text.trimEnd().split("\r\n");
+  assert.ok(head.startsWith(`${by},`) && head.endsWith(",cost_usd,charged_usd"), head);
+  return new Map(lines.map((line) => {
+    const cells = line.split(",");
+    return [cells[0]!, parseUsd(cells.at(-1)!, 9)];
+  }));
+}
+
+Deno.test("who spent how much this month is a file that equals the ledger, after an erasure too", async () => {
+  const owner = await world().owner();
+  for (const user of ["=ann", "ben", "ben"]) {
+    const answer = await world().post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: "/// APP desk\n/// FLOW triage\nHello" }],
+      user,
+    });
+    await answer.body?.cancel();
+  }
+  const sumOf = (lines: Map<string, bigint>) => [...lines.values()].reduce((a, b) => a + b, 0n);
+  const balance = async () => {
+    const { text } = await owner.get("/dashboard/settings/limits");
+    return parseUsd(/Balance<\/h3><p class="tile-value" title="([\d.]+) USD"/.exec(text)![1]!, 9);
+  };
+  const charged = 10_000_000_000n - await balance();
+  const before = await chargesBy("user");
+  assert.equal(sumOf(before), charged);
+  assert.equal(before.get("ben"), 2n * before.get("'=ann")!);
+  for (const by of ["app", "flow", "cohort", "model", "vendor"]) {
+    assert.equal(sumOf(await chargesBy(by)), charged, by);
+  }
+  const shown = (await owner.get(`${page}?range=month&by=user`)).text;
+  assert.match(shown, />ben<\/a>/);
+  assert.ok(!shown.includes("Erased calls"));
+  const erased = await world().fetch("/api/v1/data", {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-request-id": crypto.randomUUID() },
+    body: JSON.stringify({ user_id: "ben", reason: "asked for" }),
+  });
+  assert.ok(erased.ok, await erased.text());
+  const until = Date.now() + 60_000;
+  let after = before;
+  while (Date.now() < until && after.has("ben")) after = await chargesBy("user");
+  assert.equal(after.get("(erased)"), before.get("ben"));
+  assert.equal(sumOf(after), charged);
+  assert.equal(sumOf(await chargesBy("app")), charged);
+  const left = (await owner.get(`${page}?range=month&by=user`)).text;
+  assert.match(left, /Erased calls/);
+  assert.ok(!left.includes(">ben<"));
+});

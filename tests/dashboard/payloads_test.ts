@@ -13,7 +13,7 @@ async function call(text: string): Promise<string> {
   const answer = await world().post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",
     messages: [{ role: "user", content: text }],
-  });
+  }, { "x-session-id": "one-run" });
   await answer.body?.cancel();
   return answer.headers.get("x-transaction-id") ?? "";
 }
@@ -39,11 +39,13 @@ Deno.test("a viewer sees figures and rows, and prompts only once an owner lets t
     ...[list, `${list}/newest`, `${list}?q=${secret}`, `${list}/${id}`, `${list}/${failed}`],
     ...[`${list}/${id}/raw/request`, `${list}/${id}/raw/response`, `${list}/${id}/media/0`],
     ...["/dashboard/overview", "/dashboard/evals", "/dashboard/cohorts", `${list}/refused`],
+    "/dashboard/session?id=one-run",
   ];
   for (const path of pages) {
     const { text } = await finn.get(path);
     assert.ok(!text.replaceAll(`q=${secret}`, "").includes(secret), path);
   }
+  assert.ok((await owner.get("/dashboard/session?id=one-run")).text.includes(secret));
   const page = (await finn.get(`${list}/${id}`)).text;
   assert.match(page, /Prompts and answers are for members and owners/);
   assert.match(page, /HTTP 200/);

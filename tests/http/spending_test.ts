@@ -86,7 +86,10 @@ Deno.test("a vendor that reports more than was set aside is paid, and the next c
   assert.equal((await balanceOf(own)).toFixed(9), "-0.001040000");
   const next = await errorOf(await own.call(whole, more));
   assert.deepEqual([next.status, next.code], [402, "insufficient_credits"]);
-  assert.match(next.message, /and 0\.000000000 USD are left\. Grant credit, ask for less output/);
+  assert.match(
+    next.message,
+    /and 0\.000000000 USD are left\. Grant credit, set a lower limit of output/,
+  );
 });
 
 /** Begins a stream, leaves after the first words, and lets the vendor go on if it is still asked. */

@@ -251,6 +251,40 @@ Deno.test("nobody else continues a thread, no other endpoint reads it, and it is
   }
 });
 
+Deno.test("a call of which nothing is stored keeps no thread, and the runner goes on without", async () => {
+  world().play(callingTool(([first]) => first));
+  const metadata = { "x-record": "metadata" };
+  const first = await ask({ messages: [{ role: "user", content: "?" }], thread: create });
+  for (const thread of [create, goOn(first.json.id)]) {
+    const refused = await ask({ messages: [{ role: "user", content: "?" }], thread }, metadata);
+    assert.equal(refused.status, 400);
+    assert.deepEqual(refused.json.error.details, {
+      error_code: "thread_unsupported_request",
+      unsupported: ["thread"],
+    });
+  }
+  const anthropic = new Anthropic({
+    baseURL: `${world().baseUrl}/chat`,
+    apiKey: world().key,
+    maxRetries: 0,
+    defaultHeaders: metadata,
+  });
+  const lookup = betaTool({
+    name: "lookup",
+    description: "",
+    inputSchema: { type: "object", properties: {} },
+    run: () => "a word",
+  });
+  const last = await anthropic.beta.messages.toolRunner({
+    model: models[2],
+    max_tokens: 99,
+    tools: [lookup],
+    messages: [{ role: "user", content: "What does it mean?" }],
+  }).runUntilDone();
+  assert.deepEqual(last.content.map((block) => block.type), ["text"]);
+  assert.match(world().last().body, /What does it mean\?.*a word/);
+});
+
 Deno.test("a wrong thread is an error that names the field", async () => {
   const messages = [{ role: "user", content: "?" }];
   const wrong: [unknown, string][] = [

@@ -1,5 +1,7 @@
 import assert from "@std/assert";
+import manifest from "../../deno.json" with { type: "json" };
 import { bundle } from "../../packaging/bundle.ts";
+import { packForNpm } from "../../packaging/npm.ts";
 import { startBucket } from "../support/bucket.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
@@ -11,7 +13,8 @@ import { temporaryDirectory } from "../support/service_files.ts";
  */
 const directory = temporaryDirectory("bundle");
 const folder = `${directory}/program`;
-const dataDir = `${directory}/data`;
+// The demo keeps its data below DATA_DIR.
+const dataDir = `${directory}/demo`;
 await bundle(folder);
 const executable = `${folder}/demeter`;
 const cwd = `${directory}/empty`;
@@ -30,7 +33,10 @@ const { available, reason } = postgresAvailability();
 const skipped = available ? "" : ` (skipped: ${reason})`;
 
 Deno.test("the bundle serves from an empty directory: calls, dashboard, reference, evaluations", async () => {
-  const demo = await startService({ executable, args: ["demo"], cwd, env, timeoutMs });
+  const demo = await startService({
+    ...{ executable, args: ["demo", "--empty"], cwd, timeoutMs },
+    env: { ...env, DATA_DIR: directory },
+  });
   const key = demo.firstKey;
   await calls(demo, key);
   await pages(demo.baseUrl);
@@ -204,3 +210,59 @@ async function good(address: string, init?: RequestInit): Promise<Response> {
   assert.ok(body.length > 0, address);
   return new Response(body);
 }
+
+const nodeIsThere = await new Deno.Command("npm", { args: ["--version"], stdout: "null" }).output()
+  .then(({ success }) => success, () => false);
+
+Deno.test({
+  name: `the npm package serves from an empty directory, with demo and admin as arguments${
+    nodeIsThere ? "" : " (skipped: npm is not installed)"
+  }`,
+  ignore: !nodeIsThere,
+  async fn() {
+    const packed = await packForNpm(folder, `${directory}/packed`);
+    assert.match(packed, /\/demeter-gateway-\d+\.\d+\.\d+\.tgz$/);
+    const unpack = { args: ["-xzf", packed, "-C", directory] };
+    assert.ok((await new Deno.Command("tar", unpack).output()).success);
+    const here = `${directory}/package`;
+    const { version, bin, dependencies } = JSON.parse(
+      await Deno.readTextFile(`${here}/package.json`),
+    );
+    assert.equal(version, manifest.version);
+    assert.deepEqual(dependencies, { deno: Deno.version.deno });
+    const executable = `${here}/${bin["demeter-gateway"]}`;
+    const empty = `${directory}/empty-npm`;
+    await Deno.mkdir(empty);
+    // No DATA_DIR: data lies where it is started. The runtime is the one of this test.
+    const { DATA_DIR: _, ...own } = { ...env, HOME: empty, DATA_DIR: "" };
+    const named = await runProgram({
+      executable,
+      args: ["--version"],
+      cwd: empty,
+      env: own,
+      timeoutMs,
+    });
+    assert.deepEqual([named.code, named.stdout], [0, `demeter ${manifest.version}\n`]);
+    const options = { executable, cwd: empty, env: { ...own, DATA_DIR: "./data" }, timeoutMs };
+    if (Deno.env.get("NPX") === "all") {
+      const demo = await startService({ ...options, args: ["demo", "--empty"] });
+      await calls(demo, demo.firstKey);
+      assert.equal(await demo.stop(), 0, demo.output());
+    }
+    const first = await startService(options);
+    const { firstKey } = first;
+    await good(`${first.baseUrl}/api/v1/status`, auth(firstKey)).then((one) => one.body?.cancel());
+    const made = await runProgram({
+      ...options,
+      args: ["admin", "key", "create", "--name", "x", "--json"],
+    });
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(await first.stop(), 0, first.output());
+    if (Deno.env.get("NPX") !== "all") return;
+    const again = await startService(options);
+    const { key } = JSON.parse(made.stdout);
+    await good(`${again.baseUrl}/api/v1/status`, auth(key)).then((one) => one.body?.cancel());
+    assert.equal(await again.stop(), 0, again.output());
+    assert.deepEqual([...Deno.readDirSync(empty)].map(({ name }) => name), ["data"]);
+  },
+});

@@ -18,6 +18,7 @@ const told: readonly string[] = [
   "leaving: after 3 chunks",
   "retried: At last.",
   "lostAnswer: 1 row",
+  "figures: 3 calls",
   "exported: the same rows",
 ];
 
@@ -162,6 +163,19 @@ export async function run() {
   }
   for await (const row of gateway.exportRows({ client, table: "eval_runs" })) row.eval_run_id satisfies string;
   for await (const _ of gateway.exportRows({ client, table: "accounts" })) continue; // wrong
+  for await (const row of gateway.exportRows({ client, columns: ["model", "cost_usd"] })) {
+    row.model satisfies string;
+    row.request; // wrong
+  }
+  for await (const _ of gateway.exportRows({ client, columns: ["colour"] })) continue; // wrong
+  const whole = await gateway.createChatCompletion({ client, body: { model: "m", messages } });
+  for (const call of whole.data.choices[0]?.message.tool_calls ?? []) {
+    if (call.type === "function") call.function.name satisfies string;
+    if (call.type === "custom") call.function.name; // wrong
+  }
+  const usage = await gateway.getUsage({ client, query: { group_by: "app" } });
+  usage.data.total.cost_usd satisfies string;
+  usage.data.total.cost_usd satisfies number; // wrong
 }
 export function fails(thrown: unknown) {
   if (gateway.isGatewayError(thrown, "no_such_code")) return; // wrong

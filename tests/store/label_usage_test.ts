@@ -38,6 +38,7 @@ eachDatabase("sums by label follow writes, corrections and erasures", async (dat
       const query = { accountId, span: spanName, ...span };
       const { values, all } = await labels.values(query, label, 1000);
       const expected = recount(written, field);
+      assert.deepEqual(values.map(({ value }) => value).sort(), [...expected.keys()].sort());
       assert.equal(all, expected.size);
       const found = values.map(({ value, calls, costNanos: cost, chargedNanos: charged }) =>
         [value, { calls, cost, charged }] as const

@@ -22,8 +22,8 @@ const start = Date.parse("2026-09-20T00:00:00Z");
 const hourMs = 3_600_000;
 
 function report(database: Database, asked: UsageReportRequest): Promise<UsageReport> {
-  const { labelSums } = createAnalyticsStore(database);
-  return reportUsage({ usage: createUsageSums(database), labelSums }, asked);
+  const { groupedCalls } = createAnalyticsStore(database);
+  return reportUsage({ usage: createUsageSums(database), groupedCalls }, asked);
 }
 
 /** Calls of 60 days, across three months, of all kinds. */

@@ -172,7 +172,7 @@ export type ChatCompletion = {
              */
             content: string | null;
             /**
-             * Functions that the model wants called.
+             * Tools that the model wants called.
              */
             tool_calls?: Array<ChatToolCall> | null;
             [key: string]: unknown;
@@ -187,19 +187,21 @@ export type ChatCompletion = {
     [key: string]: unknown;
 };
 
-export type ChatToolCall = {
+export type ChatToolCall = ChatFunctionCall | ChatCustomCall;
+
+export type ChatFunctionCall = {
     /**
      * Id of the call, for the message that answers it.
      */
     id: string;
     /**
-     * `function`.
+     * Always `function`.
      */
-    type: string;
+    type: 'function';
     /**
      * What is to be called.
      */
-    function?: {
+    function: {
         /**
          * Name of the function.
          */
@@ -208,6 +210,32 @@ export type ChatToolCall = {
          * The arguments as JSON text.
          */
         arguments: string;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type ChatCustomCall = {
+    /**
+     * Id of the call, for the message that answers it.
+     */
+    id: string;
+    /**
+     * Always `custom`.
+     */
+    type: 'custom';
+    /**
+     * What is to be called.
+     */
+    custom: {
+        /**
+         * Name of the custom tool.
+         */
+        name: string;
+        /**
+         * What it is given, as plain text.
+         */
+        input: string;
         [key: string]: unknown;
     };
     [key: string]: unknown;
@@ -2379,6 +2407,10 @@ export type Interaction = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type VendorAttempt = {
@@ -2549,7 +2581,7 @@ export type ExportRequest = {
     /**
      * Only these columns, in this order; of several tables each gives those that it has. Default: all.
      */
-    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
      * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
      */
@@ -2709,6 +2741,10 @@ export type ExportFilters = {
      * Whether the response cache had the answer; null where it was not asked. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. A value, or an array.
+     */
+    trace_id?: string | Array<string>;
     /**
      * Id of the evaluation. A value, or an array.
      */
@@ -3862,6 +3898,10 @@ export type InteractionSummary = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
 };
 
 export type InteractionDetail = {
@@ -4025,6 +4065,10 @@ export type InteractionDetail = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
+     */
+    trace_id: string | null;
     /**
      * What the cost is made of; empty where it is 0 or no price is known.
      */
@@ -8876,6 +8920,10 @@ export type ListInteractionsData = {
          * Whether the response cache had the answer; null where it was not asked. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
+        /**
+         * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. Several: any of them.
+         */
+        trace_id?: Array<string>;
     };
     url: '/api/v1/interactions';
 };

@@ -6,10 +6,13 @@ import {
   type BudgetChange,
   budgetLimits,
   type BudgetScope,
+  budgetScopeText,
   type BudgetSpan,
   type BudgetStore,
+  limitAt,
   type NewBudget,
   periodStart,
+  type ReachedBudget,
   type StoredBudget,
 } from "../budget.ts";
 import { createBudgetLeases } from "./budget_leases.ts";
@@ -191,4 +194,59 @@ export async function eraseUserBudgets(
        and encode(sha256(convert_to($2::text || name, 'UTF8')), 'hex') = any($3::text[])`,
     [accountId, salt, userHashes],
   );
+}
+
+/** As budgets are shown; undefined for one that is removed. */
+export async function readBudgetName(
+  database: Queryable,
+  id: string,
+): Promise<string | undefined> {
+  const [row] = await database.query(
+    `select ${columns} from budgets b where b.id = $1 and b.removed_at is null`,
+    [id],
+  );
+  return row && budgetScopeText(readBudget(row).scope);
+}
+
+const reachedPercents = [80, 95, 100] as const;
+/** A period that has just ended may still have come to a percentage. */
+const endedMs = 10 * 60_000;
+
+/** Claims what these accounts' budgets have come to, each percentage once in a period. */
+export async function claimReached(
+  tx: Queryable,
+  now: Date,
+  accountIds: readonly number[],
+): Promise<ReachedBudget[]> {
+  const before = new Date(now.getTime() - endedMs);
+  const starts = (per: BudgetSpan) => [periodStart(per, now), periodStart(per, before)];
+  const rows = await tx.query(
+    `select ${columns}, p.starts_at, p.spent_nanos, p.notified_percent
+     from budget_periods p join budgets b on b.id = p.budget_id
+     where b.account_id = any($1::bigint[]) and b.removed_at is null and p.spent_nanos > 0
+       and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
+         else $3::timestamptz[] end)
+       and p.notified_percent < 100
+       and p.spent_nanos::numeric * 100 >= least(b.limit_nanos, b.raised_nanos) * 80
+     order by p.budget_id, p.starts_at for update of p`,
+    [accountIds, starts("day"), starts("month")],
+  );
+  const all: ReachedBudget[] = [];
+  for (const row of rows) {
+    const { id: budgetId, ...budget } = readBudget(row);
+    const [startsAt, spentNanos] = [row.starts_at as Date, row.spent_nanos as bigint];
+    const limitNanos = limitAt(budget, now);
+    const reached = reachedPercents.filter((percent) =>
+      percent > Number(row.notified_percent) && spentNanos * 100n >= limitNanos * BigInt(percent)
+    );
+    if (reached.length === 0) continue;
+    await tx.query(
+      "update budget_periods set notified_percent = $3 where budget_id = $1 and starts_at = $2",
+      [budgetId, startsAt, reached.at(-1)!],
+    );
+    for (const percent of reached) {
+      all.push({ ...budget, budgetId, startsAt, percent, limitNanos, spentNanos });
+    }
+  }
+  return all;
 }

@@ -21,3 +21,24 @@ export function createCreditHistory(database: Queryable): CreditHistory {
     },
   };
 }
+
+/** What accounts have, and what they were granted last. */
+export async function readCreditLevels(
+  database: Queryable,
+  accountIds: readonly number[],
+): Promise<Map<number, { balanceNanos: bigint; lastGrantNanos: bigint }>> {
+  const rows = await database.query(
+    `select b.account_id, b.balance_nanos, coalesce((
+         select e.amount_nanos from ledger_entries e
+         where e.account_id = b.account_id and e.kind = 'grant' order by e.id desc limit 1
+       ), 0) as last_grant
+     from account_balances b where b.account_id = any($1::bigint[])`,
+    [accountIds],
+  );
+  return new Map(
+    rows.map((row) => [Number(row.account_id), {
+      balanceNanos: row.balance_nanos as bigint,
+      lastGrantNanos: row.last_grant as bigint,
+    }]),
+  );
+}

@@ -232,6 +232,10 @@ export interface Conversation {
    * caller's own its vendor stores those that it began there.
    */
   readonly own?: {
+    /** The field that asks for that. */
+    readonly field: string;
+    /** The dialect's `error.details` where nothing can be stored, by which its clients recover. */
+    readonly unsupportedDetails: Readonly<Record<string, unknown>>;
     /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
     check(body: unknown): void;
     /** Whether the request asks for that. */
@@ -302,6 +306,8 @@ export interface RequestFacts {
   /** Whether the caller asked for usage in its stream; true in dialects that always report it. */
   wantsStreamUsage: boolean;
   endUser: string | undefined;
+  /** The session that the body names, in dialects whose clients do so. */
+  session?: string;
   /** The caller's limit on the output of all choices together. */
   maxOutputTokens: number | undefined;
   /** Number of requested choices. */

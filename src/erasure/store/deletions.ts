@@ -9,6 +9,7 @@ import {
 import { Fault } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
+import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { eraseBatch, type Erased, type RecordStores } from "./erasure.ts";
 import { countScope } from "./erasure_count.ts";
@@ -112,6 +113,10 @@ async function finish(tx: Queryable, deletionId: string): Promise<void> {
   );
   if (!done) return;
   const { accountId, counts, completedAt } = readDeletion(done);
+  await enqueueEvents(tx, [{
+    ...{ accountId, key: `deletion ${deletionId}`, type: "deletion.done", at: completedAt! },
+    data: { request_id: deletionId, counts },
+  }]);
   const [asked] = await tx.query(
     `select person_id, actor from audit_log
      where subject = $1 and action = 'data.deleted' and account_id = $2 order by id limit 1`,

@@ -13,6 +13,7 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
 import { Claims, fromNow, type WorkTable } from "../../work_queue/store/claims.ts";
 
 export interface ExportJobOptions {
@@ -89,13 +90,21 @@ class ExportJobs implements ExportJobStore {
     return new Set(held.keys());
   }
 
-  async finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
-    const rows = await this.#database.query(
-      `update export_jobs set state = 'ready', bytes_size = $3, lease_until = null, detail = '{}'
-         where request_id = $1 and claim = $2 and state = 'running' returning request_id`,
-      [requestId, claim, bytesSize],
-    );
-    return rows.length === 1;
+  finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
+    return this.#database.transaction(async (tx) => {
+      const [row] = await tx.query(
+        `update export_jobs set state = 'ready', bytes_size = $3, lease_until = null, detail = '{}'
+           where request_id = $1 and claim = $2 and state = 'running'
+           returning account_id, clock_timestamp() as at`,
+        [requestId, claim, bytesSize],
+      );
+      if (!row) return false;
+      await enqueueEvents(tx, [{
+        ...{ accountId: Number(row.account_id), key: `export ${requestId}`, type: "export.ready" },
+        ...{ data: { request_id: requestId, bytes: bytesSize }, at: row.at as Date },
+      }]);
+      return true;
+    });
   }
 
   async release({ requestId, claim }: ExportJob, failed: boolean): Promise<void> {

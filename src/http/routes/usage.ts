@@ -8,7 +8,7 @@ import { csvCell } from "../../exports/row_writers.ts";
 import { exportMediaType } from "../../exports/export_spec.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { CallSums } from "../../shared/interaction.ts";
+import type { GroupSums } from "../../shared/interaction.ts";
 import { timeSpan } from "../../shared/time_span.ts";
 import {
   reportUsage,
@@ -91,7 +91,7 @@ function shown(
   );
 }
 
-function sumFields(sums: CallSums) {
+function sumFields(sums: GroupSums) {
   return {
     calls: Number(sums.calls),
     failed: Number(sums.failed),
@@ -131,7 +131,7 @@ function csvReply(groups: readonly UsageGroup[], rows: readonly UsageReportRow[]
   };
 }
 
-const noSums: CallSums = {
+const noSums: GroupSums = {
   ...{ calls: 0n, failed: 0n, inputTokens: 0n, outputTokens: 0n, costNanos: 0n, chargedNanos: 0n },
 };
 

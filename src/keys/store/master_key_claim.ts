@@ -1,4 +1,6 @@
-import type { MasterKey } from "../sealing.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { MasterKey, SealedFor } from "../sealing.ts";
+import type { MasterKeySource } from "./master_key.ts";
 import type { Queryable } from "../../database/database.ts";
 
 /** Which master key the database's vendor keys are sealed under. */
@@ -33,6 +35,23 @@ export async function claimMasterKey(
   }
   if (claim.fingerprint !== key.fingerprint) throw new Error(masterKeyLine(source));
   return claim.version;
+}
+
+/** Seals and opens values of any subject under the master key as it is at that moment. */
+export function createSealer(masterKey: () => Promise<MasterKeySource>) {
+  return {
+    /** Part of the transaction that stores the value. Throws an Error of one line. */
+    async seal(tx: Queryable, value: Secret, slot: Omit<SealedFor, "keyVersion">) {
+      const keys = await masterKey();
+      const key = keys.current();
+      const keyVersion = await claimMasterKey(tx, { source: keys.source, key });
+      return { sealed: key.seal(value, { ...slot, keyVersion }), keyVersion };
+    },
+    /** Throws `UnsealError`. */
+    async unseal(sealed: string, slot: SealedFor): Promise<Secret> {
+      return (await masterKey()).current().unseal(sealed, slot);
+    },
+  };
 }
 
 /** Who seals or rotates does so alone; both are rare. Held to the end of the transaction. */

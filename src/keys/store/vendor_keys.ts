@@ -1,6 +1,6 @@
 import type { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
-import { type MasterKey, UnsealError } from "../sealing.ts";
+import { type MasterKey, type SealedFor, UnsealError } from "../sealing.ts";
 import {
   lastFourOf,
   type Rotation,
@@ -17,10 +17,17 @@ import { chunks } from "../../database/chunks.ts";
 
 const shown = "account_id, vendor, last_four, created_at, changed_at";
 
+/** Seals what else is sealed under the master key anew, in the rotation; gives how much that is. */
+export type ResealOthers = (
+  tx: Queryable,
+  reseal: (sealed: string, slot: SealedFor) => { sealed: string; keyVersion: bigint },
+) => Promise<number>;
+
 /** `masterKey` is asked only where something is sealed or opened: listing and removing need none. */
 export function createVendorKeys(
   database: Database,
   masterKey: () => Promise<MasterKeySource>,
+  resealOthers: ResealOthers = () => Promise.resolve(0),
 ): VendorKeyStore {
   return {
     async set(accountId, vendor, value, audit) {
@@ -53,7 +60,7 @@ export function createVendorKeys(
       return rows.map(readShown);
     },
     changedSince: async (since) => look(database, await masterKey(), since),
-    rotate: async (next) => rotate(database, await masterKey(), next),
+    rotate: async (next) => rotate(database, await masterKey(), next, resealOthers),
   };
 }
 
@@ -130,6 +137,7 @@ async function rotate(
   database: Database,
   masterKeys: MasterKeySource,
   next: MasterKey,
+  resealOthers: ResealOthers,
 ): Promise<Rotation> {
   const done = await database.transaction(async (tx) => {
     await lockVendorKeys(tx);
@@ -141,12 +149,20 @@ async function rotate(
     // With nothing sealed the old key is not needed: the way on for who has lost it.
     const isCurrentKey = claim === undefined ||
       claim.fingerprint === masterKeys.current().fingerprint;
-    if (rows.length > 0 && !isCurrentKey) throw new Error(masterKeyLine(masterKeys.source));
+    const checkCurrent = () => {
+      if (!isCurrentKey) throw new Error(masterKeyLine(masterKeys.source));
+    };
+    if (rows.length > 0) checkCurrent();
     const version = (claim?.version ?? 0n) + 1n;
     const resealed = rows.map((row) => reseal(row, masterKeys.current(), next, version));
     for (const chunk of chunks(resealed, () => 1, chunkRows)) {
       await tx.query(updateSealed, [JSON.stringify(chunk), version]);
     }
+    const others = await resealOthers(tx, (sealed, slot) => {
+      checkCurrent();
+      const value = masterKeys.current().unseal(sealed, slot);
+      return { sealed: next.seal(value, { ...slot, keyVersion: version }), keyVersion: version };
+    });
     await tx.query(
       `insert into master_key (id, version, fingerprint) values (1, $1, $2)
        on conflict (id) do update set version = excluded.version,
@@ -154,7 +170,7 @@ async function rotate(
       [version, next.fingerprint],
     );
     await masterKeys.prepare(next);
-    return { resealed: rows.length, already: false };
+    return { resealed: rows.length + others, already: false };
   });
   await masterKeys.adopt(next);
   return { ...done, source: masterKeys.source };

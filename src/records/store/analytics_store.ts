@@ -16,7 +16,7 @@ import {
   sessionsEndingWith,
 } from "./calls.ts";
 import { cohortCosts, cohortNames, cohortSums } from "./cohort_calls.ts";
-import { labelSums } from "./label_sums.ts";
+import { groupedCalls } from "./grouped_calls.ts";
 import { cohortModels, modelsOfOutcomes } from "./cohort_models.ts";
 import {
   addTombstone,
@@ -113,7 +113,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     modelsOfOutcomes: (...args) => modelsOfOutcomes(database, ...args),
     cohortNames: (...args) => cohortNames(database, ...args),
     cohortCosts: (...args) => cohortCosts(database, ...args),
-    labelSums: (query) => labelSums(database, query),
+    groupedCalls: (query) => groupedCalls(database, query),
     matchedAmong: (...args) => matchedAmong(database, ...args),
     countMatched: (...args) => countMatched(database, ...args),
   };

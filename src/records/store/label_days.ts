@@ -1,7 +1,7 @@
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import {
+  type DayLabelSums,
   type LabelRows,
-  type LabelSums,
   maxValuesADay,
   type UsageLabel,
 } from "../../usage/label_usage.ts";
@@ -48,7 +48,7 @@ const sumsSql = (column: string) =>
   from interactions where account_id = $1 and created_at >= $3 and created_at < $4
   group by 1, 2) as sums where place <= $5`;
 
-function readSums(row: SqlRow): LabelSums {
+function readSums(row: SqlRow): DayLabelSums {
   const whole = (name: string) => BigInt(String(row[name]));
   return {
     at: row.at as Date,

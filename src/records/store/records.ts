@@ -8,6 +8,8 @@ import { createAnalyticsStore } from "./analytics_store.ts";
 import { postAll } from "../../credit/store/ledger.ts";
 import { asRowFault } from "../../database/postgres/faults.ts";
 import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
+import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
+import type { WebhookEvent } from "../../webhooks/webhook.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
 /**
@@ -59,7 +61,18 @@ async function postCharges(
       fromLeaseNanos: calls[at]!.chargedNanos,
     })),
   );
+  await enqueueEvents(tx, unpricedModels(rows));
   return rows;
+}
+
+/** Models that answered a call whose cost nobody knows, once a day each. */
+function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
+  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map(
+    ({ accountId, vendor, model, createdAt: at }) => ({
+      ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
+      key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
+    }),
+  );
 }
 
 function settlementOf(row: SettledCall): Settlement {

@@ -8,6 +8,7 @@ import type {
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
 import type { CallContext } from "../call_context.ts";
+import { recordModeOf } from "../record_mode.ts";
 import { findSeals } from "./reasoning_store.ts";
 
 /** Makes what is stored of an answer from the JSON text that the caller received. */
@@ -33,7 +34,8 @@ export async function continueConversation(
     sealedBy === undefined
       ? Promise.resolve(() => undefined)
       : findSeals(ids, sealedBy, account, store);
-  const shelf = { account, store, seals, mayBeVendors };
+  const isUnrecorded = recordModeOf(request.caller) === "metadata";
+  const shelf = { account, store, seals, mayBeVendors, isUnrecorded };
   const continued = await withPrevious(conversation, request, shelf);
   const whole = await withItems(conversation, continued, shelf);
   if (sealedBy === undefined) return whole;
@@ -51,6 +53,8 @@ interface Shelf {
   store: StoredResponseStore;
   seals: Seals;
   mayBeVendors: boolean;
+  /** Nothing of this call's text is stored. */
+  isUnrecorded: boolean;
 }
 
 function isBody(body: unknown): body is { input?: unknown } {
@@ -73,11 +77,12 @@ export interface ContinuedRequest extends RequestBody {
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
-  { account, store, seals, mayBeVendors }: Shelf,
+  { account, store, seals, mayBeVendors, isUnrecorded }: Shelf,
 ): Promise<ContinuedRequest> {
   const { own } = conversation;
   const previousId = conversation.previousId(body);
   const isVendors = mayBeVendors && own?.isAsked(body) === true;
+  if (isUnrecorded && !isVendors && own?.isAsked(body)) throw unsupported(own);
   const unchanged = { body, bodyText, sources: [], ...(isVendors ? { isVendors } : {}) };
   if (previousId === undefined) {
     if (isVendors || !own?.isAsked(body)) return unchanged;
@@ -107,6 +112,16 @@ async function withPrevious(
     answer: conversation.sealItems(answer, find),
   });
   return { ...continued, sources: textsOf([previous]) };
+}
+
+/** The refusal of a conversation that is to be stored, in a call of which nothing is. */
+function unsupported({ field, unsupportedDetails: details }: NonNullable<Conversation["own"]>) {
+  return new Fault("unsupported_parameter", {
+    param: field,
+    message: `${field}: nothing of this call is stored ('X-Record: metadata', or the key's own ` +
+      "setting), so it can't be continued.",
+    details,
+  });
 }
 
 /** A response that is not stored may be a background call that is unfinished or has just ended. */

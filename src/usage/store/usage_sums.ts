@@ -17,11 +17,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
     },
     async storedDays(query) {
-      const rows = await analytics.query(
-        `select at, concat_ws(' ', ${sumColumns.join(", ")}) as state from usage_sums
-         where ${within} and part = 'all' and not erased order by at`,
-        boundaries({ ...query, span: "day" }),
-      );
+      const rows = await analytics.query(statesSql, boundaries({ ...query, span: "day" }));
       return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
     },
     async erased(query) {
@@ -160,6 +156,12 @@ function isWholeDays({ from, to }: UsageQuery): boolean {
 const dayMs = 86_400_000;
 
 const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
+
+/** Sums of erased calls only grow: a call that takes an equal one's place changes them too. */
+const statesSql = `select at, string_agg(
+    concat_ws(' ', erased, ${sumColumns.join(", ")}), ';' order by erased
+  ) as state
+  from usage_sums where ${within} and part = 'all' group by at order by at`;
 
 function readSums(row: SqlRow): UsageSums {
   const count = (name: string) => Number(row[name]);

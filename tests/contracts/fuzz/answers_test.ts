@@ -18,6 +18,10 @@ const status = {
   timestamp: "2026-11-21T09:00:00Z",
   user_id: 1,
   authenticated: true,
+  balance_usd: "9.827340000",
+  scopes: ["status"],
+  caps: { day: null, month: null },
+  rate_limit: { requests_per_minute: 60, burst: 100 },
 };
 const { user_id: _, ...lacking } = status;
 const fault = (code: string) => ({

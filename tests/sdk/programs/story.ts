@@ -16,6 +16,10 @@ import {
   type Fetch,
   type Gateway,
   GatewayError,
+  getCredits,
+  getInteraction,
+  getUsage,
+  interactionRows,
   isGatewayError,
   listModels,
   newRequestId,
@@ -41,7 +45,7 @@ export async function story(stage: Stage): Promise<string[]> {
   for (const scene of [models, whole, streams, family, media, failures, errorsInStreams, leaving]) {
     said.push(`${scene.name}: ${await scene(client)}`);
   }
-  for (const scene of [retried, lostAnswer, exported]) {
+  for (const scene of [retried, lostAnswer, figures, exported]) {
     said.push(`${scene.name}: ${await scene(client, stage)}`);
   }
   return said;
@@ -220,6 +224,40 @@ async function lostAnswer(client: Gateway, stage: Stage): Promise<string> {
   }
   check(rows[0] === callInfo(response).transactionId, "the row is the call's");
   return `${rows.length} row`;
+}
+
+async function figures(client: Gateway): Promise<string> {
+  const session = newRequestId();
+  const ids: (string | undefined)[] = [];
+  for (let n = 0; n < 3; n++) {
+    const headers = { "X-Session-ID": session, "X-User-ID": session };
+    const { response } = await createChatCompletion({ client, body: ask("[say:One.]"), headers });
+    const { transactionId, costUsd, chargedUsd } = callInfo(response);
+    check(costUsd !== undefined && costUsd === chargedUsd, "the cost is named");
+    ids.unshift(transactionId);
+  }
+  const rows: string[] = [];
+  for await (const row of interactionRows({ client, query: { session_id: [session], limit: 2 } })) {
+    rows.push(row.transaction_id);
+  }
+  check(rows.join() === ids.join(), "pages hold the calls, newest first");
+  const { data: call } = await getInteraction({ client, path: { transaction_id: rows[0]! } });
+  check(call.lines.some(({ dimension }) => dimension === "output"), "the cost has lines");
+  const { data: usage } = await getUsage({ client, query: { group_by: "user" } });
+  check(usage.data.some(({ user, calls }) => user === session && calls === 3), "usage by user");
+  const { data: credits } = await getCredits({ client });
+  check(Number(credits.charged_month_usd) > 0, "credit is there");
+  for await (
+    const row of exportRows({
+      client,
+      start_date: "2026-01-01",
+      filters: { session_id: session },
+      columns: ["model", "cost_usd"],
+    })
+  ) {
+    check(Object.keys(row).join() === "model,cost_usd" && row.cost_usd !== null, "chosen columns");
+  }
+  return `${rows.length} calls`;
 }
 
 async function exported(client: Gateway): Promise<string> {

@@ -62,6 +62,7 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
     </>
   )),
   cache: fact("Response cache", (found) => found === "hit" ? "Answered from it" : "Not in it"),
+  trace_id: id("Trace"),
   transaction_id: id("Transaction"),
   request_id: id("Request ID"),
   account_id: "the account that is looked at",

@@ -88,8 +88,9 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   await refusalRecorder.flush();
   const query = { accountId, from, to, ...filter };
   const cursor = readTimeCursor(request.query("after"));
+  const isLookUp = filter.requestId !== undefined;
   const byValue = (dimension: RefusalDimension) =>
-    refusalStore.counts(query, dimension, shownValues);
+    isLookUp ? [] : refusalStore.counts(query, dimension, shownValues);
   // An id is looked up in all that is kept, whatever time is shown.
   const listed = filter.requestId === undefined
     ? query
@@ -97,14 +98,13 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   const [names, rows, total, byCode, byKey, byModel] = await Promise.all([
     ctx.interactions.keyNames(accountId),
     refusalStore.list({ ...listed, limit: pageRows + 1, ...(cursor ? { after: cursor } : {}) }),
-    refusalStore.total(query),
+    isLookUp ? 0 : refusalStore.total(query),
     byValue("code"),
     byValue("api_key_id"),
     byValue("model"),
   ]);
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1) : undefined;
-  const isLookUp = filter.requestId !== undefined;
   return {
     title: "Interactions",
     section: "interactions" as const,
@@ -113,7 +113,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
     body: (
       <>
         <RefusedFilters view={view} names={names} />
-        {isLookUp || total === 0 ? null : (
+        {total === 0 ? null : (
           <>
             <p class="list-total">
               <strong>{counted(total, "refused request")}</strong>{" "}

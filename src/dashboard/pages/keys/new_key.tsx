@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { agentLines, agentNames, agentTitles } from "../../../keys/agents.ts";
 import { mintKey } from "../../../keys/credential.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
@@ -60,9 +61,13 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
       return {
         title: key.name,
         section: "keys",
-        body: value === undefined
-          ? <ShownBefore prefix={key.prefix} />
-          : <ShownOnce value={value} snippets={snippetsOf(ctx, key, value)} />,
+        body: value === undefined ? <ShownBefore prefix={key.prefix} /> : (
+          <ShownOnce
+            value={value}
+            snippets={snippetsOf(ctx, key, value)}
+            agents={agentSnippets(ctx, key, value)}
+          />
+        ),
       };
     }),
   );
@@ -114,8 +119,28 @@ function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
   });
 }
 
+/** The lines for coding agents, where the key may call models of every vendor. */
+function agentSnippets(ctx: PageContext, key: KeyRow, value: string): SnippetText[] {
+  const call = exampleCall(key, ctx.exampleModels);
+  if (call?.base !== "/chat/v1") return [];
+  const model = key.defaults?.defaultModel ?? call.model;
+  return agentNames.map((agent) => ({
+    title: agentTitles[agent],
+    text: agentLines(agent, { baseUrl: ctx.baseUrl, key: value, model }).join("\n"),
+  }));
+}
+
+interface SnippetText {
+  title: string;
+  text: string;
+}
+
 function ShownOnce(
-  { value, snippets }: { value: string; snippets: readonly { title: string; text: string }[] },
+  { value, snippets, agents }: {
+    value: string;
+    snippets: readonly SnippetText[];
+    agents: readonly SnippetText[];
+  },
 ) {
   return (
     <>
@@ -132,6 +157,12 @@ function ShownOnce(
         <p>
           What it can ask stands in the <a href="/reference">reference</a>.
         </p>
+      )}
+      {agents.length === 0 ? null : (
+        <details>
+          <summary>For a coding agent</summary>
+          {agents.map((each) => <Snippet {...each} />)}
+        </details>
       )}
       <LinkLine href="/dashboard/keys">I have copied it</LinkLine>
     </>

@@ -31,11 +31,11 @@ export interface OverviewDeps {
 }
 
 export interface Overview {
-  total: CallSums;
+  total: AskedSums;
   /** Of the time of the same length before. */
-  previous: CallSums;
+  previous: AskedSums;
   /** One for each hour, day or week, those without calls too. */
-  steps: (Step & CallSums)[];
+  steps: (Step & AskedSums)[];
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
   part: BreakdownPart;
   values: UsageValue[];
@@ -52,7 +52,7 @@ export interface Overview {
 }
 
 /** Sums of calls, with those that were refused before they began. */
-export interface CallSums extends UsageSums {
+export interface AskedSums extends UsageSums {
   refused: number;
 }
 
@@ -116,7 +116,7 @@ export async function loadOverview(
     if (at < from) refusedBefore += refused;
     else steps[stepOf(range, at.getTime())]!.refused += refused;
   }
-  const total: CallSums = {
+  const total: AskedSums = {
     ...steps.reduce<UsageSums>(addUsage, noUsage),
     refused: steps.reduce((sum, { refused }) => sum + refused, 0),
   };

@@ -9,7 +9,7 @@ import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
 import { breakdownCsv } from "./csv.ts";
-import { type CallSums, loadOverview, type Overview } from "./load.ts";
+import { type AskedSums, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
@@ -106,7 +106,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
 function Figures({ overview: { total, previous }, range }: { overview: Overview; range: Range }) {
   const calls = callsAddress(range);
   const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
-  const rate = (sums: CallSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
+  const rate = (sums: AskedSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
   const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
@@ -137,11 +137,11 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
 }
 
 /** Calls that ended in an error, and those that were refused before they began. */
-function notAnswered(sums: CallSums): number {
+function notAnswered(sums: AskedSums): number {
   return errorsOf(sums) + sums.refused;
 }
 
-function asked({ calls, refused }: CallSums): number {
+function asked({ calls, refused }: AskedSums): number {
   return calls + refused;
 }
 

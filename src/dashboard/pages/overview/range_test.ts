@@ -24,6 +24,27 @@ Deno.test("ranges are whole hours or days that end with the present one", () => 
   assert.equal(stepsOf(read({ range: "90d" })).length, 90);
 });
 
+Deno.test("this month ends with today, the last one is whole, whatever their lengths", () => {
+  assert.deepEqual(ends({ range: "month" }), [
+    ...["month", "day", "2026-10-11T00", "2026-11-01T00", "2026-11-22T00"],
+  ]);
+  assert.deepEqual(ends({ range: "last-month" }), [
+    ...["last-month", "day", "2026-08-31T00", "2026-10-01T00", "2026-11-01T00"],
+  ]);
+  const january = new Date("2026-01-31T23:59:59Z");
+  const { from, to } = readRange((name) => name === "range" ? "last-month" : undefined, january);
+  assert.deepEqual([dayText(from), dayText(to)], ["2025-12-01", "2026-01-01"]);
+});
+
+Deno.test("where nothing is asked for, the shortest range that has the first call is shown", () => {
+  const first = (text: string) => readRange(() => undefined, now, new Date(text)).key;
+  assert.equal(first("2026-11-21T12:00:00Z"), "24h");
+  assert.equal(first("2026-11-20T12:00:00Z"), "7d");
+  assert.equal(first("2026-11-01T12:00:00Z"), "30d");
+  assert.equal(first("2020-11-01T12:00:00Z"), "30d");
+  assert.equal(readRange(() => undefined, now).key, "30d");
+});
+
 Deno.test("days of one's own are both included, by hour up to three", () => {
   assert.deepEqual(ends({ from: "2026-11-01", to: "2026-11-03" }), [
     ...["custom", "hour", "2026-10-29T00", "2026-11-01T00", "2026-11-04T00"],

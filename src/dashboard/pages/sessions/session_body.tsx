@@ -3,6 +3,7 @@ import type { InteractionSummary } from "../../../shared/interaction.ts";
 import { count, percent } from "../../amounts.ts";
 import { Badge, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
+import { payloadsNeeded } from "../interactions/detail_body.tsx";
 import { duration, endings, usd } from "../interactions/figures.ts";
 import type { MediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
@@ -30,13 +31,15 @@ export interface SessionProps {
   /** Where `shown` begins among `calls`. */
   from: number;
   callsOfPage: number;
+  /** Whether the person sees what was sent and received. */
+  seesPayloads: boolean;
   now: Date;
   pathOf: (at: number) => string;
 }
 
 /** What the run used, then its calls in order. */
 export function SessionBody(props: SessionProps) {
-  const { id, calls, isWhole, sums, shown, from, callsOfPage, now, pathOf } = props;
+  const { id, calls, isWhole, sums, shown, from, callsOfPage, seesPayloads, now, pathOf } = props;
   const list = `${listPath}?${new URLSearchParams({ session: id })}`;
   const before = Math.max(0, from - callsOfPage);
   const next = from + callsOfPage;
@@ -56,7 +59,8 @@ export function SessionBody(props: SessionProps) {
         }, each with what it added. `}
         <a href={list}>As a list</a>
       </p>
-      {shown.map((call) => <Call call={call} now={now} />)}
+      {seesPayloads ? null : <p class="notice">{payloadsNeeded}</p>}
+      {shown.map((call) => <Call call={call} seesPayloads={seesPayloads} now={now} />)}
       {calls.length <= callsOfPage ? null : (
         <nav class="pager" aria-label="Pages">
           {from === 0 ? null : <a class="button" href={pathOf(before)}>Earlier calls</a>}
@@ -132,7 +136,9 @@ function Losses({ calls }: { calls: readonly InteractionSummary[] }) {
   );
 }
 
-function Call({ call, now }: { call: ShownCall; now: Date }) {
+function Call(
+  { call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date },
+) {
   const { summary, turns, answers, media, sums } = call;
   const { label, tone } = endings[summary.status];
   const losses = summary.translationLoss.length;
@@ -158,7 +164,7 @@ function Call({ call, now }: { call: ShownCall; now: Date }) {
           : ` · ${count(losses)} lost: ${summary.translationLoss.slice(0, 5).join(", ")}`}
         {summary.errorCode === null ? null : ` · ${summary.errorCode}`}
       </p>
-      <AddedTurns turns={turns} answers={answers} media={media} />
+      {seesPayloads ? <AddedTurns turns={turns} answers={answers} media={media} /> : null}
     </section>
   );
 }

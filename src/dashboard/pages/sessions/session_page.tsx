@@ -1,3 +1,4 @@
+import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
@@ -42,6 +43,7 @@ export function sessionRoutes(app: Hono, ctx: PageContext): void {
           <SessionBody
             {...{ id, calls, isWhole, savedNanos, shown, from, callsOfPage, now: request.now }}
             sums={sums.at(-1)!}
+            seesPayloads={request.seesPayloads}
             pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
           />
         ),
@@ -67,7 +69,7 @@ async function readCalls(
       limit: 1_000,
       ...(after ? { after } : {}),
     });
-    calls.push(...found.rows);
+    pushAll(calls, found.rows);
     after = found.next;
   } while (after !== undefined && calls.length < mostCalls);
   return { calls, isWhole: after === undefined };
@@ -85,6 +87,8 @@ async function readCall(
   summary: InteractionSummary,
 ): Promise<Omit<ShownCall, "sums">> {
   const { accountId, transactionId, dialect } = summary;
+  const none = { turns: undefined, answers: undefined, media: new Map() };
+  if (!request.seesPayloads) return { summary, ...none };
   const found = await ctx.interactions.interactions.find(
     request.session.account.id,
     transactionId,
@@ -117,16 +121,14 @@ function addedTurns(turns: readonly ShownTurn[]): readonly ShownTurn[] {
 /** With the prices of each call's time. */
 async function savedBy(ctx: PageContext, calls: readonly InteractionSummary[]): Promise<bigint> {
   const rows = new Map<string, Pick<PriceRow, "rates">>();
-  const tried = new Set<string>();
+  const looked = new Set<string>();
   for (const summary of calls) {
     const { priceVersion, cacheReadTokens, cacheWriteTokens } = summary;
-    if (priceVersion === null || tried.has(priceVersion)) continue;
+    if (priceVersion === null || looked.has(priceVersion)) continue;
     if (!cacheReadTokens && !cacheWriteTokens) continue;
-    tried.add(priceVersion);
-    const detail = {
-      ...{ summary, pricedUsageText: null, request: null, response: null, vendorAnswer: null },
-    };
-    const found = await ctx.interactions.costLines(detail);
+    looked.add(priceVersion);
+    const none = { pricedUsageText: null, request: null, response: null, vendorAnswer: null };
+    const found = await ctx.interactions.costLines({ summary, ...none });
     if (found) rows.set(priceVersion, found.row);
   }
   return cacheSavedNanos(calls, (version) => rows.get(version));

@@ -3,6 +3,8 @@ import { Tabs } from "../../components.tsx";
 const titles = {
   "vendor-keys": "Vendor API keys",
   models: "Virtual models",
+  budgets: "Budgets",
+  webhooks: "Webhooks",
   people: "People",
   limits: "Limits and credit",
   retention: "Retention",

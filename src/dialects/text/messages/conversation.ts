@@ -42,6 +42,8 @@ export const conversation: Conversation = {
     isRecord(answer) && answer.type === "message" ? asString(answer.id) : undefined,
 
   own: {
+    field: "thread",
+    unsupportedDetails: { error_code: "thread_unsupported_request", unsupported: ["thread"] },
     check(body) {
       const { messages } = body as JsonRecord;
       const isEmpty = Array.isArray(messages) && messages.length === 0;

@@ -1,3 +1,4 @@
+import { readEndUser } from "./end_user.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
 import type {
   CacheMark,
@@ -222,7 +223,8 @@ function readReasoning(
 
 function readUser(request: JsonRecord): string | undefined {
   const metadata = objectAt(request, "metadata", "metadata") ?? {};
-  return textAt(metadata, "user_id", "metadata.user_id");
+  textAt(metadata, "user_id", "metadata.user_id");
+  return readEndUser(metadata).user;
 }
 
 /** The canonical names are the chat dialect's: `standard_only` is `default`. */

@@ -1,5 +1,6 @@
 import { splice } from "../../../base/json_text.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
+import { readEndUser } from "./end_user.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
@@ -8,12 +9,13 @@ import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 /** What the gateway must know of a messages request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
-  const metadata = isRecord(request.metadata) ? request.metadata : {};
+  const { user, session } = readEndUser(request.metadata);
   return {
     model: String(request.model),
     stream: request.stream === true,
     wantsStreamUsage: true,
-    endUser: asString(metadata.user_id),
+    endUser: user,
+    ...(session === undefined ? {} : { session }),
     maxOutputTokens: typeof request.max_tokens === "number" ? request.max_tokens : undefined,
     choices: 1,
     serviceTier: asString(request.speed) ?? asString(request.service_tier),

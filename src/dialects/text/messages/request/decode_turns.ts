@@ -159,6 +159,11 @@ function readResultContent(
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }
+    // The caller's own search among its tools, which it offers from then on.
+    if (block.type === "tool_reference") {
+      const name = stringAt(block, "tool_name", `${at}.tool_name`);
+      return [{ type: "text", text: `Tool ${name} is loaded.`, path: at }];
+    }
     return readOther(block, at, unsupported);
   });
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../database/database.ts";
 import type { UsageGroup } from "../../../contracts/data/usage.ts";
-import type { LabelSums, LabelSumsQuery } from "../../shared/interaction.ts";
+import type { GroupedCalls, GroupedCallsQuery } from "../../shared/interaction.ts";
 
 /** The same values as `usage_sums` has for models, cut alike. */
 const expressions: Readonly<Record<UsageGroup, string>> = {
@@ -18,10 +18,10 @@ const expressions: Readonly<Record<UsageGroup, string>> = {
  * Sums over the calls of a span, which are all read: whoever asks for a long one asks for it in
  * pieces (`src/usage/usage_report.ts`).
  */
-export async function labelSums(
+export async function groupedCalls(
   database: Queryable,
-  { accountId, labels, from, to, most }: LabelSumsQuery,
-): Promise<LabelSums[] | undefined> {
+  { accountId, labels, from, to, most }: GroupedCallsQuery,
+): Promise<GroupedCalls[] | undefined> {
   const values = labels.map((label, at) => `${expressions[label]} as label_${at}`);
   const groups = labels.map((_, at) => String(at + 1));
   const rows = await database.query(

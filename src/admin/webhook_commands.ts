@@ -1,0 +1,135 @@
+import { commandLine } from "../audit/audit.ts";
+import { parseUsd } from "../base/money.ts";
+import type { AccountStore } from "../keys/account.ts";
+import { type Webhook, WebhookError, webhookJson } from "../webhooks/webhook.ts";
+import type { WebhookService } from "../webhooks/webhook_service.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the commands on webhooks work on. */
+export interface WebhookCommandDeps {
+  accounts: Pick<AccountStore, "first" | "find">;
+  webhooks: WebhookService;
+}
+
+const text = { type: "string" } as const;
+
+/** `webhook …`: where an account's events are sent to. */
+export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps>>> = {
+  "webhook add": {
+    summary: "Has events sent to an address, and prints the secret that signs them, this once.",
+    example: "webhook add --url https://hooks.example.com/gateway --event budget.reached",
+    usage: "webhook add --url U [--event E]… [--credit-low-usd X] [--account A]",
+    options: {
+      ...{ account: text, url: text, "credit-low-usd": text },
+      event: { type: "string", multiple: true },
+    },
+    run: addWebhook,
+  },
+  "webhook list": {
+    summary: "Lists webhooks, and how many events wait for each.",
+    example: "webhook list",
+    usage: "webhook list [--account A]",
+    options: { account: text },
+    run: listWebhooks,
+  },
+  "webhook remove": {
+    summary: "Removes a webhook, and the events that wait for it.",
+    example: "webhook remove 01998c5e-7d1e-7000-8000-000000000000",
+    usage: "webhook remove ID",
+    positionals: ["ID"],
+    run: removeWebhook,
+  },
+  "webhook test": {
+    summary: "Sends webhook.test to a webhook, whichever events it takes.",
+    example: "webhook test 01998c5e-7d1e-7000-8000-000000000000",
+    usage: "webhook test ID",
+    positionals: ["ID"],
+    run: testWebhook,
+  },
+};
+
+async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
+  const url = optional(values, "url");
+  if (url === undefined) throw new UsageError("--url is missing");
+  const events = [values.event ?? []].flat().map(String);
+  const creditLowNanos = creditLow(values);
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  try {
+    const { webhook, secret } = await deps.webhooks.add(
+      { accountId: owner.id, url, events, creditLowNanos },
+      commandLine,
+    );
+    const value = secret.reveal();
+    return done({ id: webhook.id, secret: value }, [
+      value,
+      `Webhook ${webhook.id} of account '${owner.name}'. Its secret is shown only now.`,
+    ]);
+  } catch (thrown) {
+    if (!(thrown instanceof WebhookError)) throw thrown;
+    throw new UsageError(`--${thrown.message}`);
+  }
+}
+
+function creditLow(values: Values): bigint | null {
+  const value = optional(values, "credit-low-usd");
+  if (value === undefined) return null;
+  try {
+    return parseUsd(value, 9);
+  } catch {
+    throw new UsageError(
+      `--credit-low-usd ${value}: expected an amount in US dollars such as 2.50`,
+    );
+  }
+}
+
+async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
+  const wanted = optional(values, "account");
+  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const hooks = await deps.webhooks.list(owner?.id);
+  return done(hooks.map(webhookJson), hooks.map(shown));
+}
+
+function shown({ id, accountId, url, events, waiting, lost, lastError }: Webhook): string {
+  return [
+    ...[id, `account ${accountId}`, url, events.length === 0 ? "all events" : events.join(", ")],
+    `${waiting} waiting`,
+    ...(lost > 0n ? [`${lost} lost`] : []),
+    ...(lastError === null ? [] : [`last failure: ${lastError}`]),
+  ].join("  ");
+}
+
+async function removeWebhook(
+  deps: WebhookCommandDeps,
+  _values: Values,
+  [id]: readonly string[],
+): Promise<CommandResult> {
+  const removed = await deps.webhooks.remove(id!, commandLine);
+  return removed
+    ? done({ id, removed }, [`The webhook ${id} is removed.`])
+    : missing(id!, { id, removed });
+}
+
+async function testWebhook(
+  deps: WebhookCommandDeps,
+  _values: Values,
+  [id]: readonly string[],
+): Promise<CommandResult> {
+  const queued = await deps.webhooks.test(id!);
+  return queued
+    ? done({ id, queued }, [
+      `webhook.test is sent within seconds; 'webhook list' shows whether it arrived.`,
+    ])
+    : missing(id!, { id, queued });
+}
+
+function missing(id: string, json: unknown): CommandResult {
+  return { exitCode: 1, json, lines: [`No webhook has the id ${id.slice(0, 100)}.`] };
+}

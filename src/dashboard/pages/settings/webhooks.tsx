@@ -1,0 +1,216 @@
+import type { Hono } from "hono";
+import { parseUsd } from "../../../base/money.ts";
+import {
+  type Webhook,
+  WebhookError,
+  webhookEvents,
+  webhookLimits,
+} from "../../../webhooks/webhook.ts";
+import {
+  action,
+  NotFound,
+  orNotFound,
+  type Outcome,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
+import { actionsColumn, Empty, LinkLine, PostForm, Table } from "../../components.tsx";
+import type { FieldErrors } from "../../faults.ts";
+import { FormButtons, FormError, listOf, type Shown, TextArea, TextField } from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import { settingsTabs } from "./settings_tabs.tsx";
+
+const address = "/dashboard/settings/webhooks";
+
+/** Where the account's events are sent to: list, add, test, remove. Owners only: addresses may hold secrets. */
+export function webhookRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "owner", (request) => listPage(ctx, request)));
+  app.get(
+    `${address}/new`,
+    page(ctx, "owner", (request) => formPage(request, { values: {}, fieldErrors: {} })),
+  );
+  app.post(`${address}/new`, action(ctx, "owner", (form, request) => add(ctx, form, request)));
+  app.get(
+    `${address}/remove`,
+    page(ctx, "owner", async (request) => {
+      const id = request.query("id");
+      const all = await ctx.webhooks.list(request.session.account.id);
+      const hook = orNotFound(all.find((one) => one.id === id));
+      return {
+        title: "Remove webhook",
+        section: "settings",
+        body: <RemoveForm hook={hook} csrf={request.csrf} />,
+      };
+    }),
+  );
+  app.post(
+    `${address}/remove`,
+    action(ctx, "owner", async (form, request) => {
+      const { actor } = request.note("webhook.removed", "");
+      const { id: accountId } = request.session.account;
+      if (!await ctx.webhooks.remove(form.text("id"), actor, accountId)) throw new NotFound();
+      return { to: address, notice: { kind: "done", text: "The webhook is removed." } };
+    }),
+  );
+  app.post(
+    `${address}/test`,
+    action(ctx, "owner", async (form, request) => {
+      const { id: accountId } = request.session.account;
+      if (!await ctx.webhooks.test(form.text("id"), accountId)) throw new NotFound();
+      const text = "webhook.test is sent. Load this page again to see whether it arrived.";
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+  try {
+    const { secret } = await ctx.webhooks.add({
+      accountId: request.session.account.id,
+      url: form.text("url").trim(),
+      events: listOf(form.text("event")),
+      creditLowNanos: amountOf(form.text("credit_low_usd")),
+    }, request.note("webhook.added", "").actor);
+    return {
+      title: "New webhook",
+      section: "settings",
+      body: (
+        <div class="panel">
+          <p>The secret that signs requests to this address. It is shown only now.</p>
+          <div class="secret">
+            <code>{secret.reveal()}</code>
+          </div>
+          <LinkLine href={address} primary>Done</LinkLine>
+        </div>
+      ),
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof WebhookError)) throw thrown;
+    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
+    return { ...formPage(request, shown), status: 400 };
+  }
+}
+
+function amountOf(text: string): bigint | null {
+  if (text.trim() === "") return null;
+  try {
+    return parseUsd(text.trim(), 9);
+  } catch {
+    throw new WebhookError("credit_low_usd", "expected an amount in US dollars such as 2.50");
+  }
+}
+
+function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
+  return { [field]: reason.charAt(0).toUpperCase() + reason.slice(1) };
+}
+
+async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const hooks = await ctx.webhooks.list(request.session.account.id);
+  return {
+    title: "Settings",
+    section: "settings",
+    tabs: settingsTabs("webhooks"),
+    body: (
+      <>
+        <h2>Webhooks</h2>
+        <p class="lead">
+          Addresses that are sent what happens: budgets that fill, credit that runs low, exports and
+          deletions that are done. Each request is signed, and tried for a day.
+        </p>
+        <LinkLine href={`${address}/new`} primary>Add a webhook</LinkLine>
+        {hooks.length === 0
+          ? (
+            <Empty title="No webhooks yet">
+              <p>Nothing is sent.</p>
+            </Empty>
+          )
+          : <HookTable hooks={hooks} csrf={request.csrf} />}
+      </>
+    ),
+  };
+}
+
+function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string }) {
+  return (
+    <Table
+      label="Webhooks"
+      head={["Address", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
+    >
+      {hooks.map((hook) => (
+        <tr>
+          <td>
+            <code>{hook.url}</code>
+          </td>
+          <td>{hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}</td>
+          <td>{String(hook.waiting)}</td>
+          <td>{String(hook.lost)}</td>
+          <td>{hook.lastError ?? "–"}</td>
+          <td class="actions">
+            <PostForm action={`${address}/test`} csrf={csrf}>
+              <input type="hidden" name="id" value={hook.id} />
+              <button type="submit" class="button button-small">
+                Test<span class="visually-hidden">{` ${hook.url}`}</span>
+              </button>
+            </PostForm>{" "}
+            <a
+              class="button button-small button-danger"
+              href={`${address}/remove?id=${encodeURIComponent(hook.id)}`}
+            >
+              Remove<span class="visually-hidden">{` ${hook.url}`}</span>
+            </a>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function formPage(request: PageRequest, shown: Shown): Page {
+  return {
+    title: "Add a webhook",
+    section: "settings",
+    body: (
+      <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
+        <FormError fieldErrors={shown.fieldErrors} />
+        <TextField
+          {...shown}
+          id="url"
+          label="Address"
+          hint="A public https address."
+          placeholder="https://hooks.example.com/gateway"
+          maxlength={webhookLimits.urlLength}
+          required
+        />
+        <TextArea
+          {...shown}
+          id="event"
+          label="Events"
+          hint={`One a line; empty: all of ${webhookEvents.join(", ")}.`}
+          placeholder="budget.reached"
+        />
+        <TextField
+          {...shown}
+          id="credit_low_usd"
+          label="Credit is low under (US dollars)"
+          hint="Empty: a tenth of the last grant."
+          inputmode="decimal"
+        />
+        <FormButtons back={address}>Add</FormButtons>
+      </PostForm>
+    ),
+  };
+}
+
+function RemoveForm({ hook, csrf }: { hook: Webhook; csrf: string }) {
+  return (
+    <PostForm action={`${address}/remove`} csrf={csrf} class="panel">
+      <input type="hidden" name="id" value={hook.id} />
+      <p>
+        Nothing more is sent to <code>{hook.url}</code>; what waits for it is dropped.
+      </p>
+      <FormButtons back={address} tone="danger">Remove</FormButtons>
+    </PostForm>
+  );
+}

@@ -1,0 +1,50 @@
+import { asString, innerJson, isRecord } from "../../kernel/json.ts";
+
+/** Whom a request names in `metadata.user_id`, and of which session it is. */
+export interface NamedUser {
+  user?: string;
+  session?: string;
+}
+
+/**
+ * Reads `metadata.user_id`. Claude Code puts a JSON text there with device, account and session, its
+ * older versions a text of the same three: the user is the account, else the device.
+ */
+export function readEndUser(metadata: unknown): NamedUser {
+  const value = isRecord(metadata) ? asString(metadata.user_id) : undefined;
+  if (value === undefined) return {};
+  const found = fromJson(value) ?? fromWords(value);
+  if (!found) return { user: value };
+  const user = found.account || found.device;
+  return {
+    ...(user ? { user } : {}),
+    ...(found.session && found.session.length <= longestSession ? { session: found.session } : {}),
+  };
+}
+
+/** As long as `X-Session-ID` may be. */
+const longestSession = 256;
+const longestJson = 4_096;
+
+interface Named {
+  device: string | undefined;
+  account: string | undefined;
+  session: string | undefined;
+}
+
+function fromJson(value: string): Named | undefined {
+  if (!value.startsWith("{") || value.length > longestJson) return undefined;
+  const json = innerJson(value);
+  if (!isRecord(json) || asString(json.session_id) === undefined) return undefined;
+  return {
+    device: asString(json.device_id),
+    account: asString(json.account_uuid),
+    session: asString(json.session_id),
+  };
+}
+
+function fromWords(value: string): Named | undefined {
+  const read = /^user_([0-9a-f]{1,64})_account_([0-9a-f-]{0,64})_session_([0-9a-f-]{1,64})$/
+    .exec(value);
+  return read ? { device: read[1], account: read[2], session: read[3] } : undefined;
+}

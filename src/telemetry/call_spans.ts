@@ -1,0 +1,130 @@
+import { nanosToUsd } from "../base/money.ts";
+import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
+import { newSpanId, type TraceContext } from "./trace_context.ts";
+
+export type SpanAttribute = string | number | boolean | readonly string[];
+
+/** A span that has ended. Times are Unix milliseconds. */
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  /** The parent is the caller's, in another process. */
+  readonly isParentRemote: boolean;
+  readonly name: string;
+  readonly kind: "server" | "client";
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly isError: boolean;
+  readonly attributes: Readonly<Record<string, SpanAttribute>>;
+}
+
+/** What is known of a call once it has ended. */
+export interface EndedCall {
+  call: SettledCall;
+  timing: CallTiming;
+  /** Its requests to vendors, in order; times by the monotonic clock. */
+  requests: readonly VendorRequestTime[];
+  /** When it arrived, by the monotonic clock. */
+  arrivedMs: number;
+  /** The model that the vendor says it used. */
+  responseModel: string | undefined;
+  /** The caller's span, if it sent one. */
+  parent: TraceContext | undefined;
+  traceId: string;
+}
+
+/** The name that the GenAI conventions have for a vendor's first alias; others are their alias. */
+const providerNames: Readonly<Record<string, string>> = {
+  google: "gcp.gemini",
+  gemini: "gcp.gemini",
+  xai: "x_ai",
+};
+
+/** Operations by our dialects; others are named as their dialect. */
+const operations: Readonly<Record<string, string>> = {
+  chat: "chat",
+  responses: "chat",
+  messages: "chat",
+  generate: "generate_content",
+};
+
+/** The provider's name for an alias of a vendor. */
+export function providerName(alias: string): string {
+  return providerNames[alias] ?? alias;
+}
+
+/**
+ * A call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT span for each
+ * request to a vendor. They hold no text of prompt or answer. `providerOf` names a vendor by its
+ * label.
+ */
+export function callSpans(ended: EndedCall, providerOf: (label: string) => string): Span[] {
+  const { call, timing, arrivedMs, parent, traceId } = ended;
+  const operation = operations[call.dialect] ?? call.dialect;
+  const startMs = call.createdAt.getTime();
+  const at = (monotonicMs: number) => startMs + (monotonicMs - arrivedMs);
+  const common = { "gen_ai.operation.name": operation };
+  const error = errorTypeOf(call);
+  const server: Span = {
+    traceId,
+    spanId: newSpanId(),
+    parentSpanId: parent?.spanId,
+    isParentRemote: parent !== undefined,
+    name: `${operation} ${call.model}`,
+    kind: "server",
+    startMs,
+    endMs: startMs + timing.totalMs,
+    isError: error !== undefined,
+    attributes: {
+      ...common,
+      "gen_ai.provider.name": providerOf(call.vendor),
+      "gen_ai.request.model": call.model,
+      ...answerAttributes(ended),
+      ...(error === undefined ? {} : { "error.type": error }),
+      "http.request.method": "POST",
+      "http.route": call.endpoint,
+      ...(call.httpStatus === null ? {} : { "http.response.status_code": call.httpStatus }),
+      "gateway.transaction_id": call.transactionId,
+      ...(call.costNanos === null ? {} : { "gateway.cost_usd": nanosToUsd(call.costNanos) }),
+      ...(call.cache ? { "gateway.cache": call.cache } : {}),
+    },
+  };
+  const clients = ended.requests.map((request, index): Span => ({
+    traceId,
+    spanId: newSpanId(),
+    parentSpanId: server.spanId,
+    isParentRemote: false,
+    name: `${operation} ${request.model}`,
+    kind: "client",
+    startMs: at(request.startMs),
+    endMs: at(request.endMs),
+    isError: request.errorCode !== null,
+    attributes: {
+      ...common,
+      "gen_ai.provider.name": providerOf(request.vendor),
+      "gen_ai.request.model": request.model,
+      // What was used belongs to the request that answered.
+      ...(index === ended.requests.length - 1 ? answerAttributes(ended) : {}),
+      ...(request.errorCode === null ? {} : { "error.type": request.errorCode }),
+      ...(request.httpStatus === null ? {} : { "http.response.status_code": request.httpStatus }),
+      "server.address": request.host,
+    },
+  }));
+  return [server, ...clients];
+}
+
+function answerAttributes({ call, responseModel }: EndedCall): Record<string, SpanAttribute> {
+  return {
+    ...(responseModel === undefined ? {} : { "gen_ai.response.model": responseModel }),
+    ...(call.inputTokens === null ? {} : { "gen_ai.usage.input_tokens": call.inputTokens }),
+    ...(call.outputTokens === null ? {} : { "gen_ai.usage.output_tokens": call.outputTokens }),
+    ...(call.finishReason === null
+      ? {}
+      : { "gen_ai.response.finish_reasons": [call.finishReason] }),
+  };
+}
+
+function errorTypeOf({ status, errorCode }: SettledCall): string | undefined {
+  return status === "completed" ? undefined : errorCode ?? status;
+}

@@ -1,0 +1,139 @@
+import type { SetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import type { Measures } from "../shared/metrics.ts";
+import type { Span } from "./call_spans.ts";
+
+/** What came of sending one batch. */
+export type Sent = "taken" | "refused" | "away";
+
+export interface SpanExporterOptions {
+  /** Sends a batch; never rejects, and ends within the export's time limit. */
+  send: (spans: readonly Span[]) => Promise<Sent>;
+  log: Pick<Log, "warn" | "info">;
+  setTimer: SetTimer;
+  /** Spans that wait at most; later ones are dropped. */
+  maxWaiting?: number;
+  /** Spans of one request at most. */
+  maxBatch?: number;
+  /** How long spans wait for others. */
+  delayMs?: number;
+}
+
+/** The longest pause between two tries while the collector is away. */
+const longestPauseMs = 30_000;
+
+/** A stop doesn't wait longer for a collector that hangs. */
+const longestCloseMs = 2_000;
+
+/**
+ * Sends spans in batches, in the background. While the collector is away or hangs they wait, up to a
+ * bound, beyond which new ones are dropped and counted: calls never wait for it.
+ */
+export class SpanExporter {
+  readonly #options: Required<SpanExporterOptions>;
+  #waiting: Span[] = [];
+  #dropped = 0;
+  #isAway = false;
+  #pauseMs: number;
+  #sending: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: SpanExporterOptions) {
+    this.#options = { maxWaiting: 2048, maxBatch: 256, delayMs: 1000, ...options };
+    this.#pauseMs = this.#options.delayMs;
+  }
+
+  /** Spans that the collector does not have yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  get measures(): Measures {
+    return {
+      gateway_spans_waiting: {
+        help: "Spans that the collector does not have yet",
+        read: () => this.waiting,
+      },
+      gateway_spans_dropped_total: {
+        help: "Spans that were dropped: the collector was away, or refused them",
+        kind: "counter",
+        read: () => this.dropped,
+      },
+    };
+  }
+
+  /** Takes a call's spans; all or none of them. */
+  add(spans: readonly Span[]): void {
+    const { maxWaiting, maxBatch } = this.#options;
+    if (this.#isClosed || this.#waiting.length + spans.length > maxWaiting) {
+      this.#dropped += spans.length;
+      return;
+    }
+    for (const span of spans) this.#waiting.push(span);
+    this.#wake(this.#waiting.length >= maxBatch && !this.#isAway ? 0 : this.#pauseMs);
+  }
+
+  /** Tries once more to send what waits, for two seconds at most; the rest is dropped. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#options.setTimer(longestCloseMs, late.resolve);
+    await Promise.race([this.#sendRest(), late.promise]);
+    cancel();
+    this.#dropped += this.#waiting.length;
+    this.#waiting = [];
+  }
+
+  async #sendRest(): Promise<void> {
+    await this.#sending;
+    while (this.#waiting.length > 0 && await this.#sendBatch());
+  }
+
+  #wake(ms: number): void {
+    if (this.#sending) return;
+    if (ms === 0) this.#cancelTimer?.();
+    else if (this.#cancelTimer) return;
+    this.#cancelTimer = this.#options.setTimer(ms, () => {
+      this.#cancelTimer = undefined;
+      this.#sending ??= this.#run().finally(() => {
+        this.#sending = undefined;
+        if (this.#waiting.length > 0 && !this.#isClosed) this.#wake(this.#pauseMs);
+      });
+    });
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#isClosed) {
+      if (!await this.#sendBatch()) return;
+      if (this.#waiting.length < this.#options.maxBatch) return;
+    }
+  }
+
+  /** False while the collector is away. */
+  async #sendBatch(): Promise<boolean> {
+    const { send, log, maxBatch, delayMs } = this.#options;
+    const batch = this.#waiting.slice(0, maxBatch);
+    const sent = await send(batch);
+    if (sent === "away") {
+      if (!this.#isAway) log.warn("the collector of traces is away: spans wait");
+      this.#isAway = true;
+      this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
+      return false;
+    }
+    this.#waiting.splice(0, batch.length);
+    this.#pauseMs = delayMs;
+    if (this.#isAway) log.info("the collector of traces takes spans again");
+    this.#isAway = false;
+    if (sent === "refused") {
+      this.#dropped += batch.length;
+      log.warn("the collector of traces refused spans", { spans: batch.length });
+    }
+    return true;
+  }
+}

@@ -1,0 +1,165 @@
+import type { Secret } from "../../base/secret.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { readBudgetName } from "../../budgets/store/budgets.ts";
+import { type SealedFor, UnsealError } from "../../keys/sealing.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
+import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
+import type {
+  DeliveryOutcome,
+  WebhookDelivery,
+  WebhookEventType,
+  WebhookStore,
+} from "../webhook.ts";
+
+/** Seals and opens under the master key as it is at that moment. */
+export interface Sealer {
+  /** Part of the transaction that stores the value. Throws an Error of one line. */
+  seal(
+    tx: Queryable,
+    value: Secret,
+    slot: Omit<SealedFor, "keyVersion">,
+  ): Promise<{ sealed: string; keyVersion: bigint }>;
+  /** Throws `UnsealError`. */
+  unseal(sealed: string, slot: SealedFor): Promise<Secret>;
+}
+
+/** Where a webhook's secret stands, for its seal. */
+export function webhookSlot(id: string): string {
+  return `webhook ${id}`;
+}
+
+const work: WorkTable = {
+  name: "webhook_deliveries",
+  key: "id",
+  owner: "owner",
+  until: "claimed_until",
+  isOpen: "state = 'waiting'",
+  claimMs: 60_000,
+};
+
+/** Events on their way. Claims run by the database's clock, pauses by the processes'. */
+export function createDeliveries(
+  database: Database,
+  { sealer, workerId }: { sealer: Sealer; workerId: string },
+): Pick<WebhookStore, "claim" | "renew" | "finish" | "release" | "sweep"> {
+  const claims = new Claims(database, work, workerId);
+  const lose = async (id: string) => {
+    await database.query(
+      `update webhook_deliveries set state = 'lost', ${withoutClaim(work)} where id = $1`,
+      [id],
+    );
+  };
+  const postpone = async (id: string, now: Date) => {
+    await database.query(
+      `update webhook_deliveries set next_at = $2, ${withoutClaim(work)} where id = $1`,
+      [id, new Date(now.getTime() + sealedMs)],
+    );
+  };
+  return {
+    async claim(now, except) {
+      for (;;) {
+        const [row] = await claims.claim({
+          except,
+          // A receiver is sent one event at a time.
+          where: `work.next_at <= $3 and not exists (select from webhook_deliveries other
+            where other.webhook_id = work.webhook_id and other.state = 'waiting'
+              and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
+          orderBy: "work.next_at, work.seq",
+          returning: "id, webhook_id, type, data, at, attempts, ends_at",
+          params: [now],
+        });
+        if (!row) return undefined;
+        const delivery = await complete(database, sealer, row);
+        if (delivery === "gone") await lose(String(row.id));
+        else if (delivery === "unreadable") await postpone(String(row.id), now);
+        else return delivery;
+      }
+    },
+    async renew(deliveries) {
+      return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());
+    },
+    finish: (delivery, attempted) => finish(database, workerId, delivery, attempted),
+    async release({ id }) {
+      await database.query(
+        `update webhook_deliveries set ${withoutClaim(work)} where id = $1 and owner = $2`,
+        [id, workerId],
+      );
+    },
+    async sweep(now) {
+      await database.query(
+        "delete from webhook_deliveries where state <> 'waiting' and ends_at < $1",
+        [new Date(now.getTime() - keepMs)],
+      );
+    },
+  };
+}
+
+async function finish(
+  database: Queryable,
+  workerId: string,
+  { id, webhookId }: WebhookDelivery,
+  attempted: DeliveryOutcome,
+): Promise<void> {
+  const failed = attempted.kind === "failed" ? attempted : undefined;
+  const isLost = failed?.nextAt === null;
+  const state = failed ? isLost ? "lost" : "waiting" : "sent";
+  await database.query(
+    `with ended as (
+           update webhook_deliveries set state = $3, attempts = attempts + 1,
+             next_at = coalesce($4::timestamptz, next_at), ${withoutClaim(work)}
+           where id = $1 and owner = $2 returning id
+         )
+         update webhooks set lost = lost + $8::int,
+           last_sent_at = case when $7::text is null then $6 else last_sent_at end,
+           last_failed_at = case when $7::text is null then last_failed_at else $6 end,
+           last_error = coalesce($7::text, last_error)
+         where id = $5 and exists (select from ended)`,
+    [
+      ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
+      ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0],
+    ],
+  );
+}
+
+/** A day more than the day in which an event is sent. */
+const keepMs = 24 * 60 * 60_000;
+
+/** A process whose master key is not the database's any more leaves an event to others for so long. */
+const sealedMs = 60_000;
+
+/** "gone": there is nobody to send it to, or its budget is removed, and with it whom it was on. */
+async function complete(
+  database: Database,
+  sealer: Sealer,
+  row: SqlRow,
+): Promise<WebhookDelivery | "gone" | "unreadable"> {
+  const [hook] = await database.query(
+    "select account_id, url, sealed, key_version from webhooks where id = $1",
+    [String(row.webhook_id)],
+  );
+  if (!hook) return "gone";
+  const accountId = Number(hook.account_id);
+  const data = JSON.parse(String(row.data)) as Record<string, unknown>;
+  if (row.type === "budget.reached") {
+    const on = await readBudgetName(database, String(data.budget_id));
+    if (on === undefined) return "gone";
+    data.on = on;
+  }
+  try {
+    return {
+      ...{ id: String(row.id), webhookId: String(row.webhook_id), accountId, data },
+      url: String(hook.url),
+      secret: await sealer.unseal(String(hook.sealed), {
+        ...{ accountId, vendor: webhookSlot(String(row.webhook_id)) },
+        keyVersion: hook.key_version as bigint,
+      }),
+      type: row.type as WebhookEventType,
+      at: row.at as Date,
+      attempts: Number(row.attempts),
+      endsAt: row.ends_at as Date,
+    };
+  } catch (thrown) {
+    if (thrown instanceof UnsealError) return "unreadable";
+    throw thrown;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Queryable } from "../../database/database.ts";
+import { giveUpMs, type WebhookEvent, webhookLimits } from "../webhook.ts";
+
+/**
+ * Keeps events for the webhooks that want them, or for this one, each key once for each hook; part
+ * of the transaction in which they happen. A hook for which too many wait loses the new one.
+ */
+export async function enqueueEvents(
+  tx: Queryable,
+  events: readonly WebhookEvent[],
+  webhookId: string | null = null,
+): Promise<void> {
+  if (events.length === 0) return;
+  const rows = events.map(({ accountId, key, type, data, at }) => ({
+    ...{ account_id: accountId === "first" ? null : accountId, event_key: key, type },
+    ...{ data: JSON.stringify(data), at: at.toISOString() },
+    ends_at: new Date(at.getTime() + giveUpMs).toISOString(),
+  }));
+  await tx.query(
+    `with events as (
+       select row_number() over () as n, * from json_to_recordset($1::text::json) as r(account_id bigint, event_key text,
+         type text, data text, at timestamptz, ends_at timestamptz)
+     ), wanted as (
+       select w.id as webhook_id, e.*, (select count(*) from webhook_deliveries d
+           where d.webhook_id = w.id and d.state = 'waiting') < $3::bigint as has_room
+       from events e
+       join webhooks w on w.account_id = coalesce(e.account_id, (select min(id) from accounts))
+       where case when $2::text is null then w.events = '{}' or e.type = any(w.events)
+         else w.id = $2::text end
+     ), added as (
+       insert into webhook_deliveries
+         (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+       select 'msg_' || replace(gen_random_uuid()::text, '-', ''), webhook_id, event_key, type,
+         data, at, at, ends_at
+       from wanted where has_room order by n
+       on conflict (webhook_id, event_key) do nothing
+     )
+     update webhooks w set lost = w.lost + l.count
+     from (select webhook_id, count(*) as count from wanted where not has_room
+       group by webhook_id) l where w.id = l.webhook_id`,
+    [JSON.stringify(rows), webhookId, webhookLimits.waiting],
+  );
+}

@@ -1,0 +1,224 @@
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Secret } from "../../base/secret.ts";
+import { claimReached } from "../../budgets/store/budgets.ts";
+import { readCreditLevels } from "../../credit/store/credit_history.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { SealedFor } from "../../keys/sealing.ts";
+import {
+  type NewWebhook,
+  type Webhook,
+  type WebhookEventType,
+  webhookLimits,
+  type WebhookStore,
+} from "../webhook.ts";
+import { createDeliveries, type Sealer, webhookSlot } from "./deliveries.ts";
+import { enqueueEvents } from "./enqueue.ts";
+
+const columns = `w.id, w.account_id, w.url, w.events, w.credit_low_nanos, w.created_at,
+  w.last_sent_at, w.last_failed_at, w.last_error, w.lost, (select count(*) from webhook_deliveries d
+    where d.webhook_id = w.id and d.state = 'waiting') as waiting`;
+
+/** Webhooks on PostgreSQL, served or embedded. `workerId` names this run of the process. */
+export function createWebhookStore(
+  database: Database,
+  { sealer, workerId }: { sealer: Sealer; workerId: string },
+): WebhookStore {
+  return {
+    async add(id, hook, secret, audit) {
+      const row = await database.transaction(async (tx) => {
+        const written = await write(tx, sealer, { id, hook, secret });
+        if (written) await writeAudit(tx, audit);
+        return written;
+      });
+      if (!row) return undefined;
+      const [added] = await list(database, { id });
+      return added;
+    },
+    remove: (id, { accountId, audit }) =>
+      database.transaction(async (tx) => {
+        const [removed] = await list(tx, { id, ...(accountId === undefined ? {} : { accountId }) });
+        if (!removed) return undefined;
+        await tx.query("delete from webhooks where id = $1", [id]);
+        await writeAudit(tx, audit?.(removed));
+        return removed;
+      }),
+    list: (query) => list(database, query),
+    enqueue: (event, webhookId) => enqueueEvents(database, [event], webhookId),
+    async note(now, down) {
+      const rows = await database.query("select distinct account_id, events from webhooks", []);
+      if (rows.length === 0) return;
+      const wanting = (type: WebhookEventType) =>
+        rows.filter(({ events }) => isWanted(type, events as string[])).map((row) =>
+          Number(row.account_id)
+        );
+      const budgeted = wanting("budget.reached");
+      if (budgeted.length > 0) {
+        await database.transaction((tx) => noteBudgets(tx, now, budgeted));
+      }
+      if (wanting("credit.low").length > 0) await database.transaction((tx) => noteCredit(tx, now));
+      await database.transaction((tx) => noteVendors(tx, down, now));
+    },
+    ...createDeliveries(database, { sealer, workerId }),
+  };
+}
+
+async function write(
+  tx: Queryable,
+  sealer: Sealer,
+  { id, hook, secret }: { id: string; hook: NewWebhook; secret: Secret },
+): Promise<SqlRow | undefined> {
+  const { accountId, url, events, creditLowNanos } = hook;
+  await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
+  const { sealed, keyVersion } = await sealer.seal(tx, secret, {
+    accountId,
+    vendor: webhookSlot(id),
+  });
+  const [row] = await tx.query(
+    `insert into webhooks (id, account_id, url, events, credit_low_nanos, sealed, key_version)
+     select $1::text, $2::bigint, $3::text, $4::text[], $5::bigint, $6::text, $7::bigint
+     where (select count(*) from webhooks where account_id = $2::bigint) < $8
+     returning id`,
+    [id, accountId, url, events, creditLowNanos, sealed, keyVersion, webhookLimits.perAccount],
+  );
+  return row;
+}
+
+function isWanted(type: WebhookEventType, events: readonly string[]): boolean {
+  return events.length === 0 || events.includes(type);
+}
+
+async function list(
+  database: Queryable,
+  { accountId, id }: { accountId?: number; id?: string },
+): Promise<Webhook[]> {
+  const rows = await database.query(
+    `select ${columns} from webhooks w
+     where ($1::bigint is null or w.account_id = $1::bigint)
+       and ($2::text is null or w.id = $2::text)
+     order by w.account_id, w.created_at, w.id`,
+    [accountId ?? null, id ?? null],
+  );
+  return rows.map((row) => ({
+    id: String(row.id),
+    accountId: Number(row.account_id),
+    url: String(row.url),
+    events: row.events as WebhookEventType[],
+    creditLowNanos: row.credit_low_nanos as bigint | null,
+    createdAt: row.created_at as Date,
+    lastSentAt: row.last_sent_at as Date | null,
+    lastFailedAt: row.last_failed_at as Date | null,
+    lastError: row.last_error as string | null,
+    waiting: Number(row.waiting),
+    lost: row.lost as bigint,
+  }));
+}
+
+/** A period's percentages are claimed in the transaction that keeps their events. */
+async function noteBudgets(
+  tx: Queryable,
+  at: Date,
+  accountIds: readonly number[],
+): Promise<void> {
+  const reached = await claimReached(tx, at, accountIds);
+  await enqueueEvents(
+    tx,
+    reached.map(({ budgetId, startsAt, accountId, per, percent, limitNanos, spentNanos }) => ({
+      ...{ accountId, at, type: "budget.reached" },
+      key: `budget ${budgetId} ${startsAt.toISOString()} ${percent}`,
+      // Whom the budget is on is added when the event is sent, and where that is erased, never.
+      data: {
+        ...{ budget_id: budgetId, per, percent },
+        ...{ limit_usd: nanosToUsd(limitNanos), spent_usd: nanosToUsd(spentNanos) },
+      },
+    })),
+  );
+}
+
+/** Once each time that the balance falls below. */
+async function noteCredit(tx: Queryable, at: Date): Promise<void> {
+  const hooks = await tx.query(
+    `select id, account_id, credit_low_nanos, credit_is_low from webhooks
+     where events = '{}' or 'credit.low' = any(events) order by id for update`,
+    [],
+  );
+  const levels = await readCreditLevels(tx, hooks.map((row) => Number(row.account_id)));
+  for (const row of hooks) {
+    const level = levels.get(Number(row.account_id));
+    if (!level) continue;
+    const limit = row.credit_low_nanos as bigint | null ?? level.lastGrantNanos / 10n;
+    const isLow = level.balanceNanos < limit;
+    if (isLow === row.credit_is_low) continue;
+    const id = String(row.id);
+    await tx.query("update webhooks set credit_is_low = $2 where id = $1", [id, isLow]);
+    if (!isLow) continue;
+    await enqueueEvents(tx, [{
+      ...{ accountId: Number(row.account_id), at, type: "credit.low" },
+      key: `credit ${at.toISOString()}`,
+      data: {
+        account_id: Number(row.account_id),
+        balance_usd: nanosToUsd(level.balanceNanos),
+        credit_low_usd: nanosToUsd(limit),
+      },
+    }], id);
+  }
+}
+
+/** A vendor is up once no process has seen it down for so long. */
+const quietMs = 30_000;
+
+async function noteVendors(tx: Queryable, down: readonly string[], at: Date): Promise<void> {
+  if (down.length > 0) {
+    await tx.query(
+      `insert into vendor_states (label, is_down, seen_at)
+       select label, false, $2 from unnest($1::text[]) as n(label) order by label
+       on conflict do nothing`,
+      [down, at],
+    );
+  }
+  const turned = await tx.query(
+    `with seen as (
+       select label, is_down, label = any($1::text[]) as is_seen from vendor_states
+       where label = any($1::text[]) or is_down and seen_at < $3 order by label for update
+     ), changed as (
+       update vendor_states v set is_down = s.is_seen,
+         seen_at = case when s.is_seen then greatest(v.seen_at, $2) else v.seen_at end
+       from seen s where v.label = s.label
+     )
+     select label, is_seen from seen where is_down <> is_seen`,
+    [down, at, new Date(at.getTime() - quietMs)],
+  );
+  await enqueueEvents(
+    tx,
+    turned.map((row) => ({
+      ...{ accountId: "first", at, type: row.is_seen === true ? "vendor.down" : "vendor.up" },
+      key: `vendor ${row.label} ${row.is_seen} ${at.toISOString()}`,
+      data: { vendor: String(row.label) },
+    })),
+  );
+}
+
+/**
+ * Seals all secrets anew, as part of the transaction that changes the master key; gives how many
+ * there are.
+ */
+export async function resealWebhooks(
+  tx: Queryable,
+  reseal: (sealed: string, slot: SealedFor) => { sealed: string; keyVersion: bigint },
+): Promise<number> {
+  const rows = await tx.query(
+    "select id, account_id, sealed, key_version from webhooks order by id for update",
+    [],
+  );
+  for (const row of rows) {
+    const { sealed, keyVersion } = reseal(String(row.sealed), {
+      accountId: Number(row.account_id),
+      vendor: webhookSlot(String(row.id)),
+      keyVersion: row.key_version as bigint,
+    });
+    await tx.query("update webhooks set sealed = $2, key_version = $3 where id = $1", [
+      ...[String(row.id), sealed, keyVersion],
+    ]);
+  }
+  return rows.length;
+}

@@ -1,0 +1,121 @@
+import type { AuditNote } from "../audit/audit.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Permit } from "../vendors/public_target.ts";
+import {
+  createWebhookSecret,
+  type NewWebhook,
+  type Webhook,
+  WebhookError,
+  webhookEvents,
+  type WebhookEventType,
+  webhookLimits,
+  type WebhookStore,
+} from "./webhook.ts";
+
+/** Webhooks as operators and an account's people manage them. */
+export interface WebhookService {
+  /** Shows the secret, this once. Throws `WebhookError`. */
+  add(
+    hook: {
+      accountId: number;
+      url: string;
+      events: readonly string[];
+      creditLowNanos: bigint | null;
+    },
+    actor: AuditNote["actor"],
+  ): Promise<{ webhook: Webhook; secret: Secret }>;
+  /** False where there is none of this id; with an account, among its own. */
+  remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
+  list(accountId?: number): Promise<Webhook[]>;
+  find(id: string): Promise<Webhook | undefined>;
+  /** Sends `webhook.test` as any event is sent. False where there is none of this id. */
+  test(id: string, accountId?: number): Promise<boolean>;
+}
+
+export interface WebhookServiceDeps {
+  store: WebhookStore;
+  clock: Pick<Clock, "now">;
+  newId: () => string;
+  /** Judges an address by its looks. */
+  permit: Permit;
+  /** An event waits. */
+  wake: () => void;
+}
+
+export function createWebhookService(
+  { store, clock, newId, permit, wake }: WebhookServiceDeps,
+): WebhookService {
+  const note = (
+    action: string,
+    { accountId, url }: Pick<Webhook, "accountId" | "url">,
+    actor: AuditNote["actor"],
+  ): AuditNote => ({
+    ...{ accountId, actor, at: clock.now(), action },
+    // An address may hold a receiver's own secret behind its host.
+    subject: URL.parse(url)?.host ?? "",
+    detail: "",
+  });
+  const find = async (id: string, accountId?: number) => {
+    const [found] = await store.list({ id, ...(accountId === undefined ? {} : { accountId }) });
+    return found;
+  };
+  return {
+    async add({ events, ...hook }, actor) {
+      const checked: NewWebhook = {
+        ...hook,
+        url: checkUrl(hook.url, permit),
+        events: read(events),
+      };
+      const secret = createWebhookSecret();
+      const webhook = await store.add(newId(), checked, secret, note("webhook.added", hook, actor));
+      if (!webhook) {
+        throw new WebhookError(
+          "url",
+          `the account has ${webhookLimits.perAccount} webhooks already`,
+        );
+      }
+      return { webhook, secret };
+    },
+    async remove(id, actor, accountId) {
+      const removed = await store.remove(id, {
+        ...(accountId === undefined ? {} : { accountId }),
+        audit: (hook) => note("webhook.removed", hook, actor),
+      });
+      return removed !== undefined;
+    },
+    list: (accountId) => store.list(accountId === undefined ? {} : { accountId }),
+    find,
+    async test(id, accountId) {
+      const hook = await find(id, accountId);
+      if (!hook) return false;
+      await store.enqueue({
+        ...{ accountId: hook.accountId, key: `test ${newId()}`, type: "webhook.test" },
+        ...{ data: { webhook_id: id }, at: clock.now() },
+      }, id);
+      wake();
+      return true;
+    },
+  };
+}
+
+function checkUrl(url: string, permit: Permit): string {
+  if (url.length > webhookLimits.urlLength) {
+    throw new WebhookError("url", `expected at most ${webhookLimits.urlLength} characters`);
+  }
+  if (permit(url)) return url;
+  throw new WebhookError(
+    "url",
+    "expected a public https address without credentials, or a host of FETCH_ALLOW_HOSTS",
+  );
+}
+
+function read(events: readonly string[]): WebhookEventType[] {
+  const types = new Set<string>(webhookEvents);
+  const unknown = events.find((event) => !types.has(event));
+  if (unknown === undefined) return [...new Set(events)] as WebhookEventType[];
+  throw new WebhookError(
+    "event",
+    `'${unknown.slice(0, 100)}' is no event; expected one of ${webhookEvents.join(", ")}`,
+  );
+}

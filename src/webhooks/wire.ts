@@ -1,0 +1,55 @@
+// Apart from its user: only the composition root builds a subject with its store.
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import { createSealer } from "../keys/store/master_key_claim.ts";
+import type { MasterKeySource } from "../keys/store/master_key.ts";
+import type { PublicPost } from "../vendors/public_fetch.ts";
+import { createPermit } from "../vendors/public_target.ts";
+import { createWebhookStore } from "./store/webhooks.ts";
+import { createWebhookSender, type WebhookSender } from "./webhook_sender.ts";
+import { createWebhookService, type WebhookService } from "./webhook_service.ts";
+
+/** Events and where they are sent to. */
+export interface WebhookServices {
+  webhooks: WebhookService;
+  webhookSender: WebhookSender;
+  /** Notes what budgets, balances and vendors have come to, for the webhooks that want it. */
+  noteEvents: () => Promise<void>;
+  sweepWebhooks: () => Promise<void>;
+}
+
+export function createWebhooks(
+  { database, masterKey, workerId, allowHosts, post, downVendors, clock, log, newId }: {
+    database: Database;
+    masterKey: () => Promise<MasterKeySource>;
+    /** Names this run of the process. */
+    workerId: string;
+    /** Hosts that may be private (`FETCH_ALLOW_HOSTS`). */
+    allowHosts: readonly string[];
+    /** Absent where events are kept for servers to send, as in a command. */
+    post?: PublicPost["post"];
+    /** Labels of the vendors that this process sees down. */
+    downVendors: () => readonly string[];
+    clock: Clock;
+    log: Log;
+    newId: () => string;
+  },
+): WebhookServices {
+  const store = createWebhookStore(database, { sealer: createSealer(masterKey), workerId });
+  const webhookSender = createWebhookSender({
+    ...{ store, clock, log },
+    post: post ?? (() => Promise.reject(new Error("this process sends nothing"))),
+  });
+  return {
+    webhooks: createWebhookService({
+      ...{ store, clock, newId, permit: createPermit(allowHosts) },
+      wake: () => post && webhookSender.wake(),
+    }),
+    webhookSender,
+    noteEvents: async () => {
+      await store.note(clock.now(), downVendors());
+    },
+    sweepWebhooks: () => store.sweep(clock.now()),
+  };
+}

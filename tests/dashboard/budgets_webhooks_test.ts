@@ -1,0 +1,80 @@
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { startDashboard } from "./world.ts";
+
+const budgets = "/dashboard/settings/budgets";
+const webhooks = "/dashboard/settings/webhooks";
+
+const world = shared(() => startDashboard({ vendors: true }));
+
+const list = async (what: string) =>
+  (await world().admin(what, "list")).json as Record<string, unknown>[];
+
+const idOf = async (what: string) => String((await list(what))[0]!.id);
+
+Deno.test("an owner sets a budget, calls are refused by it at once, and removes it", async () => {
+  const owner = await world().owner();
+  assert.match((await owner.get(budgets)).text, /No budgets yet/);
+  const wrong = await owner.submit(`${budgets}/new`, `${budgets}/new`, {
+    ...{ kind: "app", name: "", per: "day", usd: "1" },
+  });
+  assert.equal(wrong.status, 400);
+  assert.match(wrong.text, /Enter the app&#39;s or the end user&#39;s name/);
+  const form = { kind: "user", name: "<b>ann", per: "day" };
+  const amount = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "x" });
+  assert.match(amount.text, /Expected an amount in US dollars/);
+  const made = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "0" });
+  assert.equal(made.location, budgets);
+  assert.match((await owner.get(budgets)).text, /<code>user:&lt;b&gt;ann<\/code>/);
+  const call = async () => {
+    const answer = await world().post("/chat/v1/chat/completions", {
+      ...{ model: "gpt-4.1", user: "<b>ann", messages: [{ role: "user", content: "rivers" }] },
+    });
+    const text = await answer.text();
+    return [answer.status, /budget on user:<b>ann per day/.test(text)];
+  };
+  assert.deepEqual(await call(), [402, true]);
+  const id = await idOf("budget");
+  assert.equal((await owner.get(`${budgets}/remove?id=other`)).status, 404);
+  const remove = `${budgets}/remove?id=${id}`;
+  assert.equal((await owner.submit(remove, `${budgets}/remove`, { id })).location, budgets);
+  assert.deepEqual(await list("budget"), []);
+  assert.equal((await call())[0], 200);
+  const { text } = await owner.get("/dashboard/settings/audit");
+  assert.ok(!text.includes("ann"), "the log names no end user");
+  for (const act of ["budget.set", "budget.removed"]) assert.ok(text.includes(act), act);
+});
+
+Deno.test("an owner adds a webhook, whose secret is shown once, tests and removes it", async () => {
+  const owner = await world().owner();
+  const form = {
+    url: "http://10.0.0.1/",
+    event: "export.ready\r\nbudget.reached",
+    credit_low_usd: "",
+  };
+  const wrong = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, form);
+  assert.equal(wrong.status, 400);
+  assert.match(wrong.text, /Expected a public https address/);
+  const unknown = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
+    ...{ ...form, url: "https://hooks.invalid/x", event: "all" },
+  });
+  assert.match(unknown.text, /is no event; expected one of/);
+  const added = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
+    ...{ ...form, url: "https://hooks.invalid/x", credit_low_usd: "2.5" },
+  });
+  assert.equal(added.status, 200);
+  const [secret] = /whsec_[A-Za-z0-9+/]{43}=/.exec(added.text)!;
+  const { text } = await owner.get(webhooks);
+  assert.match(text, /<code>https:\/\/hooks\.invalid\/x<\/code>/);
+  assert.ok(!text.includes(secret));
+  const [hook] = await list("webhook");
+  assert.deepEqual([hook!.events, hook!.credit_low_usd], [
+    ["export.ready", "budget.reached"],
+    "2.500000000",
+  ]);
+  const id = await idOf("webhook");
+  assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
+  const remove = `${webhooks}/remove?id=${id}`;
+  assert.equal((await owner.submit(remove, `${webhooks}/remove`, { id })).location, webhooks);
+  assert.deepEqual(await list("webhook"), []);
+});

@@ -1,0 +1,152 @@
+/** What coding agents send beside their bodies' words, and what they compare in answers. */
+import Anthropic from "@anthropic-ai/sdk";
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { answered, hello, startTodaysVendors } from "../support/todays_vendors.ts";
+import { callingTool } from "../support/tool_calling_vendor.ts";
+
+const world = shared(startTodaysVendors);
+
+const messages = "/chat/v1/messages";
+
+/** The row of a call that was answered. */
+async function rowOf(answer: Response) {
+  assert.equal(answer.status, 200, await answer.text());
+  return await world().row(answer.headers.get("x-transaction-id"));
+}
+
+Deno.test("sessions and users are those that agents name, in headers and in Claude Code's text", async () => {
+  world().play(answered);
+  const user_id = JSON.stringify({ device_id: "d1", account_uuid: "a1", session_id: "s-body" });
+  const claude = {
+    model: "vendor-c/claude-haiku-4-5",
+    max_tokens: 9,
+    messages: hello,
+    metadata: { user_id },
+  };
+  const named = await rowOf(await world().post(messages, claude));
+  assert.deepEqual([named.session_id, named.user_id], ["s-body", "a1"]);
+  // The vendor gets the text as it is in its own dialect; others the user alone.
+  assert.equal(JSON.parse(world().last().body).metadata.user_id, user_id);
+  await rowOf(await world().post(messages, { ...claude, model: "vendor-b/gpt-5.6-sol" }));
+  assert.ok(world().last().body.includes('"a1"') && !world().last().body.includes("s-body"));
+  const headers = ["x-claude-code-session-id", "session_id", "session-id", "x-session-affinity"];
+  for (const name of headers) {
+    const row = await rowOf(await world().post(messages, claude, { [name]: `by ${name}` }));
+    assert.equal(row.session_id, `by ${name}`);
+  }
+  const both = { "x-session-id": "mine", "x-claude-code-session-id": "theirs", "x-user-id": "ann" };
+  const own = await rowOf(await world().post(messages, claude, both));
+  assert.deepEqual([own.session_id, own.user_id], ["mine", "ann"]);
+  // An agent's header that can't be a column is none; the gateway's own is refused.
+  const long = "x".repeat(257);
+  const cut = await rowOf(await world().post(messages, claude, { session_id: long }));
+  assert.equal(cut.session_id, "s-body");
+  const refused = await world().post(messages, claude, { "x-session-id": long });
+  assert.equal(refused.status, 400, await refused.text());
+});
+
+Deno.test("a loaded tool is told of in words where the vendor has no reference to it", async () => {
+  world().play(answered);
+  const body = {
+    max_tokens: 9,
+    tools: [{ name: "ToolSearch", input_schema: { type: "object" } }],
+    messages: [
+      ...hello,
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "toolu_1", name: "ToolSearch", input: {} }],
+      },
+      {
+        role: "user",
+        content: [{
+          type: "tool_result",
+          tool_use_id: "toolu_1",
+          content: [{ type: "tool_reference", tool_name: "mcp__dict__lookup" }],
+        }],
+      },
+    ],
+  };
+  for (const model of ["vendor-b/gpt-5.6-sol", "vendor-d/gemini-2.5-flash", "acme/acme-1"]) {
+    const answer = await world().post(messages, { ...body, model });
+    assert.equal(answer.status, 200, await answer.text());
+    assert.match(world().last().body, /Tool mcp__dict__lookup is loaded\./, model);
+    assert.equal(answer.headers.get("x-translation-loss"), null, model);
+  }
+});
+
+Deno.test("messages answers name the model as it was asked, whole and streamed, on every lane", async () => {
+  world().play(callingTool(() => undefined));
+  const { baseUrl, key } = world();
+  const client = new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+  const models = ["vendor-c/claude-haiku-4-5", "anthropic/claude-haiku-4-5", "claude-haiku-4-5"]
+    .concat("vendor-d/gemini-2.5-flash", "vendor-b/gpt-5.6-sol", "acme/acme-1");
+  for (const model of models) {
+    const body = { model, max_tokens: 99, messages: [{ role: "user", content: "Hi" }] } as const;
+    assert.equal(
+      (await client.messages.create({ ...body, messages: [...body.messages] })).model,
+      model,
+    );
+    const stream = client.messages.stream({ ...body, messages: [...body.messages] });
+    assert.equal((await stream.finalMessage()).model, model, model);
+  }
+});
+
+Deno.test("a client that looks whether somebody is there finds somebody, without a key", async () => {
+  for (const path of ["/chat", "/anthropic", "/vendor-c", "/chat/"]) {
+    const answer = await world().fetch(path, { method: "HEAD", headers: { authorization: "" } });
+    assert.equal(answer.status, 200, path);
+    assert.equal(await answer.text(), "");
+  }
+  for (const [path, method] of [["/chat/v1/models", "HEAD"], ["/chat", "GET"]] as const) {
+    const answer = await world().fetch(path, { method, headers: { authorization: "" } });
+    assert.equal(answer.status, 401, path);
+    await answer.body?.cancel();
+  }
+});
+
+Deno.test("marks on a chat caller's messages and calls reach vendor-c", async () => {
+  world().play(answered);
+  const mark = { cache_control: { type: "ephemeral" } };
+  const call = {
+    id: "call_1",
+    type: "function",
+    function: { name: "f", arguments: "{}" },
+    ...mark,
+  };
+  const answer = await world().post("/chat/v1/chat/completions", {
+    model: "vendor-c/claude-haiku-4-5",
+    messages: [
+      { role: "system", content: "long", ...mark },
+      { role: "user", content: "Hi", ...mark },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_1", content: "1", ...mark },
+    ],
+    tools: [{ type: "function", function: { name: "f", parameters: { type: "object" } } }],
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get("x-translation-loss"), null);
+  const sent = JSON.parse(world().last().body);
+  assert.deepEqual(sent.system[0].cache_control, mark.cache_control);
+  const marked = sent.messages.map((one: { content: { cache_control?: unknown }[] }) =>
+    one.content.at(-1)?.cache_control !== undefined
+  );
+  assert.deepEqual(marked, [true, true, true]);
+});
+
+Deno.test("empty parts of a Go client's history are ignored, and our answers give it none", async () => {
+  world().play(callingTool(() => undefined));
+  const path = (verb: string) => `/chat/v1/models/vendor-c/claude-haiku-4-5:${verb}`;
+  const contents = [
+    { role: "user", parts: [{ text: "Hi" }] },
+    { role: "model", parts: [{ text: "Fine." }, {}] },
+    { role: "user", parts: [{ text: "And?" }] },
+  ];
+  const whole = await world().post(path("generateContent"), { contents });
+  assert.equal(whole.status, 200, await whole.text());
+  const streamed = await world().post(`${path("streamGenerateContent")}?alt=sse`, { contents });
+  const text = await streamed.text();
+  const texts = [...text.matchAll(/"text":"([^"]*)"/g)].map(([, one]) => one);
+  assert.equal(texts.join(""), "Fine.");
+  assert.ok(!text.includes('{"text":""}') && !text.includes("{}"), text);
+});

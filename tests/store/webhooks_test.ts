@@ -1,0 +1,473 @@
+import assert from "@std/assert";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { commandLine } from "../../src/audit/audit.ts";
+import { FakeClock } from "../../src/base/clock.ts";
+import { createUuidv7 } from "../../src/base/ids.ts";
+import { createLog } from "../../src/base/log.ts";
+import { readBudgetScope } from "../../src/budgets/budget.ts";
+import { createBudgets } from "../../src/budgets/wire.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import type { Database } from "../../src/database/database.ts";
+import { MasterKey } from "../../src/keys/sealing.ts";
+import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
+import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import type { PublicPost } from "../../src/vendors/public_fetch.ts";
+import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
+import { resealWebhooks } from "../../src/webhooks/store/webhooks.ts";
+import { createWebhooks } from "../../src/webhooks/wire.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const noon = new Date("2026-11-21T12:00:00Z");
+const minute = 60_000;
+
+interface Received {
+  id: string;
+  atMs: number;
+  type: string;
+  data: Record<string, unknown>;
+}
+
+/** A receiver that verifies each request with the package; `status` is what it answers. */
+function receiver(clock: FakeClock) {
+  const received: Received[] = [];
+  const state = { status: 204, attempts: 0, secrets: new Map<string, string>() };
+  const post: PublicPost["post"] = (url, { headers, body }) => {
+    state.attempts++;
+    const text = new TextDecoder().decode(body);
+    if (state.status !== 204) return Promise.resolve(state.status);
+    const secret = state.secrets.get(url)!;
+    // The package's own tolerance is of the real clock; the signature is what it is asked for here.
+    const verified = verify(secret, text, headers) as Received & { timestamp: string };
+    assert.match(verified.timestamp, /^2026-11-2\dT/);
+    assert.equal(Number(headers["webhook-timestamp"]), Math.floor(clock.now().getTime() / 1000));
+    const { type, data } = verified;
+    received.push({ id: headers["webhook-id"]!, atMs: clock.now().getTime(), type, data });
+    return Promise.resolve(204);
+  };
+  return { received, state, post };
+}
+
+function verify(secret: string, body: string, headers: Readonly<Record<string, string>>): unknown {
+  const real = Date.now;
+  Date.now = () => Number(headers["webhook-timestamp"]) * 1000;
+  try {
+    return new StandardWebhook(secret).verify(body, { ...headers });
+  } finally {
+    Date.now = real;
+  }
+}
+
+function masterKeys(key = MasterKey.generate()): MasterKeySource {
+  let current = key;
+  return {
+    source: "environment",
+    current: () => current,
+    prepare: () => Promise.resolve(),
+    adopt: (next) => Promise.resolve(void (current = next)),
+    reread: () => Promise.resolve(),
+  };
+}
+
+interface Options {
+  clock?: FakeClock;
+  to?: ReturnType<typeof receiver>;
+  keys?: MasterKeySource;
+  name?: string;
+}
+
+/** One process that sends. */
+function processOf(database: Database, options: Options = {}) {
+  const { clock = new FakeClock(noon), keys = masterKeys(), name = "one" } = options;
+  const to = options.to ?? receiver(clock);
+  const down: string[] = [];
+  const services = createWebhooks({
+    ...{ database, clock, newId: createUuidv7(clock), workerId: `${name}/1`, allowHosts: [] },
+    masterKey: () => Promise.resolve(keys),
+    post: to.post,
+    downVendors: () => down,
+    log: createLog(() => {}, clock.now),
+  });
+  const { webhooks, webhookSender } = services;
+  return {
+    ...{ ...services, ...to, clock, down, keys },
+    async add(
+      accountId: number,
+      events: readonly string[] = [],
+      creditLowNanos: bigint | null = null,
+    ) {
+      const url = `https://hooks.example/${to.state.secrets.size}`;
+      const { webhook, secret } = await webhooks.add(
+        { accountId, url, events, creditLowNanos },
+        commandLine,
+      );
+      to.state.secrets.set(url, secret.reveal());
+      return webhook;
+    },
+    /** Sends all that is due, with whatever other processes send meanwhile. */
+    async send() {
+      for (;;) {
+        await webhookSender.tick();
+        const [left] = await database.query(
+          `select count(*)::int as n from webhook_deliveries
+           where state = 'waiting' and (next_at <= $1 or claimed_until is not null)`,
+          [clock.now()],
+        );
+        if (Number(left!.n) === 0) return;
+      }
+    },
+    types: () => to.received.map(({ type }) => type),
+  };
+}
+
+eachDatabase(
+  "an event is signed by the specification and sent once, to the hooks that want it",
+  async (database) => {
+    const first = await newAccount(database);
+    const other = await newAccount(database, "other");
+    const one = processOf(database);
+    const all = await one.add(first);
+    await one.add(first, ["export.ready"]);
+    await one.add(other, ["vendor.down"]);
+    const event = {
+      ...{ accountId: first, key: "deletion d1", type: "deletion.done", at: noon } as const,
+      data: { request_id: "d1" },
+    };
+    for (let times = 0; times < 3; times++) await enqueueEvents(database, [event]);
+    assert.equal((await one.webhooks.list(first))[0]!.waiting, 1);
+    await one.send();
+    assert.deepEqual(one.received.map(({ type, data }) => [type, data]), [["deletion.done", {
+      request_id: "d1",
+    }]]);
+    await enqueueEvents(database, [event]);
+    await one.send();
+    assert.equal(one.received.length, 1, "also after it was sent");
+    assert.equal(await one.webhooks.test(all.id), true);
+    assert.equal(await one.webhooks.test("none"), false);
+    await one.send();
+    assert.deepEqual(one.types(), ["deletion.done", "webhook.test"]);
+    const [shown] = await one.webhooks.list(first);
+    assert.deepEqual([shown!.waiting, shown!.lost, shown!.lastError], [0, 0n, null]);
+    // Another body or another secret doesn't pass.
+    const secret = [...one.state.secrets.values()][0]!;
+    assert.throws(() =>
+      verify(secret, "{}", {
+        "webhook-id": "x",
+        "webhook-timestamp": "1",
+        "webhook-signature": "v1,AAAA",
+      })
+    );
+  },
+);
+
+eachDatabase(
+  "a receiver that is away for an hour gets every event once it is there, and each once",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    await one.add(accountId);
+    one.state.status = 503;
+    const events = Array.from({ length: 5 }, (_, at) => ({
+      ...{
+        accountId,
+        key: `export ${at}`,
+        type: "export.ready",
+        data: { request_id: `${at}` },
+      } as const,
+      at: new Date(noon.getTime() + at),
+    }));
+    await enqueueEvents(database, events);
+    one.clock.advance(10);
+    const attemptsAt: number[] = [];
+    for (let passed = 0; passed < 60; passed++) {
+      const before = one.state.attempts;
+      await one.send();
+      if (one.state.attempts > before) attemptsAt.push(passed);
+      one.clock.advance(minute);
+    }
+    // 5 s, 30 s, 2 min, 10 min, 30 min: by the minute in which they are seen.
+    assert.deepEqual(attemptsAt, [0, 1, 2, 4, 14, 44]);
+    const [hook] = await one.webhooks.list();
+    assert.deepEqual([hook!.waiting, hook!.lastError], [5, "the address answered with status 503"]);
+    one.state.status = 204;
+    one.clock.advance(60 * minute);
+    await one.send();
+    assert.deepEqual(one.received.map(({ data }) => data.request_id).sort(), [
+      "0",
+      "1",
+      "2",
+      "3",
+      "4",
+    ]);
+    assert.equal((await one.webhooks.list())[0]!.waiting, 0);
+  },
+);
+
+eachDatabase(
+  "after a day an event is lost and counted; redirects and refused addresses are failures",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    const hook = await one.add(accountId);
+    await one.webhooks.test(hook.id);
+    one.state.status = 302;
+    for (let hours = 0; hours <= 25; hours++) {
+      await one.send();
+      if (hours === 0) assert.match((await one.webhooks.find(hook.id))!.lastError!, /status 302$/);
+      one.clock.advance(60 * minute);
+    }
+    const lost = (await one.webhooks.find(hook.id))!;
+    assert.deepEqual([lost.waiting, lost.lost], [0, 1n]);
+    one.state.status = 204;
+    await one.send();
+    assert.deepEqual(one.received, []);
+    assert.ok(one.state.attempts >= 9 && one.state.attempts <= 14, `${one.state.attempts}`);
+    for (
+      const url of [
+        "http://hooks.example/",
+        "https://127.0.0.1/",
+        "https://10.1.2.3/x",
+        "https://[::1]/",
+        "https://a:b@hooks.example/",
+        "https://hooks.example:8443/",
+        "nothing",
+        `https://x.example/${"a".repeat(3000)}`,
+      ]
+    ) {
+      await assert.rejects(
+        one.webhooks.add({ accountId, url, events: [], creditLowNanos: null }, commandLine),
+        /^WebhookError: url: expected/,
+      );
+    }
+    await assert.rejects(
+      one.webhooks.add({
+        accountId,
+        url: "https://a.example/",
+        events: ["export.done"],
+        creditLowNanos: null,
+      }, commandLine),
+      /^WebhookError: event: 'export\.done' is no event; expected one of budget\.reached, /,
+    );
+  },
+);
+
+onPostgres("two replicas notice and send the same things once", async (database, open) => {
+  const accountId = await newAccount(database);
+  const clock = new FakeClock(noon);
+  const to = receiver(clock);
+  const keys = masterKeys();
+  const one = processOf(database, { clock, to, keys, name: "one" });
+  const two = processOf(await open(), { clock, to, keys, name: "two" });
+  await one.add(accountId, [], 5n);
+  await createLedger(database).grant(accountId, 100n);
+  const both = async () => {
+    await Promise.all([one.noteEvents(), two.noteEvents()]);
+    await Promise.all([one.send(), two.send()]);
+  };
+  await both();
+  assert.deepEqual(to.received, []);
+  // A balance that falls below the limit, twice.
+  await createLedger(database).adjust(accountId, -96n, { note: "spent" });
+  await both();
+  await both();
+  assert.deepEqual(one.types(), ["credit.low"]);
+  assert.equal(to.received[0]!.data.balance_usd, "0.000000004");
+  await createLedger(database).grant(accountId, 100n);
+  await both();
+  await createLedger(database).adjust(accountId, -100n, { note: "spent" });
+  clock.advance(1000);
+  await both();
+  assert.deepEqual(one.types(), ["credit.low", "credit.low"]);
+  // A vendor that both see down, one after the other, and that both see up again.
+  to.received.length = 0;
+  /** As processes look every two seconds; here every ten, for a minute. */
+  const later = async () => {
+    for (let looks = 0; looks < 6; looks++) {
+      clock.advance(10_000);
+      await both();
+    }
+  };
+  one.down.push("vendor-b");
+  await both();
+  two.down.push("vendor-b");
+  await both();
+  one.down.pop();
+  await later();
+  assert.deepEqual(one.types(), ["vendor.down"]);
+  two.down.pop();
+  await later();
+  assert.deepEqual(to.received.map(({ type, data }) => [type, data]), [
+    ["vendor.down", { vendor: "vendor-b" }],
+    ["vendor.up", { vendor: "vendor-b" }],
+  ]);
+  assert.equal(new Set(to.received.map(({ id }) => id)).size, 2);
+  // Two hundred events, both sending at the same time.
+  to.received.length = 0;
+  await enqueueEvents(
+    database,
+    Array.from({ length: 200 }, (_, at) => ({
+      ...{ accountId, key: `export ${at}`, type: "export.ready", at: clock.now() } as const,
+      data: { request_id: `${at}` },
+    })),
+  );
+  for (let rounds = 0; rounds < 20 && to.received.length < 200; rounds++) await both();
+  assert.equal(to.received.length, 200);
+  assert.equal(new Set(to.received.map(({ data }) => data.request_id)).size, 200);
+});
+
+eachDatabase(
+  "a budget's 80, 95 and 100 % are sent once a period, and never of an erased user",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    await one.add(accountId, ["budget.reached"]);
+    const { clock } = one;
+    const { budgets } = createBudgets({
+      ...{ database, processId: "one", leaseSeconds: 150, clock, newId: createUuidv7(clock) },
+      log: createLog(() => {}, clock.now),
+      chargedSince: () => Promise.resolve(0n),
+    });
+    const set = (on: string) =>
+      budgets.set({
+        accountId,
+        scope: readBudgetScope(on),
+        per: "day",
+        limitNanos: 100n,
+        raised: null,
+      }, commandLine);
+    const budget = await set("user:ann");
+    const spend = async (nanos: bigint, userId = "ann") => {
+      const row = interaction(accountId, crypto.randomUUID(), {
+        userId,
+        chargedNanos: nanos,
+        createdAt: clock.now(),
+      });
+      await createRecords(database).insert([row]);
+      for (let times = 0; times < 2; times++) await one.noteEvents();
+      await one.send();
+    };
+    await spend(79n);
+    assert.deepEqual(one.received, []);
+    await spend(1n);
+    assert.deepEqual(one.received.map(({ data }) => data), [{
+      ...{ budget_id: budget.id, on: "user:ann", per: "day", percent: 80 },
+      ...{ limit_usd: "0.000000100", spent_usd: "0.000000080" },
+    }]);
+    await spend(20n);
+    await spend(5n);
+    assert.deepEqual(one.received.map(({ data }) => data.percent), [80, 95, 100]);
+    clock.advance(24 * 60 * minute);
+    await spend(80n);
+    assert.deepEqual(one.received.map(({ data }) => data.percent), [80, 95, 100, 80]);
+    // While it waits the user is erased: neither is it sent, nor does it name them.
+    one.state.status = 500;
+    await spend(20n);
+    const rows = await database.query(
+      "select row_to_json(d)::text as row from webhook_deliveries d",
+      [],
+    );
+    assert.ok(rows.length >= 5 && !rows.some(({ row }) => String(row).includes("ann")));
+    await budgets.remove(budget.id, commandLine);
+    one.state.status = 204;
+    clock.advance(60 * minute);
+    await one.send();
+    assert.equal(one.received.length, 4);
+    assert.equal((await one.webhooks.list())[0]!.waiting, 0);
+  },
+);
+
+eachDatabase(
+  "a model without a price is named once a day, and secrets are sealed, under a new master key too",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    const hook = await one.add(accountId, ["model.unpriced", "webhook.test"]);
+    const unpriced = (model: string) =>
+      interaction(accountId, crypto.randomUUID(), {
+        model,
+        status: "completed",
+        costNanos: null,
+        chargedNanos: 0n,
+        createdAt: noon,
+      });
+    await createRecords(database).insert([unpriced("new"), unpriced("new"), unpriced("newer")]);
+    await createRecords(database).insert([unpriced("new")]);
+    await one.send();
+    assert.deepEqual(one.received.map(({ data }) => data.model).sort(), ["new", "newer"]);
+    const secret = one.state.secrets.values().next().value!;
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    const stored = async () =>
+      String(
+        (await database.query("select row_to_json(w)::text as row from webhooks w", []))[0]!.row,
+      );
+    const before = await stored();
+    for (const part of [secret, secret.slice(6), secret.slice(6, 20)]) {
+      assert.ok(!before.includes(part));
+    }
+    // After a rotation the same secret signs.
+    const keys = createVendorKeys(database, () => Promise.resolve(one.keys), resealWebhooks);
+    const rotation = await keys.rotate(MasterKey.generate());
+    assert.equal(rotation.resealed, 1);
+    assert.notEqual(await stored(), before);
+    await one.webhooks.test(hook.id);
+    await one.send();
+    assert.equal(one.types().at(-1), "webhook.test");
+    // A process with another master key leaves events to those that have the right one.
+    const stranger = processOf(
+      database,
+      { clock: one.clock, to: one, keys: masterKeys() } as Options,
+    );
+    await enqueueEvents(database, [{
+      ...{ accountId, key: "unpriced later", type: "model.unpriced", data: {} },
+      at: one.clock.now(),
+    }]);
+    await stranger.send();
+    const received = one.received.length;
+    one.clock.advance(minute);
+    await one.send();
+    assert.equal(one.received.length, received + 1);
+  },
+);
+
+eachDatabase(
+  "hooks and what waits for them are bounded; a removed hook takes its events with it",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    const hooks = [];
+    for (let count = 0; count < 50; count++) hooks.push(await one.add(accountId, ["export.ready"]));
+    await assert.rejects(
+      one.add(accountId),
+      /^WebhookError: url: the account has 50 webhooks already/,
+    );
+    const [hook] = hooks;
+    await database.query(
+      `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'm' || n, $1, n::text, 'export.ready', '{}', $2, $2, $2 from generate_series(1, 10000) n`,
+      [hook!.id, new Date(noon.getTime() + 60 * minute)],
+    );
+    await enqueueEvents(database, [
+      { accountId, key: "export x", type: "export.ready", data: { request_id: "x" }, at: noon },
+    ]);
+    assert.deepEqual(
+      (await one.webhooks.list()).slice(0, 2).map(({ waiting, lost }) => [waiting, lost]),
+      [
+        [10_000, 1n],
+        [1, 0n],
+      ],
+    );
+    assert.equal(await one.webhooks.remove(hook!.id, commandLine, accountId + 1), false);
+    assert.equal(await one.webhooks.remove(hook!.id, commandLine), true);
+    const [left] = await database.query("select count(*)::int as n from webhook_deliveries", []);
+    assert.equal(Number(left!.n), 49);
+    const audit = await database.query(
+      "select distinct action, subject from audit_log order by action",
+      [],
+    );
+    assert.deepEqual(audit.map(({ action, subject }) => [action, subject]), [
+      ["webhook.added", "hooks.example"],
+      ["webhook.removed", "hooks.example"],
+    ]);
+  },
+);
