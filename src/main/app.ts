@@ -72,8 +72,7 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const { accounts } = services.stores;
-  const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
+  const isFirstAccount = createFirstAccountCheck(services);
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request);
@@ -104,10 +103,7 @@ export function createApp(
   const { knows } = frontDoor;
   const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
   const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
-  app.use(answerProbes(services.vendors.registry.all.reduce(
-    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
-    ["/chat"],
-  )));
+  app.use(answerProbes(prefixesOf(services.vendors.registry)));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
@@ -204,6 +200,18 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
     groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
   });
+}
+
+/** The first segments of paths that lead to models. */
+function prefixesOf(registry: Registry): string[] {
+  return registry.all.reduce(
+    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
+    ["/chat"],
+  );
+}
+
+function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount"] {
+  return async (id) => (await stores.accounts.first())?.id === id;
 }
 
 /** Administration: what the operator's commands do. */
