@@ -3,6 +3,7 @@ import { adminAccountContracts } from "./admin/accounts.ts";
 import { adminBudgetContracts } from "./admin/budgets.ts";
 import { adminCreditContracts } from "./admin/credit.ts";
 import { adminKeyContracts } from "./admin/keys.ts";
+import { adminPriceContracts } from "./admin/prices.ts";
 import { adminVendorKeyContracts } from "./admin/vendor_keys.ts";
 import { adminModelContracts } from "./admin/models.ts";
 import { chatContract } from "./calls/chat.ts";
@@ -105,6 +106,7 @@ export const contracts = {
     ...adminVendorKeyContracts,
     ...adminModelContracts,
     ...adminBudgetContracts,
+    ...adminPriceContracts,
     ...adminAuditContracts,
   },
   livez,

@@ -11,6 +11,15 @@ import {
   usdAmount,
 } from "./fields.ts";
 
+const agents = [
+  "codex",
+  "claude-code",
+  "gemini-cli",
+  "opencode",
+  "aider",
+  "cline",
+  "cursor",
+] as const;
 const recorded = z.enum(["full", "metadata"]);
 const onDisconnect = z.enum(["cancel", "drain"]);
 const id = z.string().regex(/^[0-9a-f-]{36}$/, "expected the id of a key").describe(
@@ -37,11 +46,11 @@ const keyFields = {
   for: z.string().nullable().describe("The agent that it is for; null: none."),
   app: z.string().nullable().describe("App tag of calls that name none; null: none."),
   default_model: z.string().nullable().describe(
-    "Model of calls whose model isn't there; null: none.",
+    "Asked where a call's model leads nowhere; null: none.",
   ),
   map: z.record(z.string(), z.string()).describe("What names of models mean for this key."),
   expected_output_tokens: z.number().int().nullable().describe(
-    "How many tokens of output are held for at first; null: the most that there can be.",
+    "Output tokens that credit is held for; null: the most that a call may have.",
   ),
   created_at: createdAt,
   expires_at: timestampSchema.nullable().describe("When it ends; null: never."),
@@ -109,6 +118,21 @@ export const adminKeyContracts = {
       ),
       record: recorded.optional().describe(
         "What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.",
+      ),
+      for: z.enum(agents).optional().describe(
+        "A coding agent that it is for, whose name is the app tag unless another is given. Default: none.",
+      ),
+      app: z.string().min(1).max(256).optional().describe(
+        "App tag of calls that have none. Default: the agent's name, else none.",
+      ),
+      default_model: z.string().min(1).max(300).optional().describe(
+        "Asked on `/chat/v1` where a call's model leads nowhere. Default: the call is refused.",
+      ),
+      map: z.record(z.string().min(1).max(256), z.string().min(1).max(300)).optional().describe(
+        "On `/chat/v1`: names of models that calls use, and the models that they stand for; at most 100. Default: none.",
+      ),
+      expected_output_tokens: z.number().int().min(1).max(1_000_000).optional().describe(
+        "Output tokens that credit is held for, in place of the most that a call may have; needs a cap. Default: the most.",
       ),
     }).openapi("NewApiKey"),
     answer: z.strictObject({

@@ -76,6 +76,15 @@ const budget = {
   created_at: at,
 };
 
+const price = {
+  version: "8f1c2d3e4a5b",
+  vendor: "vendor-b",
+  model: "gpt-5-mini",
+  price: { input: "0.25", output: "2" },
+  source: "https://platform.openai.com/docs/pricing",
+  checked_on: "2026-11-20",
+};
+
 /** Examples of administration. */
 export const administrationExamples: Readonly<Record<string, OperationExamples>> = {
   listAccounts: { answers: { page: { data: [account], next_cursor: null } } },
@@ -183,6 +192,17 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     answers: { changed: budget },
   },
   deleteBudget: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
+  listPrices: { answers: { list: { data: [price] } } },
+  getPrice: {
+    params: { version: price.version },
+    answers: { found: { ...price, first_seen_at: at } },
+  },
+  repriceCalls: {
+    requests: { trial: { since: "2026-11-01T00:00:00Z", vendor: "openai" } },
+    answers: {
+      trial: { dry_run: true, models: [], total: { calls: 17, corrected: 0 } },
+    },
+  },
   listAuditEntries: {
     answers: {
       page: {

@@ -83,7 +83,8 @@ export interface InteractionRowsOptions {
 export async function* interactionRows(
   { client, query = {}, signal }: InteractionRowsOptions,
 ): AsyncGenerator<InteractionSummary, void> {
-  for (let cursor: string | null | undefined; cursor !== null;) {
+  let cursor: string | null | undefined;
+  while (cursor !== null) {
     const { data } = await listInteractions({
       client,
       query: { ...query, ...(cursor === undefined ? {} : { cursor }) },

@@ -1,3 +1,5 @@
+import { OptionError } from "../administration/administration.ts";
+import { checkedKeyDefaults } from "../administration/key_administration.ts";
 import {
   agentLines,
   type AgentName,
@@ -5,7 +7,7 @@ import {
   agentTitles,
   isAgentName,
 } from "../keys/agents.ts";
-import { checkKeyDefaults, type KeyDefaults, KeyDefaultsError } from "../keys/key_defaults.ts";
+import type { KeyDefaults } from "../keys/key_defaults.ts";
 import { optional, UsageError, type Values } from "./command.ts";
 
 const text = { type: "string" } as const;
@@ -22,15 +24,6 @@ export const agentOptions = {
 export const agentUsage = `[--for ${
   agentNames.join("|")
 }] [--app N] [--default-model M] [--map NAME=MODEL…] [--expected-output-tokens N]`;
-
-/** The option that sets each default. */
-const optionOf: Readonly<Record<keyof KeyDefaults, string>> = {
-  agent: "for",
-  app: "app",
-  defaultModel: "default-model",
-  models: "map",
-  expectedOutputTokens: "expected-output-tokens",
-};
 
 /**
  * The defaults that the options set: with `--for` the agent's name is the app tag unless another is
@@ -53,20 +46,12 @@ export async function readAgentOptions(
     ...(models === undefined ? {} : { models }),
     ...(expected === undefined ? {} : { expectedOutputTokens: wholeNumber(expected) }),
   };
-  if (Object.keys(defaults).length === 0) return undefined;
-  const existing = new Set<string>();
-  for (
-    const name of new Set([...Object.values(models ?? {}), ...defaultModel ? [defaultModel] : []])
-  ) {
-    if (await isModel(name)) existing.add(name);
-  }
   try {
-    checkKeyDefaults(defaults, caps, (name) => existing.has(name));
+    return await checkedKeyDefaults(defaults, caps, isModel);
   } catch (thrown) {
-    if (!(thrown instanceof KeyDefaultsError)) throw thrown;
-    throw new UsageError(`--${optionOf[thrown.field]}: ${thrown.message}`);
+    if (!(thrown instanceof OptionError)) throw thrown;
+    throw new UsageError(`--${thrown.field.replaceAll("_", "-")}: ${thrown.problem}`);
   }
-  return defaults;
 }
 
 function readAgent(values: Values): AgentName | undefined {

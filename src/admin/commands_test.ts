@@ -107,6 +107,7 @@ const unusedLedger = {
 const unusedDeps = {
   registry: createRegistry({}, []),
   openPrices: unused,
+  audit: { record: unused },
   openVirtualModels: unused,
   budgets: {} as never,
   webhooks: {} as never,

@@ -1,3 +1,4 @@
+import type { AuditLog } from "../audit/audit.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
@@ -10,6 +11,8 @@ import type { Registry } from "../vendors/registry.ts";
 /** What the commands on prices work on. */
 export interface PriceCommandDeps {
   accounts: Pick<AccountStore, "first" | "find" | "list">;
+  /** Notes that calls were priced again. */
+  audit: Pick<AuditLog, "record">;
   clock: Clock;
   /** Prices as the files say now: a running server has those of its start. */
   openPrices: () => PriceCommands | Promise<PriceCommands>;

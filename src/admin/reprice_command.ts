@@ -1,10 +1,12 @@
 import { nanosToUsd } from "../base/money.ts";
+import type { Administrator } from "../administration/administration.ts";
 import type { PricedCallQuery } from "../records/analytics_store.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import { type ModelCorrection, reprice } from "../repricing/reprice.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import {
+  commandLineAt,
   type CommandResult,
   done,
   findAccount,
@@ -15,14 +17,27 @@ import {
 } from "./command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
+/** What a repricing did, or would do. */
+export interface RepriceResult {
+  dry_run: boolean;
+  models: Record<string, unknown>[];
+  total: Record<string, unknown>;
+}
+
 /**
  * `reprice`: prices stored calls again at the prices that the files say now, each at the row of its
  * own time, and corrects costs and charges; with `--dry-run` it only shows what would change.
  */
-export async function repriceCalls(
+export function repriceCalls(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
+  return repriceBy(deps, values, commandLineAt(deps.clock));
+}
+
+/** The same by whoever administers the service; noted in the first account's audit log. */
+export async function repriceBy(
   deps: PriceCommandDeps,
   values: Values,
-): Promise<CommandResult> {
+  { actor }: Administrator,
+): Promise<CommandResult & { json: RepriceResult }> {
   const dryRun = values["dry-run"] === true;
   const commands = await deps.openPrices();
   try {
@@ -41,11 +56,17 @@ export async function repriceCalls(
       dryRun,
     );
     models.sort((one, other) => compare(difference(other), difference(one)));
-    return done({
-      dry_run: dryRun,
-      models: models.map(modelJson),
-      total: sumsJson(models),
-    }, linesOf(models, dryRun));
+    const total = sumsJson(models);
+    const first = await deps.accounts.first();
+    if (!dryRun && first) {
+      await deps.audit.record({
+        ...{ accountId: first.id, actor, action: "calls.repriced" },
+        subject: `${total.corrected} of ${total.calls} calls`,
+        detail: `cost ${total.difference_usd} USD, charged ${total.charged_difference_usd} USD`,
+      });
+    }
+    const json: RepriceResult = { dry_run: dryRun, models: models.map(modelJson), total };
+    return { ...done(json, linesOf(models, dryRun)), json };
   } finally {
     await commands.close();
   }

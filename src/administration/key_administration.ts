@@ -5,6 +5,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
+import { checkKeyDefaults, type KeyDefaults, KeyDefaultsError } from "../keys/key_defaults.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Administrator, noteBy, OptionError } from "./administration.ts";
 
@@ -43,6 +44,36 @@ export async function createApiKey(
   const note = noteBy(by, account.id, "api_key.created", options.name, made.prefix);
   const key = await deps.apiKeys.insert({ ...options, ...made, accountId: account.id }, note);
   return { key, value };
+}
+
+/** The option that sets each default. */
+const defaultOptions: Readonly<Record<keyof KeyDefaults, string>> = {
+  agent: "for",
+  app: "app",
+  defaultModel: "default_model",
+  models: "map",
+  expectedOutputTokens: "expected_output_tokens",
+};
+
+/** The defaults of a new key; undefined where there are none. Throws `OptionError`. */
+export async function checkedKeyDefaults(
+  defaults: KeyDefaults,
+  caps: Pick<NewApiKey, "capDayNanos" | "capMonthNanos">,
+  isModel: (name: string) => Promise<boolean>,
+): Promise<KeyDefaults | undefined> {
+  if (Object.keys(defaults).length === 0) return undefined;
+  const { models = {}, defaultModel } = defaults;
+  const existing = new Set<string>();
+  for (const name of new Set([...Object.values(models), ...defaultModel ? [defaultModel] : []])) {
+    if (await isModel(name)) existing.add(name);
+  }
+  try {
+    checkKeyDefaults(defaults, caps, (name) => existing.has(name));
+  } catch (thrown) {
+    if (!(thrown instanceof KeyDefaultsError)) throw thrown;
+    throw new OptionError(defaultOptions[thrown.field], thrown.message);
+  }
+  return defaults;
 }
 
 /** Changes a key's name and caps. Throws `Fault("api_key_not_found")`. */

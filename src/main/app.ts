@@ -22,6 +22,8 @@ import { scopesOf } from "../admin/deps.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
+import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
+import { createReprice } from "./reprice.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
@@ -70,8 +72,7 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const { accounts } = services.stores;
-  const isFirstAccount = async (id: number) => (await accounts.first())?.id === id;
+  const isFirstAccount = createFirstAccountCheck(services);
   const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request);
@@ -195,6 +196,10 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
   });
 }
 
+function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount"] {
+  return async (id) => (await stores.accounts.first())?.id === id;
+}
+
 /** Administration: what the operator's commands do. */
 function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { clock, database, idempotency, routing, keys } = services;
@@ -212,9 +217,16 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
   adminKeyRoutes(app, {
     ...{ ...binding, accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
     scopes: scopesOf(registry),
+    isModel: (accountId, name) =>
+      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
   adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
+  adminPriceRoutes(app, {
+    ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
+    ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
+    reprice: createReprice(services),
+  });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });
 }

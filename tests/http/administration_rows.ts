@@ -1,29 +1,12 @@
 import assert from "@std/assert";
-import type { contracts } from "../../contracts/mod.ts";
+import { budgetRows, priceRows } from "./administration_price_rows.ts";
+import { noAccount, noKey, none, type Rows } from "./administration_row.ts";
 import * as sdk from "../../openapi/client/mod.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { looksLikeKey, mintKey } from "../../src/keys/credential.ts";
 
-type Options = { client: sdk.Gateway };
-
-/** One operation of `contracts.admin`: how it is called, what it notes, and how it goes wrong. */
-export interface Row {
-  /** By the generated client; throws `GatewayError`. Later rows find what earlier ones made. */
-  call: (options: Options) => Promise<unknown>;
-  /** Looks at the answer. */
-  answer: (data: never) => void;
-  /** Actions and subjects of the entries in the audit log, newest first; none for reads. */
-  notes?: readonly (readonly [action: string, subject: string | RegExp, accountId?: number])[];
-  /** Wrong calls: the code, what the message has to name, and the call. */
-  wrong?: readonly (readonly [code: string, names: RegExp, call: Row["call"]])[];
-}
-
-type Rows = Readonly<Record<keyof typeof contracts.admin, Row>>;
-
 const model = { name: "assistant", targets: ["gpt-5-mini"] };
 const weighted = [{ model: "gpt-4.1", weight: 9 }, { model: "claude-sonnet-4-6", weight: 1 }];
-const none = { account_id: 4711 };
-const noAccount = /^account_id: no account has the id 4711/;
 const path = { name: "assistant" };
 const noModel = /no virtual model named 'nothing'/;
 const nothing = { name: "nothing" };
@@ -31,7 +14,6 @@ const nothing = { name: "nothing" };
 /** Id of the key that the rows work on. */
 let keyId = "";
 const key = () => ({ id: keyId });
-const noKey = { id: "0197e0c2-a3f0-7c41-9d2e-000000000000" };
 const secretKey = "sk-canary-0123456789-wxyz";
 
 const accountRows = {
@@ -171,7 +153,8 @@ const keyRows = {
           ...{ name: "ci", scopes: ["status", "vendor-b"], models: ["vendor-b/gpt-4.1"] },
           ...{ cap_day_usd: "2.50", expires: "2999-01-31T00:00:00+01:00", cache_ttl: 60 },
           ...{ on_disconnect: "drain", translation_mode: "strict", prompt_cache: false },
-          record: "metadata",
+          ...{ record: "metadata", for: "codex", default_model: "gpt-4.1" },
+          ...{ map: { "gpt-5-codex": "vendor-b/gpt-5-mini" } },
         },
       }),
     answer: ({ data }: { data: sdk.CreatedApiKey }) => {
@@ -182,7 +165,8 @@ const keyRows = {
         ...{ name: "ci", account_id: 1, scopes: ["status", "vendor-b"] },
         ...{ models: ["vendor-b/gpt-4.1"], on_disconnect: "drain", translation_mode: "strict" },
         ...{ prompt_cache: false, cache_ttl_seconds: 60, revoked_at: null },
-        ...{ record: "metadata", for: null, app: null, default_model: null, map: {} },
+        ...{ record: "metadata", for: "codex", app: "codex", default_model: "gpt-4.1" },
+        ...{ map: { "gpt-5-codex": "vendor-b/gpt-5-mini" } },
         expected_output_tokens: null,
         ...{ expires_at: "2999-01-30T23:00:00.000Z" },
         ...{ cap_day_usd: "2.500000000", cap_month_usd: null },
@@ -204,6 +188,11 @@ const keyRows = {
         "invalid_value",
         /^scopes: only keys of the first account/,
         (to) => sdk.createApiKey({ ...to, body: { name: "x", scopes: ["admin"], account_id: 2 } }),
+      ],
+      [
+        "invalid_value",
+        /^default_model: no model has the name 'nothing'/,
+        (to) => sdk.createApiKey({ ...to, body: { name: "x", default_model: "nothing" } }),
       ],
       [
         "invalid_value",
@@ -445,116 +434,13 @@ const modelRows = {
   },
 } satisfies Partial<Rows>;
 
-let budgetId = "";
-const budget = () => ({ id: budgetId });
-
-const budgetRows = {
-  setBudget: {
-    call: (to) =>
-      sdk.setBudget({ ...to, body: { on: "app:shop", per: "month", usd: "9.50", account_id: 2 } }),
-    answer: ({ data }: { data: sdk.Budget }) => {
-      budgetId = data.id;
-      assert.deepEqual(
-        [data.account_id, data.on, data.per, data.limit_usd, data.raise_until, data.spent_usd],
-        [2, "app:shop", "month", "9.500000000", null, "0.000000000"],
-      );
-    },
-    notes: [["budget.set", /^[0-9a-f-]{36}$/, 2]],
-    wrong: [
-      [
-        "invalid_value",
-        /^on: 'shop' is no scope/,
-        (to) => sdk.setBudget({ ...to, body: { on: "shop", per: "day", usd: "1" } }),
-      ],
-      ["invalid_value", /^raise_until: expected a time to come/, (to) =>
-        sdk.setBudget({
-          ...to,
-          body: {
-            ...{ on: "account", per: "day", usd: "1" },
-            ...{ raise_until: "2020-01-01T00:00:00Z", raised_usd: "2" },
-          },
-        })],
-      ["invalid_value", /^raised_usd: is missing/, (to) =>
-        sdk.setBudget({
-          ...to,
-          body: { on: "account", per: "day", usd: "1", raise_until: "2999-01-01T00:00:00Z" },
-        })],
-      ["invalid_value", /^usd: expected a limit/, (to) =>
-        sdk.setBudget({
-          ...to,
-          body: {
-            ...{ on: "account", per: "day", raised_usd: "2" },
-            raise_until: "2999-01-01T00:00:00Z",
-          },
-        })],
-      [
-        "account_not_found",
-        noAccount,
-        (to) => sdk.setBudget({ ...to, body: { on: "account", per: "day", usd: "1", ...none } }),
-      ],
-    ],
-  },
-  listBudgets: {
-    call: (to) => sdk.listBudgets({ ...to, query: { account_id: 2 } }),
-    answer: ({ data }: { data: sdk.BudgetList }) =>
-      assert.deepEqual(data.data.map(({ id }) => id), [budgetId]),
-    wrong: [["account_not_found", noAccount, (to) => sdk.listBudgets({ ...to, query: none })]],
-  },
-  getBudget: {
-    call: (to) => sdk.getBudget({ ...to, path: budget() }),
-    answer: ({ data }: { data: sdk.Budget }) => assert.equal(data.on, "app:shop"),
-    wrong: [[
-      "budget_not_found",
-      /No budget has the id/,
-      (to) => sdk.getBudget({ ...to, path: noKey }),
-    ]],
-  },
-  updateBudget: {
-    call: (to) =>
-      sdk.updateBudget({
-        ...to,
-        path: budget(),
-        body: { raise_until: "2999-01-01T00:00:00Z", raised_usd: "20" },
-      }),
-    answer: ({ data }: { data: sdk.Budget }) =>
-      assert.deepEqual([data.id, data.limit_usd, data.raised_limit_usd], [
-        budgetId,
-        "9.500000000",
-        "20.000000000",
-      ]),
-    notes: [["budget.set", /^[0-9a-f-]{36}$/, 2]],
-    wrong: [
-      [
-        "budget_not_found",
-        /No budget has the id/,
-        (to) => sdk.updateBudget({ ...to, path: noKey, body: { usd: "1" } }),
-      ],
-      [
-        "invalid_value",
-        /^usd: expected an amount/,
-        (to) => sdk.updateBudget({ ...to, path: budget(), body: { usd: "much" } }),
-      ],
-    ],
-  },
-  deleteBudget: {
-    call: (to) => sdk.deleteBudget({ ...to, path: budget() }),
-    answer: ({ data }: { data: sdk.RemovedBudget }) =>
-      assert.deepEqual(data, { id: budgetId, removed: true }),
-    notes: [["budget.removed", /^[0-9a-f-]{36}$/, 2]],
-    wrong: [[
-      "budget_not_found",
-      /No budget has the id/,
-      (to) => sdk.deleteBudget({ ...to, path: budget() }),
-    ]],
-  },
-} satisfies Partial<Rows>;
-
 /** A row for each operation, in an order in which they work. */
 export const rows: Rows = {
   ...accountRows,
   ...keyRows,
   ...modelRows,
   ...budgetRows,
+  ...priceRows,
   listAudit: {
     call: (to) => sdk.listAuditEntries({ ...to, query: { limit: 1 } }),
     answer: ({ data }: { data: sdk.AuditEntryList }) => {

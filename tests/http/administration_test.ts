@@ -12,7 +12,8 @@ import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createMigrated } from "../support/databases.ts";
 import { copyMigrated } from "../support/new_database.ts";
-import { type Row, rows } from "./administration_rows.ts";
+import type { Row } from "./administration_row.ts";
+import { rows } from "./administration_rows.ts";
 import { isPostgresPreferred, shared, startSimulatedService } from "../support/service.ts";
 
 /** Two accounts with a key each that names `admin`, as no command would make the second. */

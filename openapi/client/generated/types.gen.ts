@@ -4343,7 +4343,7 @@ export type ApiKey = {
      */
     app: string | null;
     /**
-     * Model of calls whose model isn't there; null: none.
+     * Asked where a call's model leads nowhere; null: none.
      */
     default_model: string | null;
     /**
@@ -4353,7 +4353,7 @@ export type ApiKey = {
         [key: string]: string;
     };
     /**
-     * How many tokens of output are held for at first; null: the most that there can be.
+     * Output tokens that credit is held for; null: the most that a call may have.
      */
     expected_output_tokens: number | null;
     /**
@@ -4432,7 +4432,7 @@ export type CreatedApiKey = {
      */
     app: string | null;
     /**
-     * Model of calls whose model isn't there; null: none.
+     * Asked where a call's model leads nowhere; null: none.
      */
     default_model: string | null;
     /**
@@ -4442,7 +4442,7 @@ export type CreatedApiKey = {
         [key: string]: string;
     };
     /**
-     * How many tokens of output are held for at first; null: the most that there can be.
+     * Output tokens that credit is held for; null: the most that a call may have.
      */
     expected_output_tokens: number | null;
     /**
@@ -4520,6 +4520,28 @@ export type NewApiKey = {
      * What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.
      */
     record?: 'full' | 'metadata';
+    /**
+     * A coding agent that it is for, whose name is the app tag unless another is given. Default: none.
+     */
+    for?: 'codex' | 'claude-code' | 'gemini-cli' | 'opencode' | 'aider' | 'cline' | 'cursor';
+    /**
+     * App tag of calls that have none. Default: the agent's name, else none.
+     */
+    app?: string;
+    /**
+     * Asked on `/chat/v1` where a call's model leads nowhere. Default: the call is refused.
+     */
+    default_model?: string;
+    /**
+     * On `/chat/v1`: names of models that calls use, and the models that they stand for; at most 100. Default: none.
+     */
+    map?: {
+        [key: string]: string;
+    };
+    /**
+     * Output tokens that credit is held for, in place of the most that a call may have; needs a cap. Default: the most.
+     */
+    expected_output_tokens?: number;
 };
 
 export type ApiKeyChange = {
@@ -4899,6 +4921,122 @@ export type RemovedBudget = {
      * Always true.
      */
     removed: true;
+};
+
+export type PriceList = {
+    /**
+     * By vendor and model.
+     */
+    data: Array<Price>;
+};
+
+export type Price = {
+    /**
+     * What records name as `price_version`.
+     */
+    version: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Name of the model at the vendor.
+     */
+    model: string;
+    /**
+     * As `PRICES_FILE` writes it: USD per million tokens, or piece.
+     */
+    price: {
+        [key: string]: unknown;
+    };
+    /**
+     * Where it stands.
+     */
+    source: string;
+    /**
+     * Day on which it was checked; null: not known.
+     */
+    checked_on: string | null;
+};
+
+export type PriceVersion = {
+    /**
+     * What records name as `price_version`.
+     */
+    version: string;
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Name of the model at the vendor.
+     */
+    model: string;
+    /**
+     * As `PRICES_FILE` writes it: USD per million tokens, or piece.
+     */
+    price: {
+        [key: string]: unknown;
+    };
+    /**
+     * Where it stands.
+     */
+    source: string;
+    /**
+     * Day on which it was checked; null: not known.
+     */
+    checked_on: string | null;
+    /**
+     * When a record or a start first had it.
+     */
+    first_seen_at: string;
+};
+
+export type Repriced = {
+    /**
+     * Whether nothing was written.
+     */
+    dry_run: boolean;
+    /**
+     * What changed, by vendor and model.
+     */
+    models: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * The sums.
+     */
+    total: {
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type RepriceRequest = {
+    /**
+     * `true` only says what would change. Default `true`.
+     */
+    dry_run?: boolean;
+    /**
+     * First moment. Default: the first call.
+     */
+    since?: string;
+    /**
+     * Last moment, not included. Default: now.
+     */
+    until?: string;
+    /**
+     * Calls of this vendor, by label or alias. Default: all.
+     */
+    vendor?: string;
+    /**
+     * Calls of this model, such as `vendor-b/gpt-5-mini`. Default: all.
+     */
+    model?: string;
+    /**
+     * Calls of the account of this id. Default: all accounts.
+     */
+    account_id?: number;
 };
 
 export type AuditEntryList = {
@@ -10941,6 +11079,211 @@ export type UpdateBudgetResponses = {
 };
 
 export type UpdateBudgetResponse = UpdateBudgetResponses[keyof UpdateBudgetResponses];
+
+export type ListPricesData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Label or alias of a vendor. Default: all.
+         */
+        vendor?: string;
+    };
+    url: '/api/v1/admin/prices';
+};
+
+export type ListPricesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
+
+export type ListPricesResponses = {
+    /**
+     * List the prices in force
+     */
+    200: PriceList;
+};
+
+export type ListPricesResponse = ListPricesResponses[keyof ListPricesResponses];
+
+export type GetPriceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Version of the price.
+         */
+        version: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/prices/{version}';
+};
+
+export type GetPriceErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `price_not_found`: No price has this version.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetPriceError = GetPriceErrors[keyof GetPriceErrors];
+
+export type GetPriceResponses = {
+    /**
+     * Show the price that a record's price_version names
+     */
+    200: PriceVersion;
+};
+
+export type GetPriceResponse = GetPriceResponses[keyof GetPriceResponses];
+
+export type RepriceCallsData = {
+    body: RepriceRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/prices/reprice';
+};
+
+export type RepriceCallsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type RepriceCallsError = RepriceCallsErrors[keyof RepriceCallsErrors];
+
+export type RepriceCallsResponses = {
+    /**
+     * Price recorded calls again
+     */
+    200: Repriced;
+};
+
+export type RepriceCallsResponse = RepriceCallsResponses[keyof RepriceCallsResponses];
 
 export type ListAuditEntriesData = {
     body?: never;

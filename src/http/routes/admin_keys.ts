@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
   accountOf,
@@ -9,6 +10,7 @@ import {
 import {
   apiKeyView,
   changeApiKey,
+  checkedKeyDefaults,
   createApiKey,
   findApiKey,
   type KeyAdministrationDeps,
@@ -24,6 +26,7 @@ import {
 } from "../../administration/vendor_key_administration.ts";
 import { parseUsd } from "../../base/money.ts";
 import type { AccountStore } from "../../keys/account.ts";
+import type { KeyDefaults } from "../../keys/key_defaults.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import { bind, type BindDeps } from "../bind.ts";
@@ -32,6 +35,8 @@ import type { Env } from "../request_context.ts";
 export interface AdminKeyDeps extends BindDeps, KeyAdministrationDeps, VendorKeyAdministrationDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  /** Whether calls of the account may name this model. */
+  isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
 /** Mounts the administration of service keys and of stored vendor keys. */
@@ -50,6 +55,12 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
 
   bind(app, admin.createKey, deps, async ({ caller, body }) => {
     const account = await accountOf(accounts, body.account_id);
+    const caps = {
+      capDayNanos: capOf(body.cap_day_usd) ?? null,
+      capMonthNanos: capOf(body.cap_month_usd) ?? null,
+    };
+    const isModel = (name: string) => deps.isModel(account.id, name);
+    const defaults = await checkedKeyDefaults(defaultsOf(body), caps, isModel);
     const { key, value } = await createApiKey(deps, by(caller), account, {
       name: body.name,
       scopes: body.scopes ?? [],
@@ -59,8 +70,8 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
       promptCache: body.prompt_cache ?? true,
       ...(body.cache_ttl === undefined ? {} : { cacheTtlSeconds: body.cache_ttl }),
       ...(body.record === "metadata" ? { recording: body.record } : {}),
-      capDayNanos: capOf(body.cap_day_usd) ?? null,
-      capMonthNanos: capOf(body.cap_month_usd) ?? null,
+      ...caps,
+      defaults,
       expiresAt: body.expires === undefined ? null : new Date(body.expires),
     });
     return { ...apiKeyView(key), key: value.reveal() };
@@ -89,6 +100,21 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
     return { id: params.id, revoked: true as const };
   });
   vendorKeyRoutes(app, deps);
+}
+
+type NewKeyBody = z.output<NonNullable<typeof contracts.admin.createKey.body>>;
+
+function defaultsOf(body: NewKeyBody): KeyDefaults {
+  const { for: agent, app = agent, default_model, map, expected_output_tokens } = body;
+  return {
+    ...(agent === undefined ? {} : { agent }),
+    ...(app === undefined ? {} : { app }),
+    ...(default_model === undefined ? {} : { defaultModel: default_model }),
+    ...(map === undefined ? {} : { models: map }),
+    ...(expected_output_tokens === undefined
+      ? {}
+      : { expectedOutputTokens: expected_output_tokens }),
+  };
 }
 
 function capOf(usd: string | null | undefined): bigint | null | undefined {

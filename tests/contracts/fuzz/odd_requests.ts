@@ -10,7 +10,7 @@ export function oddRequest(sources: Sources): FuzzedRequest {
   const wrongMethod = random.chance(3);
   const [type, body] = operation.method === "GET" ? [undefined, undefined] : oddBody(sources);
   return {
-    method: wrongMethod ? random.pick(["PUT", "PATCH", "QUERY"]) : operation.method,
+    method: wrongMethod ? random.pick(["PUT", "LOCK", "QUERY"]) : operation.method,
     target: oddPath(sources) + oddQuery(operation, random),
     headers: {
       ...(type === undefined ? {} : { "content-type": type }),

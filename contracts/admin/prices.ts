@@ -1,0 +1,86 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+import { defineContract, ofAdministration } from "../kernel/contract.ts";
+
+const priceFields = {
+  version: z.string().describe("What records name as `price_version`."),
+  vendor: z.string().describe("Label of the vendor."),
+  model: z.string().describe("Name of the model at the vendor."),
+  price: z.looseObject({}).describe(
+    "As `PRICES_FILE` writes it: USD per million tokens, or piece.",
+  ),
+  source: z.string().describe("Where it stands."),
+  checked_on: z.string().nullable().describe("Day on which it was checked; null: not known."),
+};
+
+const price = z.strictObject(priceFields).openapi("Price");
+
+const span = {
+  since: timestampSchema.optional().describe("First moment. Default: the first call."),
+  until: timestampSchema.optional().describe("Last moment, not included. Default: now."),
+};
+
+/** Prices, which stand in the bundled table and in `PRICES_FILE`. */
+export const adminPriceContracts = {
+  listPrices: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/prices",
+    operationId: "listPrices",
+    summary: "List the prices in force",
+    description: "Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.",
+    query: z.strictObject({
+      vendor: z.string().min(1).max(60).optional().describe(
+        "Label or alias of a vendor. Default: all.",
+      ),
+    }),
+    answer: z.strictObject({ data: z.array(price).describe("By vendor and model.") })
+      .openapi("PriceList"),
+  }),
+  getPrice: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/prices/{version}",
+    operationId: "getPrice",
+    summary: "Show the price that a record's price_version names",
+    params: z.object({
+      version: z.string().regex(/^[\w.:-]{1,100}$/, "expected a version")
+        .describe("Version of the price."),
+    }),
+    answer: z.strictObject({
+      ...priceFields,
+      first_seen_at: timestampSchema.describe("When a record or a start first had it."),
+    }).openapi("PriceVersion"),
+    errors: ["price_not_found"],
+  }),
+  repriceCalls: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/prices/reprice",
+    operationId: "repriceCalls",
+    summary: "Price recorded calls again",
+    description:
+      "Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.",
+    body: z.strictObject({
+      dry_run: z.boolean().default(true).describe(
+        "`true` only says what would change. Default `true`.",
+      ),
+      ...span,
+      vendor: z.string().min(1).max(60).optional().describe(
+        "Calls of this vendor, by label or alias. Default: all.",
+      ),
+      model: z.string().min(1).max(300).optional().describe(
+        "Calls of this model, such as `vendor-b/gpt-5-mini`. Default: all.",
+      ),
+      account_id: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe(
+        "Calls of the account of this id. Default: all accounts.",
+      ),
+    }).openapi("RepriceRequest"),
+    answer: z.looseObject({
+      dry_run: z.boolean().describe("Whether nothing was written."),
+      models: z.array(z.looseObject({})).describe("What changed, by vendor and model."),
+      total: z.looseObject({}).describe("The sums."),
+    }).openapi("Repriced"),
+    errors: ["account_not_found"],
+  }),
+};

@@ -1,0 +1,100 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import {
+  accountOf,
+  type Administrator,
+  administratorOf,
+  OptionError,
+} from "../../administration/administration.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { AccountStore } from "../../keys/account.ts";
+import { priceFieldsOf } from "../../pricing/table/price_words.ts";
+import type { Prices } from "../../pricing/table/prices.ts";
+import type { PriceVersion, PriceVersionStore } from "../../repricing/price_archive.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Registry } from "../../vendors/registry.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import type { Env } from "../request_context.ts";
+
+/** What `reprice` takes, as the command line has it. */
+export interface RepriceOptions {
+  dryRun: boolean;
+  since?: string | undefined;
+  until?: string | undefined;
+  vendor?: string | undefined;
+  model?: string | undefined;
+  account?: string | undefined;
+}
+
+export interface AdminPriceDeps extends BindDeps {
+  accounts: Pick<AccountStore, "first" | "find">;
+  registry: Registry;
+  prices: Prices;
+  priceVersions: Pick<PriceVersionStore, "find">;
+  /** Stores the prices behind the versions that records name. */
+  archivePrices: () => Promise<void>;
+  /** The operator's command. Throws `OptionError`. */
+  reprice: (options: RepriceOptions, by: Administrator) => Promise<{
+    dry_run: boolean;
+    models: Record<string, unknown>[];
+    total: Record<string, unknown>;
+  }>;
+  clock: Clock;
+}
+
+/** Mounts the prices in force, those of versions, and repricing. */
+export function adminPriceRoutes(app: Hono<Env>, deps: AdminPriceDeps): void {
+  const { accounts, registry, prices } = deps;
+  const { admin } = contracts;
+
+  bind(app, admin.listPrices, deps, ({ query: { vendor } }) => {
+    const found = vendor === undefined ? undefined : registry.find(vendor);
+    if (vendor !== undefined && !found) {
+      const labels = registry.all.map(({ label }) => label).join(", ");
+      throw new OptionError("vendor", `expected one of ${labels}, or an alias`);
+    }
+    const now = deps.clock.now();
+    const rows = (found ? [found] : registry.all).flatMap(({ label }) =>
+      prices.listed(label, now).map((row) => ({ label, row }))
+    );
+    return {
+      data: rows.map(({ label, row }) => ({
+        version: row.version,
+        vendor: label,
+        model: row.model,
+        price: { ...priceFieldsOf(row) },
+        source: row.source,
+        checked_on: row.checkedOn ?? null,
+      })),
+    };
+  });
+
+  bind(app, admin.getPrice, deps, async ({ params }) => {
+    await deps.archivePrices();
+    const found = await deps.priceVersions.find(params.version);
+    if (found) return priceVersionJson(found);
+    throw new Fault("price_not_found", {
+      message: `No price has the version '${params.version}'.`,
+    });
+  });
+
+  bind(app, admin.repriceCalls, deps, async ({ caller, body }) => {
+    const { dry_run: dryRun, account_id, ...options } = body;
+    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const account = owner === undefined ? undefined : String(owner.id);
+    const by = administratorOf(caller.principal.key, deps.clock.now());
+    return { ...await deps.reprice({ ...options, dryRun, account }, by) };
+  });
+}
+
+function priceVersionJson(found: PriceVersion & { firstSeenAt: Date }) {
+  return {
+    version: found.version,
+    vendor: found.label,
+    model: found.model,
+    price: JSON.parse(found.fieldsText) as Record<string, unknown>,
+    source: found.source,
+    checked_on: found.checkedOn,
+    first_seen_at: found.firstSeenAt.toISOString(),
+  };
+}
