@@ -54,10 +54,15 @@ function schemasAndPaths(
     app.openAPIRegistry.register(name, schema);
   }
   for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);
-  const head = { openapi, ...information(version), tags: [...tags] };
+  const head = { openapi, ...information(version), tags: documentTags() };
   // As it will be read: plain values, without what is undefined.
   if (openapi === "3.1.0") return JSON.parse(JSON.stringify(app.getOpenAPI31Document(head)));
   return mendNullable(JSON.parse(JSON.stringify(app.getOpenAPIDocument(head))));
+}
+
+/** `x-displayName` is what the reference page shows. */
+function documentTags() {
+  return tags.map(({ title, ...tag }) => ({ ...tag, "x-displayName": title }));
 }
 
 /** What the document says of the service as a whole. */

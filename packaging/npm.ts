@@ -3,7 +3,6 @@
  * bundle as a package for npm, which brings its own runtime (the package `deno`). `npx ./dist/….tgz`
  * starts it on a machine that has Node.js alone.
  */
-import manifest from "../deno.json" with { type: "json" };
 import { bundle, operatorsFiles } from "./bundle.ts";
 import { runEnvironment, runFlags, startFlags } from "./contents.ts";
 
@@ -30,6 +29,9 @@ export async function packForNpm(bundled: string, target: string): Promise<strin
     await Deno.remove(work, { recursive: true });
   }
 }
+
+const repository = new URL("../", import.meta.url);
+const manifest = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
 
 const packageJson = {
   name: "demeter-gateway",
@@ -114,7 +116,7 @@ async function copyFolder(from: string, to: string): Promise<void> {
 }
 
 if (import.meta.main) {
-  const dist = decodeURIComponent(new URL("../dist", import.meta.url).pathname);
+  const dist = decodeURIComponent(new URL("dist", repository).pathname);
   await bundle(`${dist}/bundle`);
   console.log(await packForNpm(`${dist}/bundle`, Deno.args[0] ?? dist));
 }

@@ -67,7 +67,8 @@ export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
     summary: summaryOf("Create transcription", family),
-    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    description:
+      "Speech to text, as the vendor takes it; fields that are not named here go on as they are.",
     form: transcriptionForm,
     answer: transcript,
     media: {

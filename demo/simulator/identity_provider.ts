@@ -8,7 +8,7 @@ export interface IdentityProvider {
   clientId: string;
   clientSecret: string;
   /** Who signs in from now on. */
-  become(name: string, email: string): void;
+  become(name: string, email: string, claims?: Record<string, unknown>): void;
   /** From now on ID tokens are signed with a key that is not among the published ones. */
   forge(): void;
   close(): Promise<void>;
@@ -24,6 +24,8 @@ const clientSecret = "simulated-client-secret";
 interface Person {
   name: string;
   email: string;
+  /** Further ones that its user info has, such as groups. */
+  claims?: Record<string, unknown> | undefined;
 }
 
 interface Grant {
@@ -55,7 +57,7 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
     issuer: state.issuer,
     clientId,
     clientSecret,
-    become: (name, email) => void (state.person = { name, email }),
+    become: (name, email, claims) => void (state.person = { name, email, claims }),
     forge: () => void (state.forges = true),
     close: () => server.shutdown(),
   };
@@ -161,8 +163,8 @@ function userinfo(request: Request, { tokens }: State): Response {
   const given = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
   const person = tokens.get(given);
   if (!person) return new Response(null, { status: 401 });
-  const { name, email } = person;
-  return Response.json({ sub: email, name, email, email_verified: true });
+  const { name, email, claims } = person;
+  return Response.json({ ...claims, sub: email, name, email, email_verified: true });
 }
 
 async function idToken(state: State, { person, nonce }: Grant): Promise<string> {

@@ -86,6 +86,8 @@ export interface BudgetStore {
   ): Promise<Budget | undefined>;
   /** By account, scope and name, with the sums of the periods at `now`. */
   list(query: { accountId?: number; now: Date; id?: string }): Promise<StoredBudget[]>;
+  /** Those of which the most is spent, in proportion to their limits. */
+  fullest(now: Date, limit: number): Promise<StoredBudget[]>;
   /** What changed at or after a time of the database; with null all that there are. */
   changedSince(since: Date | null): Promise<{ now: Date; changes: BudgetChange[] }>;
   /** Forgets budgets that were removed before this many minutes, and periods before `before`. */

@@ -5,6 +5,7 @@ import type { Database } from "../database/database.ts";
 import type { BudgetScope } from "./budget.ts";
 import { oldestPeriod } from "./budget.ts";
 import { type BudgetCache, createBudgetCache, removedBudgetMinutes } from "./budget_cache.ts";
+import { type BudgetGauges, createBudgetGauges } from "./budget_gauges.ts";
 import { type BudgetHolds, createBudgetHolds } from "./budget_holds.ts";
 import { type BudgetService, createBudgetService } from "./budget_service.ts";
 import { createBudgetStore } from "./store/budgets.ts";
@@ -14,6 +15,7 @@ export interface BudgetServices {
   budgets: BudgetService;
   budgetCache: BudgetCache;
   budgetHolds: BudgetHolds;
+  budgetGauges: BudgetGauges;
   /** Returns what a process held before it was restarted. */
   takeBackBudgets: (processId: string) => Promise<void>;
   /** Returns what processes held that are gone. */
@@ -47,8 +49,7 @@ export function createBudgets(
         await budgetHolds.tick();
       },
     }),
-    budgetCache,
-    budgetHolds,
+    ...{ budgetCache, budgetHolds, budgetGauges: createBudgetGauges({ store, clock }) },
     takeBackBudgets: async (id) => void await store.takeBack(id),
     sweepBudgetLeases: async () => void await store.sweepExpired(),
     sweepBudgets: () => store.sweep(removedBudgetMinutes, oldestPeriod(clock.now())),

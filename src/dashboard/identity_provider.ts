@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import type { Secret } from "../base/secret.ts";
-import type { Identity } from "../people/person.ts";
+import { type Identity, type Role, roles as allRoles } from "../people/person.ts";
 import type { FlowSecrets } from "./secrets.ts";
 
 /** How the operator has set up sign-in; `issuer` or all three addresses. */
@@ -13,6 +13,16 @@ export interface SignInSettings {
   userinfoUrl: string | undefined;
   /** Scopes asked for, separated by spaces; undefined: what suits the kind of provider. */
   scopes: string | undefined;
+  /** How the provider's groups become roles; undefined: they don't. */
+  roles: RoleSettings | undefined;
+}
+
+/** `OAUTH_ROLE_CLAIM` and `OAUTH_ROLE_MAP`. */
+export interface RoleSettings {
+  /** The claim that names a person's groups; `a.b` is the member `b` of the claim `a`. */
+  claim: string;
+  /** Role by the group's name. */
+  byGroup: ReadonlyMap<string, Role>;
 }
 
 /** Whoever vouches for people. */
@@ -75,6 +85,7 @@ export function identityOf(
   issuer: string,
   subject: string,
   claims: Readonly<Record<string, unknown>>,
+  roles?: RoleSettings,
 ): Identity {
   const text = (name: string) => {
     const value = claims[name];
@@ -84,7 +95,30 @@ export function identityOf(
   const address = text("email")?.toLowerCase();
   const email = isVerified && address && /^[^\s@]+@[^\s@]+$/.test(address) ? address : null;
   const name = text("name") ?? text("preferred_username") ?? text("login") ?? email ?? subject;
-  return { issuer, subject, email, name: name.slice(0, 200) };
+  const role = roles && roleOf(claims, roles);
+  return { issuer, subject, email, name: name.slice(0, 200), ...(role ? { role } : {}) };
+}
+
+/** The highest role that one of the person's groups gives. */
+function roleOf(
+  claims: Readonly<Record<string, unknown>>,
+  { claim, byGroup }: RoleSettings,
+): Role | undefined {
+  const groups = [claimOf(claims, claim)].flat().filter((one) => typeof one === "string");
+  const matched = new Set(groups.map((group) => byGroup.get(group)));
+  return allRoles.find((role) => matched.has(role));
+}
+
+/** A claim by its name, or else by its path. */
+export function claimOf(claims: Readonly<Record<string, unknown>>, claim: string): unknown {
+  if (Object.hasOwn(claims, claim)) return claims[claim];
+  let value: unknown = claims;
+  for (const name of claim.split(".")) {
+    const isObject = typeof value === "object" && value !== null && Object.hasOwn(value, name);
+    if (!isObject) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
 }
 
 function describe(thrown: unknown): string {

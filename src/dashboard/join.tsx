@@ -34,6 +34,12 @@ export async function letIn(
       const detail = started.claimHash !== null ? "by the claim link" : "";
       return { accountId, actor, action: "person.joined", subject: actor.name, detail, at: now };
     },
+    roleChanged: ({ accountId, personId, role }) => {
+      const actor = { personId, name: identity.email ?? identity.name };
+      const detail = `to ${role}, by the identity provider's groups`;
+      const action = "person.role_changed";
+      return { accountId, actor, action, subject: actor.name, detail, at: now };
+    },
   });
   if (admission.kind === "admitted") {
     await openSession(ctx, context, admission, started);

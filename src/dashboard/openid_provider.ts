@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import {
   authorizeAddress,
+  claimOf,
   exchange,
   identityOf,
   type IdentityProvider,
@@ -11,7 +12,7 @@ import {
 
 /** An OpenID provider, found by its issuer (OpenID Connect Discovery 1.0). */
 export function createOpenIdProvider(
-  { issuer, clientId, clientSecret, scopes }: SignInSettings & { issuer: string },
+  { issuer, clientId, clientSecret, scopes, roles }: SignInSettings & { issuer: string },
   redirectUri: string,
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
@@ -65,8 +66,10 @@ export function createOpenIdProvider(
         });
         const claims = oauth.getValidatedIdTokenClaims(tokens);
         if (!claims) throw new ProviderError("unreachable", "there is no ID token", undefined);
-        if (claims.email !== undefined || server.userinfo_endpoint === undefined) {
-          return identityOf(server.issuer, claims.sub, claims);
+        const hasGroups = roles === undefined || claimOf(claims, roles.claim) !== undefined;
+        const isWhole = claims.email !== undefined && hasGroups;
+        if (isWhole || server.userinfo_endpoint === undefined) {
+          return identityOf(server.issuer, claims.sub, claims, roles);
         }
         const more = await oauth.processUserInfoResponse(
           server,
@@ -74,7 +77,7 @@ export function createOpenIdProvider(
           claims.sub,
           await oauth.userInfoRequest(server, client, tokens.access_token, options()),
         );
-        return identityOf(server.issuer, claims.sub, { ...claims, ...more });
+        return identityOf(server.issuer, claims.sub, { ...claims, ...more }, roles);
       }),
   };
 }

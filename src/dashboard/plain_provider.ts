@@ -18,7 +18,7 @@ type PlainSettings = SignInSettings & {
 
 /** A plain OAuth 2.0 provider: who the person is stands in what its user address answers. */
 export function createPlainProvider(
-  { authorizeUrl, tokenUrl, userinfoUrl, clientId, clientSecret, scopes }: PlainSettings,
+  { authorizeUrl, tokenUrl, userinfoUrl, clientId, clientSecret, scopes, roles }: PlainSettings,
   redirectUri: string,
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
@@ -60,7 +60,7 @@ export function createPlainProvider(
         if (subject === undefined) {
           throw new ProviderError("unreachable", "its user address names nobody", undefined);
         }
-        return identityOf(server.issuer, subject, person as Record<string, unknown>);
+        return identityOf(server.issuer, subject, person as Record<string, unknown>, roles);
       }),
   };
 }

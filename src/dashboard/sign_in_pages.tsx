@@ -39,14 +39,15 @@ export function signInOff(app: Hono, ctx: PageContext): void {
 /** Where a person signs in without any link. */
 export async function signInPage(ctx: PageContext, context: Context): Promise<Response> {
   if (!ctx.signIn) return await localSignInPage(ctx, context);
-  const hasOwner = await ctx.signIns.hasOwner();
+  // By the provider's groups people come in, and an owner too, without a claim.
+  const mayBegin = ctx.signIn.roles !== undefined || await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
   return await card(
     ctx,
     context,
     200,
     signedOut ? "You are signed out" : "Sign in",
-    hasOwner
+    mayBegin
       ? (
         <>
           <p>Keys, vendor keys and people of this gateway are managed here.</p>

@@ -103,7 +103,7 @@ export function createApp(
   const { knows } = frontDoor;
   const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
   const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
-  app.use(answerProbes(prefixesOf(services.vendors.registry)));
+  app.use(answerProbes(services.vendors.registry));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
   dataRoutes(app, binding, services);
@@ -111,16 +111,10 @@ export function createApp(
   adminRoutes(app, binding, services);
   callRoutes(app, binding, services);
 
-  const nearestEndpoint = createNearestEndpoint(
-    services.vendors.registry.all.map(({ family }) => family),
+  const notFound = createNotFound(services.vendors.registry);
+  app.notFound((context) =>
+    answerFault(notFound(context.req), context.req.path, context.get("requestContext"))
   );
-  app.notFound((context) => {
-    const { method, path } = context.req;
-    const hint = nearestEndpoint(method, path);
-    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
-    const fault = new Fault("endpoint_not_found", { message });
-    return answerFault(fault, path, context.get("requestContext"));
-  });
   app.onError((thrown, context) =>
     answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
@@ -202,14 +196,6 @@ function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): v
   });
 }
 
-/** The first segments of paths that lead to models. */
-function prefixesOf(registry: Registry): string[] {
-  return registry.all.reduce(
-    (paths, { label, aliases }) => [...paths, `/${label}`, ...aliases.map((one) => `/${one}`)],
-    ["/chat"],
-  );
-}
-
 function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount"] {
   return async (id) => (await stores.accounts.first())?.id === id;
 }
@@ -288,6 +274,16 @@ function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | 
 /** The dialect of a path's errors before its route is known. */
 export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
+}
+
+/** `endpoint_not_found`, with what the request may have meant. */
+function createNotFound(registry: Registry) {
+  const nearestEndpoint = createNearestEndpoint(registry.all.map(({ family }) => family));
+  return ({ method, path }: { method: string; path: string }): Fault => {
+    const hint = nearestEndpoint(method, path);
+    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+    return new Fault("endpoint_not_found", { message });
+  };
 }
 
 /** One route name for all pages in log and metrics, since some paths hold ids. */

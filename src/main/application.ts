@@ -167,7 +167,7 @@ export function createServices(
     gauges: [
       ...[erasure.deletionGauges, work.background.backgroundGauges],
       ...[keyPools.gauges, targetHealth.measures, telemetry.tracing.measures],
-      webhooks.webhookSender.measures,
+      ...[webhooks.webhookSender.measures, budgets.budgetGauges.measures],
     ],
   });
   const loopWatch = watchLoad({ admission, clock, log, metrics });

@@ -19,7 +19,7 @@ import type { BackgroundJob } from "../shared/background_jobs.ts";
 export interface BackgroundJobDeps {
   budgets: Pick<
     BudgetServices,
-    "budgetCache" | "budgetHolds" | "sweepBudgetLeases" | "sweepBudgets"
+    "budgetCache" | "budgetHolds" | "budgetGauges" | "sweepBudgetLeases" | "sweepBudgets"
   >;
   background: Pick<BackgroundServices, "backgroundRunner">;
   credit: CreditServices;
@@ -66,6 +66,7 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
       run: async () => void await on.ledger.sweepExpired(),
     },
     { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
+    { name: "budget_gauges", everyMs: 10_000, run: () => budgets.budgetGauges.refresh() },
     { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
     { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },

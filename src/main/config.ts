@@ -2,7 +2,8 @@ import { withoutEnd } from "../base/trim.ts";
 import { dirname, join } from "node:path";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
-import type { SignInSettings } from "../dashboard/identity_provider.ts";
+import type { RoleSettings, SignInSettings } from "../dashboard/identity_provider.ts";
+import { type Role, roles } from "../people/person.ts";
 import { ConfigError, EnvironmentReader, type UnknownVariable } from "./environment.ts";
 import type { TracingSettings } from "../telemetry/tracing.ts";
 import type { BucketSettings } from "../exports/store/export_bucket.ts";
@@ -347,7 +348,35 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
     userinfoUrl,
     scopes,
     emailDomains,
+    roles: roleSettings(read),
   };
+}
+
+function roleSettings(read: EnvironmentReader): RoleSettings | undefined {
+  const claim = read.text("OAUTH_ROLE_CLAIM");
+  const listed = read.list("OAUTH_ROLE_MAP");
+  if (claim === undefined && listed.length === 0) return undefined;
+  if (claim === undefined || listed.length === 0) {
+    const missing = claim === undefined ? "OAUTH_ROLE_CLAIM" : "OAUTH_ROLE_MAP";
+    throw new ConfigError(
+      `${missing} is missing: roles take the claim that names a person's groups and the role of each, set both.`,
+    );
+  }
+  const byGroup = new Map<string, Role>();
+  for (const one of listed) {
+    const at = one.lastIndexOf("=");
+    const group = one.slice(0, Math.max(0, at)).trim();
+    const role = roles.find((each) => each === one.slice(at + 1).trim());
+    if (group === "" || role === undefined || byGroup.has(group)) {
+      throw new ConfigError(
+        `OAUTH_ROLE_MAP=${one} is not valid: expected pairs such as gateway-admins=owner, separated by commas, each group once, with a role of ${
+          roles.join(", ")
+        }.`,
+      );
+    }
+    byGroup.set(group, role);
+  }
+  return { claim, byGroup };
 }
 
 function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {

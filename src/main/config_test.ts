@@ -53,6 +53,27 @@ const wholeNumbers: Wrong[] = [
   ...["CONNECTIONS_MAX", "CONNECTIONS_PER_PEER_MAX"].map(
     (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 1000000`) }),
   ),
+  {
+    set: { ...signIn, OAUTH_ROLE_CLAIM: "groups" },
+    says: /^OAUTH_ROLE_MAP is missing: .*set both\.$/,
+  },
+  { set: { ...signIn, OAUTH_ROLE_MAP: "a=owner" }, says: /^OAUTH_ROLE_CLAIM is missing: / },
+  ...["a", "a=admin", "=owner", "a=owner,a=viewer", "a="].map((map) => ({
+    set: { ...signIn, OAUTH_ROLE_CLAIM: "groups", OAUTH_ROLE_MAP: map },
+    says: /^OAUTH_ROLE_MAP=\S+ is not valid: expected pairs such as .* owner, member, viewer\.$/,
+  })),
+  {
+    set: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
+    says: /^OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318 is not valid: expected an address/,
+  },
+  {
+    set: { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
+    says: /^OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not valid: expected http\/protobuf or http\/json/,
+  },
+  {
+    set: { OTEL_EXPORTER_OTLP_HEADERS: "secret-without-a-name" },
+    says: /^OTEL_EXPORTER_OTLP_HEADERS=\*\*\*\* is not valid: expected pairs such as name=value/,
+  },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {

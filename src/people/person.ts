@@ -20,6 +20,8 @@ export interface Identity {
   email: string | null;
   /** For people to read. */
   name: string;
+  /** The role in the first account that the provider's groups give; absent: none of them does. */
+  role?: Role;
 }
 
 export interface Person {

@@ -58,8 +58,9 @@ export interface SignInStore {
   >;
   /**
    * Lets a person in who has the claim link (as owner of the first account, while there is none),
-   * an invitation, an address of an allowed domain (as member of the first account), or belongs
-   * to an account already. Claims and invitations take `hasAgreed`: a link of anybody's may have
+   * an invitation, a group that has a role (in the first account), an address of an allowed domain
+   * (as its member), or belongs to an account already; a group's role replaces that of a member of
+   * the first account. Claims and invitations take `hasAgreed`: a link of anybody's may have
    * brought the person here, so without it nothing changes and the answer is `asks`. Nothing is
    * kept of a stranger. Who joins an account is noted under `joined`, in the same transaction.
    */
@@ -72,6 +73,10 @@ export interface SignInStore {
       allowedDomains: readonly string[];
       hasAgreed: boolean;
       joined?: (membership: { accountId: number; personId: string }) => AuditNote;
+      /** A member of the first account has another role now, by the provider's groups. */
+      roleChanged?: (
+        membership: { accountId: number; personId: string; role: Role },
+      ) => AuditNote;
     },
   ): Promise<Admission>;
   /**

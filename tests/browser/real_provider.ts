@@ -8,6 +8,8 @@ export interface RealProvider {
   clientSecret: string;
   /** Makes the service known to it, which it must be before the first sign-in. */
   register(redirectUri: string): void;
+  /** The groups that people are in from now on, by their name. */
+  readonly groups: Map<string, readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -15,6 +17,7 @@ const clientId = "gateway";
 const clientSecret = "client-secret-of-a-test-of-32-chars";
 
 export async function startRealProvider(): Promise<RealProvider> {
+  const groups = new Map<string, readonly string[]>();
   let handle: ReturnType<Provider["callback"]> | undefined;
   const server = createServer((request, response) => {
     if (handle) handle(request, response);
@@ -28,6 +31,7 @@ export async function startRealProvider(): Promise<RealProvider> {
     issuer,
     clientId,
     clientSecret,
+    groups,
     register(redirectUri) {
       const provider = new Provider(issuer, {
         clients: [{
@@ -37,13 +41,18 @@ export async function startRealProvider(): Promise<RealProvider> {
         }],
         cookies: { keys: ["key of a test"] },
         pkce: { required: () => true },
-        claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+        claims: {
+          openid: ["sub"],
+          email: ["email", "email_verified"],
+          profile: ["name", "groups"],
+        },
         findAccount: (_context: unknown, id: string) => ({
           accountId: id,
           claims: () =>
             Promise.resolve({
               sub: id,
               name: id,
+              groups: groups.get(id) ?? [],
               email: `${id}@example.com`,
               email_verified: true,
             }),

@@ -136,7 +136,7 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
     "/dashboard/interactions",
     "/dashboard/overview",
   ];
-  const settings = ["vendor-keys", "models", "people", "limits", "retention", "audit"];
+  const settings = ["vendor-keys", "models", "budgets", "webhooks", "people", "limits"];
   return [
     ...[overview, `${overview}?range=last-month`, `${overview}?range=month&by=user`],
     ...[list, `${list}/refused`, ...ids.map((id) => `${list}/${id}`)],
@@ -149,7 +149,7 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
     ...["/dashboard/evals", "/dashboard/evals/new", made],
     ...["/dashboard/exports", "/dashboard/exports/new"],
     ...["/dashboard/deletion", "/dashboard/deletion/new"],
-    ...settings.map((name) => `/dashboard/settings/${name}`),
+    ...[...settings, "retention", "audit"].map((name) => `/dashboard/settings/${name}`),
   ];
 }
 

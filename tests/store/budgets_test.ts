@@ -341,3 +341,25 @@ eachDatabase(
     );
   },
 );
+
+eachDatabase(
+  "gauges show the fullest budgets by their ids, and name no end user",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database);
+    const { id } = await one.set(accountId, "user:ann", "day", 2_000_000_000n);
+    await one.set(accountId, "account", "month", 8_000_000_000n);
+    await one.call({ accountId, userId: "ann", nanos: 1_500_000_000n });
+    await one.budgetGauges.refresh();
+    const { measures } = one.budgetGauges;
+    const read = (name: string) => (measures[name] as { readAll(): readonly unknown[] }).readAll();
+    const spent = read("gateway_budget_spent_usd");
+    const account = String(accountId);
+    assert.deepEqual(spent[0], { labels: { budget: id, account, per: "day" }, value: 1.5 });
+    assert.deepEqual(
+      read("gateway_budget_limit_usd").map((line) => (line as { value: number }).value),
+      [2, 8],
+    );
+    assert.ok(!JSON.stringify(spent).includes("ann"));
+  },
+);

@@ -1,4 +1,4 @@
-import definitions from "otlp-definitions";
+import definitions from "@opentelemetry/otlp-transformer-0";
 
 /** A span as a collector reads it, by the protocol's own definitions. */
 export interface ReceivedSpan {

@@ -1450,7 +1450,7 @@ export const createSpeechVendorB = <ThrowOnError extends boolean = true>(options
 /**
  * Create transcription (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * Speech to text, as the vendor takes it; fields that are not named here go on as they are.
  *
  * Also at `/openai/v1/audio/transcriptions`.
  *

@@ -53,6 +53,12 @@ export function createBudgetStore(database: Database): BudgetStore {
         return removed;
       }),
     list: (query) => list(database, query),
+    fullest: (now, limit) =>
+      list(database, {
+        now,
+        order: "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
+        limit,
+      }),
     changedSince: (since) => changedSince(database, since),
     async sweep(removedMinutes, before) {
       await database.query(
@@ -122,7 +128,13 @@ async function countPrior(
 
 async function list(
   database: Queryable,
-  { accountId, now, id }: { accountId?: number; now: Date; id?: string },
+  { accountId, now, id, order = "b.account_id, b.scope, b.name, b.per", limit }: {
+    accountId?: number;
+    now: Date;
+    id?: string;
+    order?: string;
+    limit?: number;
+  },
 ): Promise<StoredBudget[]> {
   const rows = await database.query(
     `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent,
@@ -131,8 +143,14 @@ async function list(
        and p.starts_at = case b.per when 'day' then $3::timestamptz else $4::timestamptz end
      where b.removed_at is null and ($1::bigint is null or b.account_id = $1::bigint)
        and ($2::text is null or b.id = $2::text)
-     order by b.account_id, b.scope, b.name, b.per`,
-    [accountId ?? null, id ?? null, periodStart("day", now), periodStart("month", now)],
+     order by ${order} nulls last limit $5::bigint`,
+    [
+      accountId ?? null,
+      id ?? null,
+      periodStart("day", now),
+      periodStart("month", now),
+      limit ?? null,
+    ],
   );
   return rows.map((row) => ({
     ...readBudget(row),

@@ -233,10 +233,13 @@ async function admit(
     return await accept(tx, identity, invited, context);
   }
   const existing = await join(tx, identity, undefined, context);
-  if (existing.kind === "admitted") return existing;
+  if (existing.kind === "admitted") {
+    await takeRole(tx, identity, { accountId: first, personId: existing.personId }, context);
+    return existing;
+  }
   const invited = await byAddress(tx, identity, now);
   if (invited) return await accept(tx, identity, invited, context);
-  const membership = byDomain(identity, first, context);
+  const membership = byGroup(identity, first) ?? byDomain(identity, first, context);
   return membership ? await join(tx, identity, membership, context) : { kind: "stranger" };
 }
 
@@ -328,6 +331,34 @@ function readInvited(row: SqlRow): Invited {
     accountId: Number(row.account_id),
     role: row.role as Role,
   };
+}
+
+/** The place that the provider's groups give: the operator's own word too. */
+function byGroup({ role }: Identity, first: number | undefined): JoinedAccount | undefined {
+  return role === undefined || first === undefined ? undefined : { accountId: first, role };
+}
+
+/**
+ * Gives a member of the first account the role that the provider's groups give now. An account
+ * keeps its last owner.
+ */
+async function takeRole(
+  tx: Queryable,
+  { role }: Identity,
+  { accountId, personId }: { accountId: number | undefined; personId: string },
+  { roleChanged }: Context,
+): Promise<void> {
+  if (role === undefined || accountId === undefined) return;
+  const changed = await tx.query(
+    `update memberships m set role = $3
+     where m.account_id = $1 and m.person_id = $2 and m.role <> $3
+       and (m.role <> 'owner' or exists (
+         select 1 from memberships o
+         where o.account_id = $1 and o.role = 'owner' and o.person_id <> $2))
+     returning m.role`,
+    [accountId, personId, role],
+  );
+  if (changed.length > 0) await writeAudit(tx, roleChanged?.({ accountId, personId, role }));
 }
 
 /** The place that an allowed domain gives: the operator's own word, so nobody is asked. */

@@ -259,7 +259,9 @@ function callLine(
 }
 
 function ShownText({ text }: { text: string | undefined }) {
-  return text === undefined ? <span class="muted">–</span> : <div class="judged-text">{text}</div>;
+  return text === undefined
+    ? <span class="muted">–</span>
+    : <div tabindex={0} class="judged-text">{text}</div>;
 }
 
 function Verdict({ passed }: { passed: boolean | null }) {

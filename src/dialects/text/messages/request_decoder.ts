@@ -1,4 +1,4 @@
-import { readEndUser } from "./end_user.ts";
+import { readEndUser } from "./request/end_user.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
 import type {
   CacheMark,

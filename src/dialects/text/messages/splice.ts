@@ -1,6 +1,6 @@
 import { splice } from "../../../base/json_text.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import { readEndUser } from "./end_user.ts";
+import { readEndUser } from "./request/end_user.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";

@@ -1,4 +1,4 @@
-import { asString, innerJson, isRecord } from "../../kernel/json.ts";
+import { asString, innerJson, isRecord } from "../../../kernel/json.ts";
 
 /** Whom a request names in `metadata.user_id`, and of which session it is. */
 export interface NamedUser {

@@ -1,0 +1,45 @@
+import type { Clock } from "../base/clock.ts";
+import type { Measures } from "../shared/metrics.ts";
+import { type BudgetStore, limitAt, type StoredBudget } from "./budget.ts";
+
+/** The budgets of which the most is spent, as metrics. */
+export interface BudgetGauges {
+  readonly measures: Measures;
+  /** Reads them; a background job. */
+  refresh(): Promise<void>;
+}
+
+/** Of so many budgets there are lines. */
+const maxLines = 200;
+
+/** Lines name budgets by id: what they are on may be an end user. */
+export function createBudgetGauges(
+  { store, clock }: { store: Pick<BudgetStore, "fullest">; clock: Pick<Clock, "now"> },
+): BudgetGauges {
+  let budgets: readonly StoredBudget[] = [];
+  const read = (value: (budget: StoredBudget) => bigint) => () =>
+    budgets.map((budget) => ({
+      labels: { budget: budget.id, account: String(budget.accountId), per: budget.per },
+      value: Number(value(budget)) / 1e9,
+    }));
+  const labels = ["budget", "account", "per"];
+  return {
+    measures: {
+      gateway_budget_spent_usd: {
+        overWorkers: "max",
+        help: "Charged in the present period of a budget, of the 200 that are fullest",
+        labels,
+        readAll: read(({ spentNanos }) => spentNanos),
+      },
+      gateway_budget_limit_usd: {
+        overWorkers: "max",
+        help: "Limit of a budget at present, of the 200 that are fullest",
+        labels,
+        readAll: read((budget) => limitAt(budget, clock.now())),
+      },
+    },
+    async refresh() {
+      budgets = await store.fullest(clock.now(), maxLines);
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * What real agents sent (`deno task agents --record`), sent again: on their own vendor and on two
+ * others, each judged by a simulated vendor that refuses what the real one refuses.
+ */
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
+import { noToolText, startScriptedAgentVendor } from "./scripted_vendor.ts";
+
+interface Recorded {
+  path: string;
+  headers: Record<string, string>;
+  body: Record<string, unknown>;
+}
+
+const models = ["openai/gpt-5.6-sol", "anthropic/claude-sonnet-4-6", "google/gemini-3.8-flash"];
+const labels = ["vendor-b", "vendor-c", "vendor-d"] as const;
+
+const world = shared(async () => {
+  const simulators = await startSimulators();
+  const env: Record<string, string> = simulatedEnvironment(simulators);
+  const vendors = labels.map((label) => {
+    const vendor = startScriptedAgentVendor(simulators.vendors[label].baseUrl, () => "/work/note");
+    env[`${label.toUpperCase().replace("-", "_")}_BASE_URL`] = vendor.url;
+    return vendor;
+  });
+  const service = await startTestService({ env: { ...env, STARTING_CREDIT_USD: "1000" } });
+  const stop = async () => {
+    await service.stop();
+    await Promise.all(vendors.map((vendor) => vendor.close()));
+    await simulators.close();
+  };
+  return { ...service, vendors, stop };
+});
+
+const folder = new URL("../fixtures/agents/", import.meta.url);
+const recordings = [...Deno.readDirSync(folder)].map(({ name }) => name).toSorted();
+
+Deno.test("agents with most users are recorded", () => {
+  for (const name of ["claude-code.json", "codex.json", "gemini-cli.json"]) {
+    assert.ok(recordings.includes(name), name);
+  }
+});
+
+for (const name of recordings) {
+  for (const model of models) {
+    Deno.test(`what ${name.replace(".json", "")} sends is taken by ${model}`, async () => {
+      const { vendors, post, rows } = world();
+      const recorded = JSON.parse(Deno.readTextFileSync(new URL(name, folder))) as Recorded;
+      for (const vendor of vendors) vendor.refusals.length = 0;
+      const session = crypto.randomUUID();
+      const answer = await post(pathFor(recorded.path, model), { ...recorded.body, model }, {
+        ...recorded.headers,
+        "x-session-id": session,
+      });
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text.slice(0, 500));
+      assert.deepEqual(vendors.flatMap(({ refusals }) => refusals), []);
+      const [row, ...more] = await rows({ session_id: session });
+      assert.equal(more.length, 0);
+      assert.equal(row!.status, "completed");
+      assert.match(String(row!.charged_usd), /[1-9]/);
+      // It answers with a call of a tool, or a text: either came back in the agent's own dialect.
+      const words = [noToolText, "NO RESULT", "DONE", "/work/note"];
+      assert.ok(words.some((one) => text.includes(one)), text.slice(0, 500));
+    });
+  }
+}
+
+/** The unified family's path of the same endpoint, for whichever vendor. */
+function pathFor(path: string, model: string): string {
+  const endpoint = path.replace(/^\/[^/]+\//, "/chat/");
+  return endpoint.replace(/\/models\/.*?(:\w+)/, (_, method) => `/models/${model}${method}`);
+}
