@@ -42,7 +42,12 @@ export async function migrate(
   if ((await run.missing()).length === 0) return [];
   return await run.inTurn(async () => {
     const missing = await run.missing();
-    for (const step of missing) await run.apply(step);
+    // A new database is made, not migrated: nobody waits for news of that.
+    const isNew = missing.length === migrations.length;
+    for (const step of missing) {
+      if (!isNew) run.announce(step);
+      await run.apply(step);
+    }
     return missing.map(({ name }) => name);
   });
 }
@@ -99,11 +104,13 @@ class MigrationRun {
     }
   }
 
+  announce({ version, name }: Migration): void {
+    this.#log.info("migrating the database", { step: version, name });
+  }
+
   async apply(step: Migration): Promise<void> {
-    const { version, name } = step;
-    if (version > 1) this.#log.info("migrating the database", { step: version, name });
     if (step.phase === "contract") {
-      const earlier = this.migrations.filter((other) => other.version < version);
+      const earlier = this.migrations.filter((other) => other.version < step.version);
       await completeBackfills(this.database, earlier);
     }
     if (step.indexes && this.database.kind === "postgres") {

@@ -38,6 +38,7 @@ const full: Partial<SettledCall> = {
     { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
   ],
   cache: "hit",
+  traceId: "0af7651916cd43dd8448eb211c80319c",
   retained: { reasoning: [] },
 };
 /** A row as the database gives it; in `tests/store` the database itself does. */
@@ -68,10 +69,10 @@ const parse = (more: Partial<SettledCall> = {}) =>
 
 Deno.test("the columns are those of the interface, in its order, and no other", () => {
   for (const more of [{}, full]) assert.deepEqual(Object.keys(parse(more)), interactionColumns);
-  assert.equal(interactionColumns.length, 40);
+  assert.equal(interactionColumns.length, 41);
   assert.deepEqual(
     [interactionColumns[0], ...interactionColumns.slice(37)],
-    ["transaction_id", "payload_truncated", "attempts", "cache"],
+    ["transaction_id", "payload_truncated", "attempts", "cache", "trace_id"],
   );
 });
 
@@ -124,6 +125,7 @@ Deno.test("every value stands in its own column", () => {
     payload_truncated: false,
     attempts: full.attempts,
     cache: "hit",
+    trace_id: full.traceId,
   });
 });
 

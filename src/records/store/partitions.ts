@@ -111,10 +111,18 @@ export async function eraseBefore(
     if (partition > boundary) break;
     if (partition < boundary && await dropPartition(database, table, partition)) {
       erased.partitions++;
-    } else erased.rows += await deleteRows(database, { table, partition }, limit);
+    } else erased.rows += await deleteRows(database, { table, partition }, limit).catch(ifDropped);
   }
   return erased;
 }
+
+/** Another process may drop a partition between two steps: nothing is left to delete in it. */
+function ifDropped(thrown: unknown): number {
+  if (codeOf(thrown) === undefinedTable) return 0;
+  throw thrown;
+}
+
+const undefinedTable = "42P01";
 
 /** False if a long-running reader would make others wait. */
 async function dropPartition(
