@@ -6,6 +6,7 @@ import { adminKeyContracts } from "./admin/keys.ts";
 import { adminPriceContracts } from "./admin/prices.ts";
 import { adminVendorKeyContracts } from "./admin/vendor_keys.ts";
 import { adminModelContracts } from "./admin/models.ts";
+import { adminWebhookContracts } from "./admin/webhooks.ts";
 import { chatContract } from "./calls/chat.ts";
 import { getCohort, postCohortOutcome } from "./data/cohort.ts";
 import type { Contract } from "./kernel/contract.ts";
@@ -106,6 +107,7 @@ export const contracts = {
     ...adminVendorKeyContracts,
     ...adminModelContracts,
     ...adminBudgetContracts,
+    ...adminWebhookContracts,
     ...adminPriceContracts,
     ...adminAuditContracts,
   },

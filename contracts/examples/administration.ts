@@ -76,6 +76,20 @@ const budget = {
   created_at: at,
 };
 
+const webhook = {
+  id: keyId,
+  account_id: 1,
+  url: "https://hooks.example.com/gateway",
+  events: ["budget.reached", "credit.low"],
+  credit_low_usd: "5.000000000",
+  created_at: at,
+  last_sent_at: at,
+  last_failed_at: null,
+  last_error: null,
+  waiting: 0,
+  lost: 0,
+};
+
 const price = {
   version: "8f1c2d3e4a5b",
   vendor: "vendor-b",
@@ -192,6 +206,24 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     answers: { changed: budget },
   },
   deleteBudget: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
+  listWebhooks: { answers: { list: { data: [webhook] } } },
+  addWebhook: {
+    requests: {
+      all: { url: webhook.url },
+      some: {
+        url: webhook.url,
+        events: webhook.events,
+        credit_low_usd: "5",
+        account_id: 1,
+      },
+    },
+    answers: {
+      added: { id: keyId, secret: "whsec_c2VjcmV0IG9mIDMyIGJ5dGVzLCBvbmx5IGhlcmUuLi4=" },
+    },
+  },
+  getWebhook: { params: { id: keyId }, answers: { found: webhook } },
+  deleteWebhook: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
+  testWebhook: { params: { id: keyId }, answers: { queued: { id: keyId, queued: true } } },
   listPrices: { answers: { list: { data: [price] } } },
   getPrice: {
     params: { version: price.version },

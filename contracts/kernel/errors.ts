@@ -46,6 +46,7 @@ export const errors = {
     api_key_not_found: "No such API key.",
     vendor_key_not_found: "The account has no key stored for this vendor.",
     budget_not_found: "No such budget.",
+    webhook_not_found: "No such webhook.",
     price_not_found: "No price has this version.",
   }),
   ...rows(408, "timeout_error", { request_timeout: "The request did not arrive in time." }),

@@ -22,6 +22,7 @@ import { scopesOf } from "../admin/deps.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
+import { adminWebhookRoutes } from "../http/routes/admin_webhooks.ts";
 import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
 import { createReprice } from "./reprice.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
@@ -222,6 +223,7 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
   adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
+  adminWebhookRoutes(app, { ...binding, accounts, clock, webhooks: services.webhooks.webhooks });
   adminPriceRoutes(app, {
     ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
     ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },

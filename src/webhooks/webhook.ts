@@ -1,14 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
+import type { webhookEvents } from "../../contracts/admin/webhooks.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { Secret } from "../base/secret.ts";
 
-/** What webhooks may be sent; `webhook.test` is sent to whichever is tested. */
-export const webhookEvents = [
-  ...["budget.reached", "credit.low", "vendor.down", "vendor.up", "model.unpriced"] as const,
-  ...["export.ready", "deletion.done", "webhook.test"] as const,
-];
 export type WebhookEventType = typeof webhookEvents[number];
 
 export const webhookLimits = { perAccount: 50, urlLength: 2_000, waiting: 10_000 } as const;
@@ -148,7 +144,7 @@ export function webhookJson(hook: Webhook) {
     id: hook.id,
     account_id: hook.accountId,
     url: hook.url,
-    events: hook.events,
+    events: [...hook.events],
     credit_low_usd: hook.creditLowNanos === null ? null : nanosToUsd(hook.creditLowNanos),
     created_at: hook.createdAt.toISOString(),
     last_sent_at: hook.lastSentAt?.toISOString() ?? null,

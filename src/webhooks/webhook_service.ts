@@ -1,3 +1,4 @@
+import { webhookEvents } from "../../contracts/admin/webhooks.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
@@ -7,7 +8,6 @@ import {
   type NewWebhook,
   type Webhook,
   WebhookError,
-  webhookEvents,
   type WebhookEventType,
   webhookLimits,
   type WebhookStore,

@@ -193,7 +193,7 @@ export const folders: readonly Folder[] = [
       "repricing",
       "routing",
     ],
-    "vendors",
+    ...["vendors", "webhooks"],
   ]),
   subject("cohorts"),
   store("cohorts", "records"),

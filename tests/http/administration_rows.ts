@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { budgetRows, priceRows } from "./administration_price_rows.ts";
 import { noAccount, noKey, none, type Rows } from "./administration_row.ts";
+import { webhookRows } from "./administration_webhook_rows.ts";
 import * as sdk from "../../openapi/client/mod.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { looksLikeKey, mintKey } from "../../src/keys/credential.ts";
@@ -440,6 +441,7 @@ export const rows: Rows = {
   ...keyRows,
   ...modelRows,
   ...budgetRows,
+  ...webhookRows,
   ...priceRows,
   listAudit: {
     call: (to) => sdk.listAuditEntries({ ...to, query: { limit: 1 } }),

@@ -1,5 +1,9 @@
 /** Each operation of administration, by the generated client, and what the audit log says of it. */
 import assert from "@std/assert";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { Webhook as StandardWebhook } from "standardwebhooks";
 import { errors as contractErrors } from "../../contracts/kernel/errors.ts";
 import { allContracts, contracts } from "../../contracts/mod.ts";
 import * as sdk from "../../openapi/client/mod.ts";
@@ -15,6 +19,7 @@ import { copyMigrated } from "../support/new_database.ts";
 import type { Row } from "./administration_row.ts";
 import { rows } from "./administration_rows.ts";
 import { isPostgresPreferred, shared, startSimulatedService } from "../support/service.ts";
+import { within } from "../support/within.ts";
 
 /** Two accounts with a key each that names `admin`, as no command would make the second. */
 const world = shared(async () => {
@@ -55,6 +60,7 @@ const world = shared(async () => {
   await database.close();
   const service = await startSimulatedService({
     ...{ DATA_DIR: dataDir, CALLER_BODY_TIMEOUT_MS: "120000" },
+    FETCH_ALLOW_HOSTS: "127.0.0.1",
     ...(postgres ? { DATABASE_URL: postgres.url } : {}),
   });
   const stop = async () => {
@@ -238,6 +244,41 @@ Deno.test("keys and accounts come in pages that join", async () => {
   const { data } = await sdk.listApiKeys({ client: admin, query: { limit: 1000 } });
   assert.deepEqual(ids, data.data.map(({ id }) => id));
   assert.ok(ids.length >= 6 && new Set(ids).size === ids.length);
+});
+
+Deno.test("webhook.test of the API arrives, signed with the secret that POST showed", async () => {
+  const { service, admin } = world();
+  const arrived = Promise.withResolvers<{ headers: http.IncomingHttpHeaders; body: string }>();
+  const receiver = http.createServer(async (request, response) => {
+    const body = await text(request);
+    response.writeHead(204).end();
+    arrived.resolve({ headers: request.headers, body });
+  });
+  await new Promise<void>((listens) => receiver.listen(0, "127.0.0.1", listens));
+  try {
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+    const { data: added } = await sdk.addWebhook({
+      client: admin,
+      body: { url, events: ["export.ready"] },
+    });
+    const path = { id: added.id };
+    const listed = await service.admin("webhook", "list");
+    const { data: shown } = await sdk.getWebhook({ client: admin, path });
+    assert.deepEqual(listed.json, [shown], "the command line shows the same");
+    await sdk.testWebhook({ client: admin, path });
+    const { headers, body } = await within(60_000, arrived.promise);
+    const sent = headers as Record<string, string>;
+    assert.deepEqual(new StandardWebhook(added.secret).verify(body, sent), {
+      ...{ type: "webhook.test", data: { webhook_id: added.id } },
+      timestamp: JSON.parse(body).timestamp,
+    });
+    await sdk.deleteWebhook({ client: admin, path });
+    assert.deepEqual((await service.admin("webhook", "list")).json, []);
+    assert.ok(!JSON.stringify([await audited(), service.log]).includes(added.secret));
+  } finally {
+    receiver.closeAllConnections();
+    await new Promise((closed) => receiver.close(closed));
+  }
 });
 
 Deno.test("the log and the audit log hold no secret, and the command line's acts stand beside", async () => {

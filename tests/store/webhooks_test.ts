@@ -252,6 +252,24 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "of two that remove a hook at the same time one does, and is noted",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const { add, webhooks } = processOf(database);
+    for (let rounds = 0; rounds < 5; rounds++) {
+      const { id } = await add(accountId);
+      const removals = [webhooks.remove(id, commandLine), webhooks.remove(id, commandLine)];
+      assert.deepEqual((await Promise.all(removals)).sort(), [false, true]);
+    }
+    const noted = await database.query(
+      "select count(*)::int as n from audit_log where action = 'webhook.removed'",
+      [],
+    );
+    assert.equal(Number(noted[0]!.n), 5);
+  },
+);
+
 onPostgres("two replicas notice and send the same things once", async (database, open) => {
   const accountId = await newAccount(database);
   const clock = new FakeClock(noon);

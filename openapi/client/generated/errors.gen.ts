@@ -32,6 +32,7 @@ export const errorTable = {
   api_key_not_found: { status: 404, type: "not_found_error" },
   vendor_key_not_found: { status: 404, type: "not_found_error" },
   budget_not_found: { status: 404, type: "not_found_error" },
+  webhook_not_found: { status: 404, type: "not_found_error" },
   price_not_found: { status: 404, type: "not_found_error" },
   request_timeout: { status: 408, type: "timeout_error" },
   idempotency_conflict: { status: 409, type: "invalid_request_error" },

@@ -4923,6 +4923,112 @@ export type RemovedBudget = {
     removed: true;
 };
 
+export type WebhookList = {
+    /**
+     * By account and age.
+     */
+    data: Array<Webhook>;
+};
+
+export type Webhook = {
+    /**
+     * Id of the webhook.
+     */
+    id: string;
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Where events are sent to.
+     */
+    url: string;
+    /**
+     * Empty: all.
+     */
+    events: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    /**
+     * `credit.low` comes under this balance, in USD; null: under a tenth of the last grant.
+     */
+    credit_low_usd: string | null;
+    /**
+     * When it was made.
+     */
+    created_at: string;
+    /**
+     * When an event last arrived; null: never.
+     */
+    last_sent_at: string | null;
+    /**
+     * When an attempt last failed; null: never.
+     */
+    last_failed_at: string | null;
+    /**
+     * Why that attempt failed; null: none has.
+     */
+    last_error: string | null;
+    /**
+     * Events that wait to be sent.
+     */
+    waiting: number;
+    /**
+     * Events that were given up.
+     */
+    lost: number;
+};
+
+export type AddedWebhook = {
+    /**
+     * Id of the webhook.
+     */
+    id: string;
+    /**
+     * What events are signed with, shown this once.
+     */
+    secret: string;
+};
+
+export type NewWebhook = {
+    /**
+     * Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     */
+    url: string;
+    /**
+     * Which are sent. Default: all.
+     */
+    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    /**
+     * `credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.
+     */
+    credit_low_usd?: string;
+    /**
+     * Id of the account that is meant. Default: the first account.
+     */
+    account_id?: number;
+};
+
+export type RemovedWebhook = {
+    /**
+     * Id of the webhook.
+     */
+    id: string;
+    /**
+     * Always true.
+     */
+    removed: true;
+};
+
+export type QueuedWebhookTest = {
+    /**
+     * Id of the webhook.
+     */
+    id: string;
+    /**
+     * Always true.
+     */
+    queued: true;
+};
+
 export type PriceList = {
     /**
      * By vendor and model.
@@ -11079,6 +11185,351 @@ export type UpdateBudgetResponses = {
 };
 
 export type UpdateBudgetResponse = UpdateBudgetResponses[keyof UpdateBudgetResponses];
+
+export type ListWebhooksData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Only what belongs to the account of this id. Default: all accounts.
+         */
+        account_id?: number;
+    };
+    url: '/api/v1/admin/webhooks';
+};
+
+export type ListWebhooksErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
+
+export type ListWebhooksResponses = {
+    /**
+     * List webhooks with what waits for them
+     */
+    200: WebhookList;
+};
+
+export type ListWebhooksResponse = ListWebhooksResponses[keyof ListWebhooksResponses];
+
+export type AddWebhookData = {
+    body: NewWebhook;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/webhooks';
+};
+
+export type AddWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type AddWebhookError = AddWebhookErrors[keyof AddWebhookErrors];
+
+export type AddWebhookResponses = {
+    /**
+     * Have events sent to an address
+     */
+    200: AddedWebhook;
+};
+
+export type AddWebhookResponse = AddWebhookResponses[keyof AddWebhookResponses];
+
+export type DeleteWebhookData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the webhook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/webhooks/{id}';
+};
+
+export type DeleteWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `webhook_not_found`: No such webhook.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
+
+export type DeleteWebhookResponses = {
+    /**
+     * Remove a webhook, and the events that wait for it
+     */
+    200: RemovedWebhook;
+};
+
+export type DeleteWebhookResponse = DeleteWebhookResponses[keyof DeleteWebhookResponses];
+
+export type GetWebhookData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the webhook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/webhooks/{id}';
+};
+
+export type GetWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `webhook_not_found`: No such webhook.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
+
+export type GetWebhookResponses = {
+    /**
+     * Retrieve a webhook
+     */
+    200: Webhook;
+};
+
+export type GetWebhookResponse = GetWebhookResponses[keyof GetWebhookResponses];
+
+export type TestWebhookData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the webhook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/webhooks/{id}/test';
+};
+
+export type TestWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `webhook_not_found`: No such webhook.
+     */
+    404: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
+
+export type TestWebhookResponses = {
+    /**
+     * Send `webhook.test` to a webhook
+     */
+    200: QueuedWebhookTest;
+};
+
+export type TestWebhookResponse = TestWebhookResponses[keyof TestWebhookResponses];
 
 export type ListPricesData = {
     body?: never;

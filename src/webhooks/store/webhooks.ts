@@ -39,7 +39,9 @@ export function createWebhookStore(
       database.transaction(async (tx) => {
         const [removed] = await list(tx, { id, ...(accountId === undefined ? {} : { accountId }) });
         if (!removed) return undefined;
-        await tx.query("delete from webhooks where id = $1", [id]);
+        // Of two that remove it at the same time, one does, and is noted.
+        const deleted = await tx.query("delete from webhooks where id = $1 returning id", [id]);
+        if (deleted.length === 0) return undefined;
         await writeAudit(tx, audit?.(removed));
         return removed;
       }),

@@ -1,11 +1,7 @@
+import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
 import type { Hono } from "hono";
 import { parseUsd } from "../../../base/money.ts";
-import {
-  type Webhook,
-  WebhookError,
-  webhookEvents,
-  webhookLimits,
-} from "../../../webhooks/webhook.ts";
+import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   action,
   NotFound,

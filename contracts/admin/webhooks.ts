@@ -1,0 +1,107 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+import { defineContract, ofAdministration } from "../kernel/contract.ts";
+import { accountId, accountIdFilter, accountIdInBody, createdAt, usdAmount } from "./fields.ts";
+
+/** What webhooks may be sent; `webhook.test` is sent to whichever is tested. */
+export const webhookEvents = [
+  ...["budget.reached", "credit.low", "vendor.down", "vendor.up", "model.unpriced"] as const,
+  ...["export.ready", "deletion.done", "webhook.test"] as const,
+];
+
+const event = z.enum(webhookEvents);
+const id = z.string().regex(/^[0-9a-f-]{36}$/, "expected the id of a webhook").describe(
+  "Id of the webhook.",
+);
+const params = z.object({ id });
+
+const webhook = z.strictObject({
+  id,
+  account_id: accountId,
+  url: z.string().describe("Where events are sent to.")
+    .openapi({ example: "https://hooks.example.com/gateway" }),
+  events: z.array(event).describe("Empty: all."),
+  credit_low_usd: z.string().nullable().describe(
+    "`credit.low` comes under this balance, in USD; null: under a tenth of the last grant.",
+  ),
+  created_at: createdAt,
+  last_sent_at: timestampSchema.nullable().describe("When an event last arrived; null: never."),
+  last_failed_at: timestampSchema.nullable().describe("When an attempt last failed; null: never."),
+  last_error: z.string().nullable().describe("Why that attempt failed; null: none has."),
+  waiting: z.number().int().describe("Events that wait to be sent."),
+  lost: z.number().int().describe("Events that were given up."),
+}).openapi("Webhook");
+
+/** Where accounts' events are sent to. */
+export const adminWebhookContracts = {
+  listWebhooks: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/webhooks",
+    operationId: "listWebhooks",
+    summary: "List webhooks with what waits for them",
+    description: "Never their secrets.",
+    query: z.strictObject({ account_id: accountIdFilter }),
+    answer: z.strictObject({ data: z.array(webhook).describe("By account and age.") })
+      .openapi("WebhookList"),
+    errors: ["account_not_found"],
+  }),
+  addWebhook: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/webhooks",
+    operationId: "addWebhook",
+    summary: "Have events sent to an address",
+    description:
+      "The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
+    body: z.strictObject({
+      url: z.string().min(1).max(2000).describe(
+        "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
+      ).openapi({ example: "https://hooks.example.com/gateway" }),
+      events: z.array(event).max(100).optional().describe("Which are sent. Default: all."),
+      credit_low_usd: usdAmount.optional().describe(
+        "`credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.",
+      ),
+      account_id: accountIdInBody,
+    }).openapi("NewWebhook"),
+    answer: z.strictObject({
+      id,
+      secret: z.string().describe("What events are signed with, shown this once."),
+    }).openapi("AddedWebhook"),
+    errors: ["account_not_found"],
+  }),
+  getWebhook: defineContract({
+    ...ofAdministration,
+    method: "get",
+    path: "/api/v1/admin/webhooks/{id}",
+    operationId: "getWebhook",
+    summary: "Retrieve a webhook",
+    params,
+    answer: webhook,
+    errors: ["webhook_not_found"],
+  }),
+  deleteWebhook: defineContract({
+    ...ofAdministration,
+    method: "delete",
+    path: "/api/v1/admin/webhooks/{id}",
+    operationId: "deleteWebhook",
+    summary: "Remove a webhook, and the events that wait for it",
+    params,
+    answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
+      .openapi("RemovedWebhook"),
+    errors: ["webhook_not_found"],
+  }),
+  testWebhook: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/webhooks/{id}/test",
+    operationId: "testWebhook",
+    summary: "Send `webhook.test` to a webhook",
+    description:
+      "It is sent as any event is, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
+    params,
+    answer: z.strictObject({ id, queued: z.literal(true).describe("Always true.") })
+      .openapi("QueuedWebhookTest"),
+    errors: ["webhook_not_found"],
+  }),
+};

@@ -1,0 +1,61 @@
+import { parseUsd } from "../base/money.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Account } from "../keys/account.ts";
+import { Fault } from "../shared/fault.ts";
+import { type Webhook, WebhookError } from "../webhooks/webhook.ts";
+import type { WebhookService } from "../webhooks/webhook_service.ts";
+import { type Administrator, OptionError } from "./administration.ts";
+
+/** A webhook as callers name it; the amount is a decimal string in USD. */
+export interface NewWebhookOptions {
+  url: string;
+  events?: readonly string[] | undefined;
+  credit_low_usd?: string | undefined;
+}
+
+/** Has an account's events sent to an address; shows the secret, this once. Throws `OptionError`. */
+export async function addWebhook(
+  webhooks: Pick<WebhookService, "add">,
+  { actor }: Administrator,
+  account: Account,
+  { url, events = [], credit_low_usd }: NewWebhookOptions,
+): Promise<{ webhook: Webhook; secret: Secret }> {
+  const creditLowNanos = credit_low_usd === undefined ? null : parseUsd(credit_low_usd, 9);
+  try {
+    return await webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor);
+  } catch (thrown) {
+    if (!(thrown instanceof WebhookError)) throw thrown;
+    throw new OptionError(thrown.field === "event" ? "events" : thrown.field, thrown.reason);
+  }
+}
+
+/** Throws `Fault("webhook_not_found")`. */
+export async function findWebhook(
+  webhooks: Pick<WebhookService, "find">,
+  id: string,
+): Promise<Webhook> {
+  const found = await webhooks.find(id);
+  if (!found) throw noWebhook(id);
+  return found;
+}
+
+/** Throws `Fault("webhook_not_found")`. */
+export async function removeWebhook(
+  webhooks: Pick<WebhookService, "remove">,
+  { actor }: Administrator,
+  id: string,
+): Promise<void> {
+  if (!await webhooks.remove(id, actor)) throw noWebhook(id);
+}
+
+/** Has `webhook.test` sent to it. Throws `Fault("webhook_not_found")`. */
+export async function testWebhook(
+  webhooks: Pick<WebhookService, "test">,
+  id: string,
+): Promise<void> {
+  if (!await webhooks.test(id)) throw noWebhook(id);
+}
+
+function noWebhook(id: string): Fault {
+  return new Fault("webhook_not_found", { message: `No webhook has the id ${id}.` });
+}

@@ -1,0 +1,58 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import { accountOf, administratorOf } from "../../administration/administration.ts";
+import {
+  addWebhook,
+  findWebhook,
+  removeWebhook,
+  testWebhook,
+} from "../../administration/webhook_administration.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { AccountStore } from "../../keys/account.ts";
+import type { CallContext } from "../../relay/call_context.ts";
+import { webhookJson } from "../../webhooks/webhook.ts";
+import type { WebhookService } from "../../webhooks/webhook_service.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import type { Env } from "../request_context.ts";
+
+/** Mounts the administration of webhooks. */
+export function adminWebhookRoutes(
+  app: Hono<Env>,
+  deps: BindDeps & {
+    accounts: Pick<AccountStore, "first" | "find">;
+    webhooks: WebhookService;
+    clock: Clock;
+  },
+): void {
+  const { accounts, webhooks } = deps;
+  const { admin } = contracts;
+  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+
+  bind(app, admin.listWebhooks, deps, async ({ query: { account_id } }) => {
+    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    return { data: (await webhooks.list(owner?.id)).map(webhookJson) };
+  });
+
+  bind(app, admin.addWebhook, deps, async ({ caller, body }) => {
+    const account = await accountOf(accounts, body.account_id);
+    const { webhook, secret } = await addWebhook(webhooks, by(caller), account, body);
+    return { id: webhook.id, secret: secret.reveal() };
+  });
+
+  bind(
+    app,
+    admin.getWebhook,
+    deps,
+    async ({ params }) => webhookJson(await findWebhook(webhooks, params.id)),
+  );
+
+  bind(app, admin.deleteWebhook, deps, async ({ caller, params }) => {
+    await removeWebhook(webhooks, by(caller), params.id);
+    return { id: params.id, removed: true as const };
+  });
+
+  bind(app, admin.testWebhook, deps, async ({ params }) => {
+    await testWebhook(webhooks, params.id);
+    return { id: params.id, queued: true as const };
+  });
+}
