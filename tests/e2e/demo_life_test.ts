@@ -22,7 +22,7 @@ const demo = shared(async () => {
 async function evalIsDone(): Promise<{ name: string }> {
   for (const until = Date.now() + 120_000; Date.now() < until;) {
     const { data } = await (await demo().fetch("/api/v1/evals?limit=5")).json();
-    if (!["queued", "running"].includes(data[0].status)) return data[0];
+    if (data[0].state === "done") return data[0];
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error("the evaluation goes on");

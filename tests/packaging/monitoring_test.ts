@@ -119,11 +119,9 @@ async function runs(program: string): Promise<boolean> {
   }
 }
 
-/** Debian's package `prometheus` has it; it is too much for the gate. */
-Deno.test({
-  name: "promtool takes the rules, each expression of the dashboard, and the metrics",
-  ignore: !isThere,
-  async fn() {
+/** Debian's package `prometheus` has it; it is too much for the gate, which has no such test. */
+if (isThere) {
+  Deno.test("promtool takes the rules, each expression of the dashboard, and the metrics", async () => {
     const run = async (args: string[], stdin = "") => {
       const child = new Deno.Command(promtool, {
         args,
@@ -152,5 +150,5 @@ Deno.test({
     await Deno.remove(file);
     const { text } = await shown();
     await run(["check", "metrics"], text);
-  },
-});
+  });
+}
