@@ -42,7 +42,7 @@ export async function* exportBytes(
 }
 
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
-const gcHintEveryBytes = 8 * 1024 * 1024;
+const gcHintEveryBytes = 4 * 1024 * 1024;
 
 /** Texts that follow each other: rows, or one that stands between them. */
 interface Texts {

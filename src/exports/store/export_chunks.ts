@@ -16,7 +16,7 @@ const compress = promisify(deflateRaw);
 const decompress = promisify(inflateRaw);
 
 /** Suggest a minor GC after so many bytes that were read and handed on. */
-const gcHintEveryBytes = 8 * 1024 * 1024;
+const gcHintEveryBytes = 4 * 1024 * 1024;
 
 /** Files of exports as rows of the database, where any replica finds them. */
 export function createExportChunks(database: Database): ExportFiles {
