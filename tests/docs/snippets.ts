@@ -12,7 +12,7 @@ export function snippetsOf(page: string): Snippet[] {
   const found: Snippet[] = [];
   const lines = page.split("\n");
   for (let at = 0; at < lines.length; at++) {
-    const [, fence, language = "", mark = ""] = /^(```+)(\w*) ?(\w*)$/.exec(lines[at]!) ?? [];
+    const [, fence, language = "", mark = ""] = /^(```+)(\w*) ?(\S*)$/.exec(lines[at]!) ?? [];
     if (fence === undefined) continue;
     const end = lines.indexOf(fence, at + 1);
     if (end < 0) throw new Error(`The block of line ${at + 1} has no end.`);
