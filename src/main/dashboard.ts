@@ -77,7 +77,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
       usage,
       labels: createLabelUsage({
         rows: createFairLabelRows(records.reads),
-        storedDays: usage.storedDays,
+        storedSteps: usage.storedSteps,
       }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),

@@ -50,6 +50,7 @@ export async function listTotals(
 
 /** Columns with an index of their own, the most selective first. */
 const indexed: readonly ColumnName[] = [
+  "request_id",
   "session_id",
   "user_id",
   "cohort_id",
@@ -80,6 +81,8 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
     ...query,
     filters: Object.fromEntries(filters),
   });
+  // Few calls have one id, and its index no order: no other index may look as good.
+  if (query.filters?.request_id !== undefined) conditions[0] = byAccountAlone;
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
   const direction = query.order === "newest" ? "desc" : "asc";
@@ -100,6 +103,9 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
     values,
   };
 }
+
+/** The first condition of `interactionConditions` as no index has it. */
+const byAccountAlone = "i.account_id + 0 = $1::bigint";
 
 /** The column whose index is read value by value; null if a filter has a single value. */
 function chooseIndexColumn(

@@ -16,8 +16,8 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       );
       return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
     },
-    async storedDays(query) {
-      const rows = await analytics.query(statesSql, boundaries({ ...query, span: "day" }));
+    async storedSteps(query) {
+      const rows = await analytics.query(statesSql, boundaries(query));
       return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
     },
     async erased(query) {
