@@ -26,7 +26,6 @@ export async function fill(database: FilledDatabase, rows = total): Promise<void
   for (let at = end - span; at <= end; at += day) {
     await database.query("select open_month($1)", [new Date(at)]);
   }
-  const began = performance.now();
   const portion = 100_000;
   for (let from = 0; from < rows; from += portion) {
     const last = Math.min(rows, from + portion) - 1;
@@ -34,7 +33,6 @@ export async function fill(database: FilledDatabase, rows = total): Promise<void
   }
   // A served database does so by itself, the embedded one never does.
   if (database.kind === "postgres") await database.query("analyze", []);
-  console.log(`${rows} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
 }
 
 const fillSql = `insert into interactions (transaction_id, created_at, request_id, session_id,
@@ -50,7 +48,8 @@ const fillSql = `insert into interactions (transaction_id, created_at, request_i
     case when n % 100003 = 1 then 'app rare' else 'app ' || h % 12 end,
     case when n % 4 = 1 then 'flow ' || h % 9 end,
     case when n % 5 = 0 then 'cohort ' || h % 50 end, '/chat/v1/chat/completions', 'chat',
-    case when n % 100003 = 4 then 'vendor-z' else 'vendor-' || substr('abcdefg', (1 + h % 7)::int, 1) end,
+    case when n % 100003 = 4 then 'vendor-z'
+      else 'vendor-' || substr('abcdefg', (1 + h % 20 % 7)::int, 1) end,
     case when n % 100003 = 2 then 'model rare' else 'model ' || h % 20 end,
     'model', case when n % 100003 = 5 then 'dual_key' else 'managed' end, n % 2 = 0,
     case when n % 500 = 7 then 'failed' when n % 2000 = 3 then 'truncated'

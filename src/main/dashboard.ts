@@ -83,7 +83,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),
       spent: createSpend(database).read,
-      keys,
+      keys: stores.apiKeys,
     },
     playground: createPlaygroundDeps(services),
     clock,

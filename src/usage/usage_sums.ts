@@ -59,6 +59,8 @@ export interface UsageQuery {
 export interface UsageStore {
   /** Hours or days that had calls, in their order, calls whose records are erased included. */
   steps(query: UsageQuery): Promise<UsageStep[]>;
+  /** The hour of the account's oldest stored call. */
+  firstHour(accountId: number): Promise<Date | undefined>;
   /** Hours or days that have stored calls, each with a text that changes whenever its calls do. */
   storedSteps: StoredSteps;
   /** Of these, calls whose records were erased: by request, or for their age. */

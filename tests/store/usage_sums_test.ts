@@ -166,6 +166,11 @@ eachDatabase(
       return sum(steps);
     }));
     assert.equal(counted[0]! + counted[1]!, everWritten.size);
+    for (const accountId of accounts) {
+      const oldest = await createAnalyticsStore(database).oldestCall(accountId);
+      const first = await store.firstHour(accountId);
+      assert.equal(first?.getTime(), Math.floor(oldest!.getTime() / hour) * hour);
+    }
     for (const part of usageSumColumns) await valuesAgree(store, accounts[0]!, part);
     // The ledger says the same of what was charged, but for charges given back after the erasure.
     const [rows] = await database.query("select count(*) as count from interactions");
