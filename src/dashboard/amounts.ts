@@ -32,7 +32,12 @@ const fourDigits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 
  * own format takes ten microseconds each.
  */
 function grouped(digits: string): string {
-  return digits.replace(/\B(?=(?:\d{3})+$)/g, ",");
+  const start = digits.startsWith("-") ? 1 : 0;
+  let text = digits;
+  for (let at = digits.length - 3; at > start; at -= 3) {
+    text = `${text.slice(0, at)},${text.slice(at)}`;
+  }
+  return text;
 }
 
 /** `1.4 MB`. */

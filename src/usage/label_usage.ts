@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import { noUsage, type UsageQuery, type UsageSums, type UsageValue } from "./usage_sums.ts";
 
 /** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
@@ -115,7 +116,7 @@ class HeldUsage implements LabelUsage {
       const to = new Date(some.at(-1)!.at.getTime() + stepMs[span]);
       if (some[0] === newest) {
         const hours = await this.#read({ ...query, from, to, span: "hour" }, label, names);
-        found.push(...hours.map((hour) => ({ ...hour, atMs: from.getTime() })));
+        pushAll(found, hours.map((hour) => ({ ...hour, atMs: from.getTime() })));
         continue;
       }
       const read = await this.rows.read({ ...query, from, to }, label);
