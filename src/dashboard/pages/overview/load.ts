@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../../records/flush_records.ts";
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
-import type { KeyRow, KeyService } from "../../../keys/key_service.ts";
+import type { ApiKey } from "../../../keys/api_key.ts";
 import {
   addUsage,
   noUsage,
@@ -27,7 +27,8 @@ export interface OverviewDeps {
   /** Whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
   spent: SpendStore["read"];
-  keys: Pick<KeyService, "list">;
+  /** Keys without their last uses, which are looked up in the calls. */
+  keys: { list(accountId: number): Promise<ApiKey[]> };
 }
 
 export interface Overview {
@@ -47,7 +48,7 @@ export interface Overview {
   /** What the balance loses in a day, as the last seven days say; undefined without charges. */
   dailyNanos: bigint | undefined;
   tokensLeft: number;
-  keys: KeyRow[];
+  keys: ApiKey[];
   caps: CapUse[];
 }
 
@@ -70,7 +71,7 @@ function isLabel(part: BreakdownPart): part is UsageLabel {
 
 /** A cap of a key in use, the most used first. */
 export interface CapUse {
-  key: KeyRow;
+  key: ApiKey;
   period: "day" | "month";
   spentNanos: bigint;
   capNanos: bigint;
@@ -188,7 +189,7 @@ async function dailyCharge(
 
 async function capUses(
   { spent }: OverviewDeps,
-  keys: readonly KeyRow[],
+  keys: readonly ApiKey[],
   now: Date,
 ): Promise<CapUse[]> {
   const usable = keys.filter((key) =>

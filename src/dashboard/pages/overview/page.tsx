@@ -21,7 +21,7 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
     page(ctx, "viewer", async (request) => {
       const { account } = request.session;
       const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
-      const firstCall = isAsked ? undefined : await ctx.partitionsInUse.oldestCall(account.id);
+      const firstCall = isAsked ? undefined : await ctx.overview.usage.firstHour(account.id);
       const range = readRange(request.query, request.now, firstCall);
       const by = askedBreakdown(request);
       const asked = { range, part: by.part, now: request.now };

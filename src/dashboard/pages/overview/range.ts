@@ -34,7 +34,7 @@ const maxDays = 366;
 
 /**
  * What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for; where nothing is
- * asked for, the shortest usual range with the first call of all, 30 days at most.
+ * asked for, the shortest usual range with the hour of the first call, 30 days at most.
  */
 export function readRange(
   query: (name: string) => string | undefined,
