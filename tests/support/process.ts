@@ -117,7 +117,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   /** Waits until the output matches. Rejects when the process ends first, or after `timeoutMs`. */
-  printed(pattern: RegExp, timeoutMs = 10_000): Promise<RegExpExecArray> {
+  printed(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
     return this.#program.printed(pattern, timeoutMs);
   }
 
