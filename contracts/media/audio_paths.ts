@@ -66,7 +66,7 @@ const transcript = z.looseObject({
 export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
-    summary: summaryOf("Create transcription", family),
+    summary: summaryOf("Transcribe audio", family),
     description:
       "Speech to text, as the vendor takes it; fields that are not named here go on as they are.",
     form: transcriptionForm,

@@ -241,8 +241,8 @@ Deno.test("token counts, embeddings and evaluations take virtual and plain names
 
 const unknown: [string, string, number, string, RegExp][] = [
   ["nearly another", "shpo", 404, "model_not_found", /Did you mean 'shop'\?/],
-  ["like no other", "qwertz", 404, "model_not_found", /names no model here/],
-  ["a reseller's", "deepseek-v4-pro", 404, "model_not_found", /names no model here/],
+  ["like no other", "qwertz", 404, "model_not_found", /unknown model/],
+  ["a reseller's", "deepseek-v4-pro", 404, "model_not_found", /unknown model/],
   ["two vendors' own", "double", 400, "invalid_value", /'vendor-g\/double' or 'vendor-b\/double'/],
 ];
 for (const [what, model, status, code, message] of unknown) {

@@ -188,7 +188,7 @@ export function simulatedEnvironment(simulators: Simulators): Record<string, str
 /** A service in front of the simulated vendors. */
 export async function startSimulatedService(
   env: Environment = {},
-  choice: DatabaseChoice = {},
+  choice: Omit<TestServiceOptions, "env"> = {},
 ): Promise<TestService & { simulators: Simulators }> {
   const simulators = await startSimulators();
   const environment = { ...simulatedEnvironment(simulators), ...env };

@@ -1282,7 +1282,7 @@ export const cancelResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Create image (Hugging Face)
+ * Generate images (Hugging Face)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1454,7 +1454,7 @@ export const cancelResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Create image (OpenAI)
+ * Generate images (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1475,7 +1475,7 @@ export const createImageVendorB = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Edit image (OpenAI)
+ * Edit images (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1517,7 +1517,7 @@ export const createSpeechVendorB = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Create transcription (OpenAI)
+ * Transcribe audio (OpenAI)
  *
  * Speech to text, as the vendor takes it; fields that are not named here go on as they are.
  *
@@ -2057,7 +2057,7 @@ export const createChatCompletionVendorF = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create image (OpenRouter)
+ * Generate images (OpenRouter)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -2184,7 +2184,7 @@ export const createChatCompletionVendorG = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create image (xAI)
+ * Generate images (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -2205,7 +2205,7 @@ export const createImageVendorG = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Edit image (xAI)
+ * Edit images (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *

@@ -2189,7 +2189,7 @@ export type SpendCap = {
  */
 export type AccountRateLimit = {
     /**
-     * How fast the account's tokens come back.
+     * Requests a minute by which the account's burst refills.
      */
     requests_per_minute: number;
     /**
@@ -2588,7 +2588,7 @@ export type ExportRequest = {
     payloads?: boolean;
     filters?: ExportFilters;
     /**
-     * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
+     * `csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.
      */
     raw_cells?: boolean;
     /**
@@ -3372,11 +3372,11 @@ export type EvalRequest = {
      */
     end_date?: string;
     /**
-     * At most so many interactions are taken, 1 to 10,000. Default 100.
+     * Maximum number of interactions, 1 to 10,000. Default 100.
      */
     limit?: number;
     /**
-     * Which ones where more match. Default `newest`.
+     * Which interactions are taken where more match. Default `newest`.
      */
     sample?: 'newest' | 'random';
     /**
@@ -4315,7 +4315,7 @@ export type ApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4404,7 +4404,7 @@ export type CreatedApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4501,7 +4501,7 @@ export type NewApiKey = {
      */
     cap_month_usd?: string;
     /**
-     * What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     * What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
      */
     on_disconnect?: 'cancel' | 'drain';
     /**
@@ -12607,7 +12607,7 @@ export type CreateImageVendorAError = CreateImageVendorAErrors[keyof CreateImage
 
 export type CreateImageVendorAResponses = {
     /**
-     * Create image (Hugging Face)
+     * Generate images (Hugging Face)
      */
     200: ImageList;
 };
@@ -13592,7 +13592,7 @@ export type CreateImageVendorBError = CreateImageVendorBErrors[keyof CreateImage
 
 export type CreateImageVendorBResponses = {
     /**
-     * Create image (OpenAI)
+     * Generate images (OpenAI)
      */
     200: ImageList;
 };
@@ -13733,7 +13733,7 @@ export type CreateImageEditVendorBError = CreateImageEditVendorBErrors[keyof Cre
 
 export type CreateImageEditVendorBResponses = {
     /**
-     * Edit image (OpenAI)
+     * Edit images (OpenAI)
      */
     200: ImageList;
 };
@@ -14015,7 +14015,7 @@ export type CreateTranscriptionVendorBError = CreateTranscriptionVendorBErrors[k
 
 export type CreateTranscriptionVendorBResponses = {
     /**
-     * Create transcription (OpenAI)
+     * Transcribe audio (OpenAI)
      */
     200: Transcript;
 };
@@ -17021,7 +17021,7 @@ export type CreateImageVendorFError = CreateImageVendorFErrors[keyof CreateImage
 
 export type CreateImageVendorFResponses = {
     /**
-     * Create image (OpenRouter)
+     * Generate images (OpenRouter)
      */
     200: ImageList;
 };
@@ -17789,7 +17789,7 @@ export type CreateImageVendorGError = CreateImageVendorGErrors[keyof CreateImage
 
 export type CreateImageVendorGResponses = {
     /**
-     * Create image (xAI)
+     * Generate images (xAI)
      */
     200: ImageList;
 };
@@ -17930,7 +17930,7 @@ export type CreateImageEditVendorGError = CreateImageEditVendorGErrors[keyof Cre
 
 export type CreateImageEditVendorGResponses = {
     /**
-     * Edit image (xAI)
+     * Edit images (xAI)
      */
     200: ImageList;
 };

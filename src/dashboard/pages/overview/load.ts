@@ -40,6 +40,8 @@ export interface Overview {
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
   part: BreakdownPart;
   values: UsageValue[];
+  /** The dearest users of those that calls name. */
+  topUsers: UsageValue[];
   /** How many values there are besides, and their sums. */
   others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
   /** Cost of the dearest values, in the order of `steps`. */
@@ -65,7 +67,8 @@ export function losesErased(part: BreakdownPart): boolean {
   return part === "app" || isLabel(part);
 }
 
-function isLabel(part: BreakdownPart): part is UsageLabel {
+/** Sums by a label have no latencies. */
+export function isLabel(part: BreakdownPart): part is UsageLabel {
   return usageLabels.some((label) => label === part);
 }
 
@@ -78,6 +81,7 @@ export interface CapUse {
 }
 
 const shownValues = 10;
+const shownUsers = 3;
 const shownLayers = 5;
 const dayMs = 86_400_000;
 
@@ -93,13 +97,15 @@ export async function loadOverview(
   ]);
   const query = queryOf(accountId, range);
   const { from, to } = range;
+  const dearest = readValues(deps, query, part, shownValues);
   const [
-    ...[both, refusals, erased, { values, all }, credit, dailyNanos, tokensLeft, keys]
+    ...[both, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
   ] = await Promise.all([
     deps.usage.steps({ ...query, from: range.before }),
     refusalStore.hours({ accountId, from: range.before, to }),
     deps.usage.erased(query),
-    readValues(deps, query, part, shownValues),
+    dearest,
+    part === "user" ? dearest : readValues(deps, query, "user", shownValues),
     deps.credit(accountId),
     dailyCharge(deps.usage, accountId, now),
     deps.tokensLeft(accountId),
@@ -130,6 +136,7 @@ export async function loadOverview(
     erased,
     part,
     values,
+    topUsers: users.values.filter(({ value }) => value !== "").slice(0, shownUsers),
     others: all > values.length
       ? { count: all - values.length, sums: less(total, values, apart) }
       : undefined,

@@ -117,6 +117,7 @@ function BudgetTable(
   return (
     <Table
       label="Budgets"
+      csv={`${address}/csv`}
       head={["On", "Per", "Spent", "Limit", ...mayChange ? [actionsColumn()] : []]}
     >
       {budgets.map((budget) => (

@@ -165,6 +165,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
   return (
     <Table
       label="Virtual models"
+      csv={`${address}/csv`}
       head={[
         ...["Name", "Targets", "Fallbacks", "Stays with", "Changed"],
         ...mayChange ? [actionsColumn()] : [],

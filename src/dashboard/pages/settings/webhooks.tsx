@@ -112,6 +112,7 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
   return (
     <Table
       label="Webhooks"
+      csv={`${address}/csv`}
       head={["Address", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
     >
       {hooks.map((hook) => (
