@@ -294,6 +294,8 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** The vendor's servers know the output limit by its older name only. */
   olderTokenLimit?: boolean;
+  /** Models that refuse the older name. A call that is passed through gets the newer one there. */
+  newerTokenLimit?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
 }
@@ -325,6 +327,8 @@ export interface RequestChanges {
   model: string;
   /** Whether to ask the vendor for usage in a stream. */
   askStreamUsage: boolean;
+  /** Set if the vendor knows the output limit by its newer name only. */
+  newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };
 }
