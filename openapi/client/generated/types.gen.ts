@@ -5007,6 +5007,21 @@ export type NewWebhook = {
     account_id?: number;
 };
 
+export type WebhookChange = {
+    /**
+     * Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     */
+    url?: string;
+    /**
+     * Which are sent; empty: all. Default: as it is.
+     */
+    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    /**
+     * `credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.
+     */
+    credit_low_usd?: string | null;
+};
+
 export type RemovedWebhook = {
     /**
      * Id of the webhook.
@@ -5096,6 +5111,62 @@ export type PriceVersion = {
      * When a record or a start first had it.
      */
     first_seen_at: string;
+};
+
+export type PriceCheck = {
+    /**
+     * When it was checked.
+     */
+    checked_at: string;
+    /**
+     * The table by others.
+     */
+    package: string;
+    /**
+     * How many of each kind.
+     */
+    summary: {
+        [key: string]: number;
+    };
+    /**
+     * What each vendor lists that has no price of its own.
+     */
+    vendors: Array<{
+        /**
+         * Label of the vendor.
+         */
+        vendor: string;
+        /**
+         * Whether its list of models was read.
+         */
+        state: 'listed' | 'not_configured' | 'unreachable';
+        [key: string]: unknown;
+    }>;
+    /**
+     * Prices that differ from the table's.
+     */
+    differences: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Those that are known, and why.
+     */
+    explained_differences: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * By vendor and model: what was reported beside what the price gives.
+     */
+    vendor_reported_costs: Array<{
+        [key: string]: unknown;
+    }>;
+};
+
+export type PriceCheckRequest = {
+    /**
+     * Reported costs of calls since then are compared. Default: 30 days ago.
+     */
+    since?: string;
 };
 
 export type Repriced = {
@@ -11463,6 +11534,82 @@ export type GetWebhookResponses = {
 
 export type GetWebhookResponse = GetWebhookResponses[keyof GetWebhookResponses];
 
+export type UpdateWebhookData = {
+    body: WebhookChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the webhook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/webhooks/{id}';
+};
+
+export type UpdateWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `webhook_not_found`: No such webhook.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateWebhookError = UpdateWebhookErrors[keyof UpdateWebhookErrors];
+
+export type UpdateWebhookResponses = {
+    /**
+     * Change a webhook's address or events
+     */
+    200: Webhook;
+};
+
+export type UpdateWebhookResponse = UpdateWebhookResponses[keyof UpdateWebhookResponses];
+
 export type TestWebhookData = {
     body?: never;
     headers?: {
@@ -11664,6 +11811,73 @@ export type GetPriceResponses = {
 };
 
 export type GetPriceResponse = GetPriceResponses[keyof GetPriceResponses];
+
+export type CheckPricesData = {
+    body: PriceCheckRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/prices/check';
+};
+
+export type CheckPricesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CheckPricesError = CheckPricesErrors[keyof CheckPricesErrors];
+
+export type CheckPricesResponses = {
+    /**
+     * Look for prices that are missing, or differ from what vendors publish
+     */
+    200: PriceCheck;
+};
+
+export type CheckPricesResponse = CheckPricesResponses[keyof CheckPricesResponses];
 
 export type RepriceCallsData = {
     body: RepriceRequest;
