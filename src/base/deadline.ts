@@ -3,10 +3,54 @@ import type { Clock } from "./clock.ts";
 /** Runs `run` once after `ms`; returns a function that cancels it. Tests pass their own. */
 export type SetTimer = (ms: number, run: () => void) => () => void;
 
+/** Timers of `coarseMs` and more fire up to a tenth of a second late; nearly all are cancelled. */
 export const systemSetTimer: SetTimer = (ms, run) => {
+  if (ms >= coarseMs) return coarseTimers.set(ms, run);
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 };
+
+const coarseMs = 2_000;
+
+/**
+ * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
+ * runtime.
+ */
+export class CoarseTimers {
+  readonly #sweepMs: number;
+  readonly #waiting = new Set<{ atMs: number; run: () => void }>();
+  #sweep: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(sweepMs: number) {
+    this.#sweepMs = sweepMs;
+  }
+
+  set(ms: number, run: () => void): () => void {
+    const waiting = { atMs: performance.now() + ms, run };
+    this.#waiting.add(waiting);
+    this.#sweep ??= setTimeout(this.#look, this.#sweepMs);
+    return () => {
+      if (!this.#waiting.delete(waiting) || this.#waiting.size > 0) return;
+      clearTimeout(this.#sweep);
+      this.#sweep = undefined;
+    };
+  }
+
+  readonly #look = (): void => {
+    this.#sweep = setTimeout(this.#look, this.#sweepMs);
+    const nowMs = performance.now();
+    for (const waiting of [...this.#waiting]) {
+      // One that has run may have cancelled others.
+      if (waiting.atMs > nowMs || !this.#waiting.delete(waiting)) continue;
+      waiting.run();
+    }
+    if (this.#waiting.size > 0) return;
+    clearTimeout(this.#sweep);
+    this.#sweep = undefined;
+  };
+}
+
+const coarseTimers = new CoarseTimers(100);
 
 /** If a timer fires later than this, the process was too busy to read its sockets. */
 const starvedMs = 50;

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { starvationTolerantTimeout } from "./deadline.ts";
+import { CoarseTimers, starvationTolerantTimeout } from "./deadline.ts";
 
 /** Timers that are looked at when the test says so, with the waits that were asked for. */
 function timers() {
@@ -41,4 +41,35 @@ Deno.test("a wait that was taken back ends never", () => {
   for (let looks = 0; looks < 7; looks++) world.fire();
   cancel();
   assert.equal(world.isWaiting, false);
+});
+
+Deno.test("coarse timers run once each, not before their time, and not when they are cancelled", async () => {
+  const timers = new CoarseTimers(1);
+  const ran: string[] = [];
+  const begunMs = performance.now();
+  const last = Promise.withResolvers<void>();
+  const cancelled = timers.set(5, () => ran.push("cancelled"));
+  timers.set(25, () => {
+    ran.push("late");
+    last.resolve();
+  });
+  timers.set(5, () => {
+    ran.push("early");
+    cancelled();
+    // Of the same look.
+    timers.set(0, () => ran.push("set by another"));
+  });
+  cancelled();
+  await last.promise;
+  assert.deepEqual(ran, ["early", "set by another", "late"]);
+  assert.ok(performance.now() - begunMs >= 25);
+});
+
+Deno.test("coarse timers of which none is left hold nothing up", async () => {
+  const timers = new CoarseTimers(1);
+  const first = timers.set(1000, () => assert.fail());
+  timers.set(1000, () => assert.fail())();
+  first();
+  // The test's own sanitizer finds a timer that is left.
+  await new Promise<void>((resolve) => timers.set(1, resolve));
 });

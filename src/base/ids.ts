@@ -63,6 +63,15 @@ export function base62(bytes: Uint8Array, length: number): string {
   return text.padStart(length, "0");
 }
 
+/** A whole number in base 62, padded on the left with `0` to `length` characters. */
+export function base62Number(value: number, length: number): string {
+  let text = "";
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) {
+    text = base62Digits.charAt(rest % 62) + text;
+  }
+  return text.padStart(length, "0");
+}
+
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 function byte(bytes: Uint8Array, index: number): number {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { FakeClock } from "./clock.ts";
-import { base62, createUuidv7, randomBase62, uuidv7 } from "./ids.ts";
+import { base62, base62Number, createUuidv7, randomBase62, uuidv7 } from "./ids.ts";
 
 Deno.test("a UUID holds the clock's milliseconds, version 7 and the RFC variant", () => {
   const clock = new FakeClock(new Date("2022-02-22T19:22:22.000Z"));
@@ -35,4 +35,12 @@ Deno.test("base62 pads on the left and refuses what doesn't fit", () => {
   assert.equal(base62(new Uint8Array([0, 62]), 3), "010");
   assert.equal(base62(new Uint8Array(32).fill(255), 43).length, 43);
   assert.throws(() => base62(new Uint8Array(32).fill(255), 42), RangeError);
+});
+
+Deno.test("a number in base 62 is written as its bytes are", () => {
+  for (const value of [0, 1, 61, 62, 3843, 3844, 0x7849568f, 0xffffffff]) {
+    const bytes = new Uint8Array(4);
+    new DataView(bytes.buffer).setUint32(0, value);
+    assert.equal(base62Number(value, 6), base62(bytes, 6));
+  }
 });

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { longStrings } from "./json_strings.ts";
+import { longStrings, visitStrings } from "./json_strings.ts";
 
 function found(text: string, minUnits = 3) {
   return [...longStrings(text, minUnits)].map(({ start, end, key, parent, object }) => ({
@@ -50,4 +50,22 @@ Deno.test("very deep nesting is walked", () => {
   const depth = 200_000;
   const text = "[".repeat(depth) + '"long"' + "]".repeat(depth);
   assert.equal(found(text).length, 1);
+});
+
+Deno.test("visited strings are those that longStrings finds, in valid and in broken JSON", () => {
+  const bits = ['"', "{", "}", "[", "]", ",", ":", "\\", "word", " ", '"a":', '"b c"', '\\"', "1"];
+  let seed = 1;
+  // A linear congruential generator: the same texts in each run.
+  const random = (below: number) => (seed = (seed * 1103515245 + 12345) % 2 ** 31) % below;
+  for (let round = 0; round < 5_000; round++) {
+    let text = Array.from({ length: random(25) }, () => bits[random(bits.length)]).join("");
+    if (round % 3 === 0) text = JSON.stringify({ a: text, b: [text, { c: text }], d: {}, e: 1 });
+    const visited: [number, number][] = [];
+    const isFound = visitStrings(text, (start, end) => visited.push([start, end]) > 0);
+    const expected = [...longStrings(text, 1)].map(({ start, end }) => [start, end]);
+    assert.deepEqual([visited, isFound], [expected, expected.length > 0], text);
+  }
+  const first: number[] = [];
+  assert.equal(visitStrings('["a","b"]', (start) => first.push(start) > 1), true);
+  assert.deepEqual(first, [1]);
 });

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { crc32, sha256Hex } from "../base/hash.ts";
-import { base62, uuidv7 } from "../base/ids.ts";
+import { base62, base62Number, uuidv7 } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 
 /** A service key just made. `value` is shown once and never stored; `hash` is what is stored. */
@@ -92,9 +92,7 @@ const shownLength = 12;
 const maxVendorKeyLength = 4096;
 
 function checksum(body: string): string {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setUint32(0, crc32(body));
-  return base62(bytes, checksumLength);
+  return base62Number(crc32(body), checksumLength);
 }
 
 /** What follows the scheme Bearer (RFC 9110 §11.1: any case); another scheme gives no key. */

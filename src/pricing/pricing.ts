@@ -106,10 +106,9 @@ export function costOf(usage: BillableUsage, row: PriceRow): Cost {
   const parts = partsOf(usage);
   const rates = ratesFor(row, promptTokens(parts));
   const factor = times(tierFactor(row, usage.serviceTier), regionFactor(row, usage.region));
-  const charges = [
-    ...parts.map((part) => tokenCharge(part, rates, factor)),
-    ...otherCharges(usage, rates, factor.denominator),
-  ].filter((charge) => charge.units > 0n);
+  const charges = parts.map((part) => tokenCharge(part, rates, factor))
+    .filter((charge) => charge.units > 0n)
+    .concat(otherCharges(usage, rates, factor.denominator));
   const { lines, pico } = allocate(charges, factor.denominator * millisecondsPerMinute);
   return { pico, nanos: roundPicoToNano(pico), lines };
 }
@@ -166,12 +165,13 @@ export interface BoundInput {
  * tier that a prompt of up to `inputTokens` can reach.
  */
 export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
-  const reachable = [row.rates, ...reachedTiers(row, input.inputTokens)];
-  const kinds = inputDimensions.filter((dimension) =>
-    input.textOnly !== true || !mediaInput.includes(dimension)
-  );
-  const inputRate = dearest(reachable, kinds);
-  const outputRate = dearest(reachable, ["output", "reasoning", "audioOutput", "imageOutput"]);
+  // The row's own rates, then those of each tier with what it does not name.
+  const reachable = [
+    row.rates,
+    ...reachedTiers(row, input.inputTokens).map((tier) => mergeRates([row.rates, tier])),
+  ];
+  const inputRate = dearest(reachable, input.textOnly === true ? textInput : inputDimensions);
+  const outputRate = dearest(reachable, outputDimensions);
   const { numerator, denominator } = times(
     atLeastOnce(tierFactor(row, input.serviceTier)),
     atLeastOnce(regionFactor(row, input.region)),
@@ -179,11 +179,9 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   const tokens = whole(input.inputTokens) * inputRate +
     whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
   // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
-  const others = reachable.map((_, index) => {
-    const rates = mergeRates(reachable.slice(0, index + 1));
-    const charges = otherCharges({ input: 0, output: 0, ...input }, rates, 1n);
-    return allocate(charges, millisecondsPerMinute).pico;
-  });
+  const others = reachable.map((rates) =>
+    allocate(otherCharges(input, rates, 1n), millisecondsPerMinute).pico
+  );
   const pico = (tokens * numerator + denominator - 1n) / denominator + max(others);
   return roundPicoToNano(pico);
 }
@@ -228,11 +226,24 @@ export const hostedCounts = [
   ["perMapsQuery", "mapsQueries"],
 ] as const;
 
+/** What is counted in other units than tokens. */
+type OtherUsage = Pick<
+  BillableUsage,
+  "images" | "characters" | "seconds" | typeof hostedCounts[number][1]
+>;
+
 const millisecondsPerMinute = 60_000n;
 /** No sound is longer, whatever its vendor says: some thirty thousand years. */
 const mostSeconds = 1e12;
 const once: Fraction = { numerator: 1n, denominator: 1n };
 const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
+const textInput = inputDimensions.filter((dimension) => !mediaInput.includes(dimension));
+const outputDimensions: readonly Dimension[] = [
+  "output",
+  "reasoning",
+  "audioOutput",
+  "imageOutput",
+];
 
 function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   const ratePico = rateOf(rates, part.dimension);
@@ -244,32 +255,27 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   };
 }
 
-/** What isn't counted in tokens; no factor changes it, only the `unit` that charges are in. */
-function otherCharges(usage: BillableUsage, rates: Rates, unit: bigint): Charge[] {
-  const charge = (dimension: CostLine["dimension"], count: number, ratePico: bigint): Charge => ({
-    dimension,
-    count,
-    ratePico,
-    units: whole(count) * ratePico * millisecondsPerMinute * unit,
-  });
+/**
+ * What isn't counted in tokens and costs something; no factor changes it, only the `unit` that
+ * charges are in.
+ */
+function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
+  const charges: Charge[] = [];
+  const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {
+    const units = ratePico === 0n ? 0n : whole(count) * ratePico * millisecondsPerMinute * unit;
+    if (units > 0n) charges.push({ dimension, count, ratePico, units });
+  };
+  add("perRequest", 1, rates.perRequest);
+  for (const [dimension, count] of hostedCounts) add(dimension, usage[count], rates[dimension]);
+  add("perCharacter", usage.characters, rates.perCharacter);
+  for (const image of usage.images ?? []) {
+    add("perImage", image.count, imageRate(rates.perImage, image));
+  }
   const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
-  const perMinute = rates.perMinute ?? 0n;
-  return [
-    charge("perRequest", 1, rates.perRequest ?? 0n),
-    ...hostedCounts.map(([dimension, count]) =>
-      charge(dimension, usage[count] ?? 0, rates[dimension] ?? 0n)
-    ),
-    charge("perCharacter", usage.characters ?? 0, rates.perCharacter ?? 0n),
-    ...(usage.images ?? []).map((image) =>
-      charge("perImage", image.count, imageRate(rates.perImage, image))
-    ),
-    {
-      dimension: "perMinute",
-      count: seconds / 60,
-      ratePico: perMinute,
-      units: BigInt(Math.ceil(seconds * 1000)) * perMinute * unit,
-    },
-  ];
+  const ratePico = rates.perMinute ?? 0n;
+  const units = BigInt(Math.ceil(seconds * 1000)) * ratePico * unit;
+  if (units > 0n) charges.push({ dimension: "perMinute", count: seconds / 60, ratePico, units });
+  return charges;
 }
 
 /** The price by `quality/size`, by either alone, else the dearest listed: an image is never free. */
@@ -303,23 +309,30 @@ function ratesFor(row: PriceRow, inputTokens: number): Rates {
 }
 
 /** Rates of the tiers that the prompt reaches, lowest threshold first. */
-function reachedTiers(row: PriceRow, inputTokens: number): Rates[] {
-  return row.contextTiers
+function reachedTiers({ contextTiers }: PriceRow, inputTokens: number): readonly Rates[] {
+  if (contextTiers.length === 0) return none;
+  return contextTiers
     .filter((tier) => tier.inclusive ? inputTokens >= tier.threshold : inputTokens > tier.threshold)
     .toSorted((one, other) => one.threshold - other.threshold)
     .map((tier) => tier.rates);
 }
 
+const none: readonly Rates[] = [];
+
 /** Later rates win by dimension. Only the row's own and the highest tier's count. */
-function mergeRates(list: readonly Rates[]): Rates {
-  return { ...list[0], ...list.at(-1) };
+function mergeRates(list: readonly [Rates, ...Rates[]]): Rates {
+  return list.length === 1 ? list[0] : { ...list[0], ...list.at(-1) };
 }
 
-function dearest(reachable: readonly Rates[], dimensions: readonly Dimension[]): bigint {
-  return max(reachable.flatMap((_, index) => {
-    const rates = mergeRates(reachable.slice(0, index + 1));
-    return dimensions.map((dimension) => rateOf(rates, dimension));
-  }));
+function dearest(rates: readonly Rates[], dimensions: readonly Dimension[]): bigint {
+  let most = 0n;
+  for (const each of rates) {
+    for (const dimension of dimensions) {
+      const rate = rateOf(each, dimension);
+      if (rate > most) most = rate;
+    }
+  }
+  return most;
 }
 
 /** What a dimension without a price of its own costs. */
@@ -357,6 +370,7 @@ function regionFactor(row: PriceRow, region: string | undefined): Fraction {
 }
 
 function times(one: Fraction, other: Fraction): Fraction {
+  if (one === once) return other;
   return {
     numerator: one.numerator * other.numerator,
     denominator: one.denominator * other.denominator,

@@ -60,11 +60,17 @@ export interface Part {
  * cut to the output.
  */
 export function partsOf(usage: Usage): Part[] {
-  const parts: Part[] = [...inputQuantities(usage), ...outputQuantities(usage)];
-  return parts.filter((part) => part.count > 0);
+  const parts: Part[] = [];
+  addInput(parts, usage);
+  addOutput(parts, usage);
+  return parts;
 }
 
-function inputQuantities(usage: Usage): Part[] {
+function add(parts: Part[], dimension: TokenDimension, count: number): void {
+  if (count > 0) parts.push({ dimension, count });
+}
+
+function addInput(parts: Part[], usage: Usage): void {
   const read = tokens(usage.cacheRead);
   const write = tokens(usage.cacheWrite);
   const writeLong = tokens(usage.cacheWriteLong);
@@ -82,29 +88,25 @@ function inputQuantities(usage: Usage): Part[] {
   overlap -= image - imageRest;
   const audioRest = atLeast0(audio - cachedAudio - overlap);
   const others = cached + audioRest + imageRest;
-  return [
-    { dimension: "input", count: atLeast0(total - others) },
-    { dimension: "cacheRead", count: read - cachedAudio },
-    { dimension: "cacheWrite", count: write },
-    { dimension: "cacheWriteLong", count: writeLong },
-    { dimension: "audioInput", count: audioRest },
-    { dimension: "cachedAudioInput", count: cachedAudio },
-    { dimension: "imageInput", count: imageRest },
-  ];
+  add(parts, "input", total - others);
+  add(parts, "cacheRead", read - cachedAudio);
+  add(parts, "cacheWrite", write);
+  add(parts, "cacheWriteLong", writeLong);
+  add(parts, "audioInput", audioRest);
+  add(parts, "cachedAudioInput", cachedAudio);
+  add(parts, "imageInput", imageRest);
 }
 
-function outputQuantities(usage: Usage): Part[] {
+function addOutput(parts: Part[], usage: Usage): void {
   const total = tokens(usage.output);
   const audio = tokens(usage.audioOutput);
   const image = tokens(usage.imageOutput);
   const rest = atLeast0(total - audio - image);
   const reasoning = Math.min(tokens(usage.reasoning), rest);
-  return [
-    { dimension: "output", count: rest - reasoning },
-    { dimension: "reasoning", count: reasoning },
-    { dimension: "audioOutput", count: audio },
-    { dimension: "imageOutput", count: image },
-  ];
+  add(parts, "output", rest - reasoning);
+  add(parts, "reasoning", reasoning);
+  add(parts, "audioOutput", audio);
+  add(parts, "imageOutput", image);
 }
 
 /** A reported count; what is no count (absent, negative, NaN) is 0. */

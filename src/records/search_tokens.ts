@@ -1,4 +1,4 @@
-import { longStrings } from "../base/json_strings.ts";
+import { visitStrings } from "../base/json_strings.ts";
 
 /** Keys of words depend on the span of time: a search goes through the spans, newest first. */
 export const spanMs = 4 * 3_600_000;
@@ -134,20 +134,19 @@ function* pieces(payload: string): Generator<string> {
 }
 
 function addStrings(jsonText: string, keys: Keys): void {
-  let isJson = false;
   let escape = 0;
-  for (const { start, end } of longStrings(jsonText, 1)) {
-    isJson = true;
-    if (keys.isFull) return;
+  const isJson = visitStrings(jsonText, (start, end) => {
     const last = jsonText[end - 1] === '"' ? end - 1 : end;
     // One search serves all strings up to the next backslash.
     if (escape >= 0 && escape <= start) escape = jsonText.indexOf("\\", start + 1);
-    if (isMedia(jsonText, start + 1, last)) continue;
+    if (isMedia(jsonText, start + 1, last)) return true;
     const isPlain = escape < 0 || escape >= last;
-    if (isPlain && keys.addAscii(jsonText, start + 1, last)) continue;
-    const written = jsonText.slice(start + 1, last);
-    addText(isPlain ? written : unescape(written), keys);
-  }
+    if (!isPlain || !keys.addAscii(jsonText, start + 1, last)) {
+      const written = jsonText.slice(start + 1, last);
+      addText(isPlain ? written : unescape(written), keys);
+    }
+    return !keys.isFull;
+  });
   if (!isJson) addText(jsonText, keys);
 }
 

@@ -122,8 +122,8 @@ export interface SettledCall extends Interaction {
 export interface VendorRequestTime {
   vendor: string;
   model: string;
-  /** Host of the vendor's address. */
-  host: string;
+  /** The vendor's base address. */
+  baseUrl: string;
   startMs: number;
   /** When its answer was over, or it failed. */
   endMs: number;

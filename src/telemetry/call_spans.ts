@@ -125,7 +125,7 @@ export function callSpans(
       ...(index === ended.requests.length - 1 ? answerAttributes(ended) : {}),
       ...(request.errorCode === null ? {} : { "error.type": request.errorCode }),
       ...(request.httpStatus === null ? {} : { "http.response.status_code": request.httpStatus }),
-      "server.address": request.host,
+      "server.address": new URL(request.baseUrl).host,
     },
   }));
   return [server, ...clients];

@@ -70,6 +70,8 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
   return {
     find(label, model, at) {
       const labels = labelsOf(label);
+      const own = exact(labels, model, at);
+      if (own !== undefined) return own;
       const names = priceNames(model);
       return firstOf(names, (name) => exact(labels, name, at)) ??
         firstOf([...names, anyModel], (name) => fallback(labels, name, at));

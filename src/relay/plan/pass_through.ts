@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
@@ -55,7 +56,8 @@ export function* passThrough(
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;
       const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
-      return { body: named === text ? bytes : named, text: named, contentType: undefined, events };
+      const body = named === text && !isShortText(text, bytes) ? bytes : named;
+      return { body, text: named, contentType: undefined, events };
     },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
@@ -77,6 +79,18 @@ export function* passThrough(
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
 }
+
+/**
+ * Whether an answer's text stands for its bytes: text goes out in one write with the answer's head,
+ * bytes in one of their own. What is not UTF-8, or begins with a byte order mark, differs.
+ */
+function isShortText(text: string, bytes: Uint8Array): boolean {
+  return bytes.length <= shortBytes && Buffer.byteLength(text) === bytes.length &&
+    !text.includes("\ufffd");
+}
+
+/** Encoding a longer text costs more than a write. */
+const shortBytes = 64 * 1024;
 
 /** Made out here: a function that lives as long as the call holds all that stands around it. */
 function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[] {
