@@ -323,7 +323,7 @@ async function createDatabase(
 }
 
 /** Where `initdb` and `postgres` are: the newest version that Debian has, else in PATH. */
-function programFolder(): string | undefined {
+export function programFolder(): string | undefined {
   const versions = "/usr/lib/postgresql";
   const debian = exists(versions)
     ? [...Deno.readDirSync(versions)].map((entry) => entry.name).sort((a, b) => +b - +a)
