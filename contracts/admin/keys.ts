@@ -146,7 +146,7 @@ export const adminKeyContracts = {
     method: "get",
     path: "/api/v1/admin/keys/{id}",
     operationId: "getApiKey",
-    summary: "Retrieve an API key",
+    summary: "Get an API key",
     params,
     answer: key,
     errors: ["api_key_not_found"],
