@@ -153,8 +153,8 @@ function Figures({ body, at }: { body: Body; at: At }) {
             ? "None posted"
             : `$${count(body.revenue_per_dollar)} per dollar of cost`}
         </Tile>
-        <Tile name="Tokens per call" value={plain(body.input_tokens_per_interaction.mean)}>
-          {`in, ${plain(body.output_tokens_per_interaction.mean)} out`}
+        <Tile name="Tokens per call" value={`${plain(body.input_tokens_per_interaction.mean)} in`}>
+          {`${plain(body.output_tokens_per_interaction.mean)} out`}
         </Tile>
         <Tile name="Latency, median" value={time(body.latency_ms.p50)}>
           {`95th percentile ${time(body.latency_ms.p95)}`}
