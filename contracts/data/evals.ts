@@ -132,7 +132,7 @@ export const getEval = defineContract({
   method: "get",
   path: "/api/v1/evals/{eval_run_id}",
   operationId: "getEval",
-  summary: "Retrieve an evaluation with its results",
+  summary: "Get an evaluation and its results",
   params,
   query: z.strictObject(page),
   answer: z.strictObject({

@@ -86,6 +86,6 @@ function unknown(name: string, nearest: readonly string[]): Fault {
     param: "model",
     message: `model: unknown model '${
       shorten(name)
-    }'.${hint} Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+    }'.${hint} Use '<provider>/<model_name>', such as 'openai/gpt-5-mini'; GET /chat/v1/models lists them.`,
   });
 }

@@ -34,7 +34,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
       param: "model",
       message: `model: unknown model '${
         shorten(name)
-      }'. Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+      }'. Use '<provider>/<model_name>', such as 'openai/gpt-5-mini'; GET /chat/v1/models lists them.`,
     });
   }
   return { vendor, model, id: `${vendor.label}/${model}` };

@@ -52,7 +52,7 @@ testScenarios(service, [
     ...hello,
     start_date: "2026-11-21T00:00:00Z",
     end_date: "2026-11-20T00:00:00Z",
-  }, /^end_date: expected a time after start_date/),
+  }, /^end_date: the end is not after the start/),
   refused("an unknown field", { ...hello, models: [] }, /^models: unknown field/),
   refused("an unknown grader", grader({ type: "vibes" }), /^graders\[0\]/),
   refused(

@@ -31,7 +31,12 @@ export function limitRoutes(app: Hono, ctx: PageContext): void {
         "limits",
         <>
           <Rate request={request} />
-          <CreditPart credit={credit} entries={entries} request={request} />
+          <CreditPart
+            credit={credit}
+            entries={entries}
+            request={request}
+            adminCommand={ctx.adminCommand}
+          />
           <CapsPart keys={capped} spent={spent} />
         </>,
       );
@@ -86,7 +91,8 @@ function Rate({ request }: { request: PageRequest }) {
 }
 
 function CreditPart(
-  { credit: { balanceNanos, reservedNanos }, entries, request }: {
+  { credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
+    adminCommand: string;
     credit: Credit;
     entries: readonly CreditEntry[];
     request: PageRequest;
@@ -121,7 +127,8 @@ function CreditPart(
         )}
       <p class="hint narrow">
         Credit is granted by the operator:{" "}
-        <code>deno task admin credits grant</code>. Calls through vendor keys of your own cost none.
+        <code>{`${adminCommand} credits grant --usd 25`}</code>. Calls through vendor keys of your
+        own cost none.
       </p>
     </>
   );
