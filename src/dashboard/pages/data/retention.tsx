@@ -4,7 +4,7 @@ import { bytes, counted } from "../../amounts.ts";
 import { page, type PageContext } from "../../bind.tsx";
 import { Table } from "../../components.tsx";
 import { day, exactTime } from "../../format.ts";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
 const dayMs = 86_400_000;
 
@@ -21,29 +21,25 @@ export function retentionRoutes(app: Hono, ctx: PageContext): void {
       ]);
       const rules = rulesOf(ctx.retention);
       const own = months.filter(({ month }) => oldest && monthEnd(month) > oldest);
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("retention"),
-        body: (
-          <>
-            <Rules rules={rules} now={request.now} />
-            <h2>What is stored</h2>
-            <p class="lead">
-              {oldest === undefined
-                ? "No call of this account is stored."
-                : `The oldest call of this account is of ${exactTime(oldest)}.`}
-            </p>
-            {own.length === 0 ? null : (
-              <Months
-                months={own.filter(({ month }) => month <= request.now)}
-                rules={rules}
-                showsSizes={operator === id}
-              />
-            )}
-          </>
-        ),
-      };
+      return settingsPage(
+        "retention",
+        <>
+          <Rules rules={rules} now={request.now} />
+          <h2>What is stored</h2>
+          <p class="lead">
+            {oldest === undefined
+              ? "No call of this account is stored."
+              : `The oldest call of this account is of ${exactTime(oldest)}.`}
+          </p>
+          {own.length === 0 ? null : (
+            <Months
+              months={own.filter(({ month }) => month <= request.now)}
+              rules={rules}
+              showsSizes={operator === id}
+            />
+          )}
+        </>,
+      );
     }),
   );
 }

@@ -7,7 +7,7 @@ import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
 const shownEntries = 20;
 
@@ -24,18 +24,14 @@ export function limitRoutes(app: Hono, ctx: PageContext): void {
       ]);
       const capped = keys.filter((key) => key.revokedAt === null && capsOf(key).length > 0);
       const spent = await keySpend(ctx.spend, capped, request.now);
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("limits"),
-        body: (
-          <>
-            <Rate request={request} />
-            <CreditPart credit={credit} entries={entries} request={request} />
-            <CapsPart keys={capped} spent={spent} />
-          </>
-        ),
-      };
+      return settingsPage(
+        "limits",
+        <>
+          <Rate request={request} />
+          <CreditPart credit={credit} entries={entries} request={request} />
+          <CapsPart keys={capped} spent={spent} />
+        </>,
+      );
     }),
   );
 }

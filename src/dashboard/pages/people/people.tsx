@@ -15,7 +15,7 @@ import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
 import type { Form } from "../../form.ts";
 import { peopleBody, viewerWithPayloads } from "./people_body.tsx";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/people";
 
@@ -158,12 +158,10 @@ async function listPage(
     ctx.people.list(id),
     ctx.people.invitations(id, request.now),
   ]);
-  return {
-    title: "Settings",
-    section: "settings" as const,
-    tabs: settingsTabs("people"),
-    body: peopleBody({ address, members, invitations, request, fieldErrors }),
-  };
+  return settingsPage(
+    "people",
+    peopleBody({ address, members, invitations, request, fieldErrors }),
+  );
 }
 
 function RemoveForm(

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { AuditRow } from "../../../audit/audit.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, Older, Table, TimeCell } from "../../components.tsx";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { settingsPage } from "./settings_page.tsx";
 
 const pageRows = 50;
 
@@ -17,12 +17,7 @@ export function auditRoutes(app: Hono, ctx: PageContext): void {
         before,
         limit: pageRows + 1,
       });
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("audit"),
-        body: <AuditTable rows={rows} request={request} />,
-      };
+      return settingsPage("audit", <AuditTable rows={rows} request={request} />);
     }),
   );
 }
