@@ -161,7 +161,6 @@ eachDatabase(
       if (step % 10 === 9) assert.deepEqual(await gaps(database), [], `after step ${step}`);
     }
     assert.deepEqual(await gaps(database), []);
-
     // No call was counted twice or lost on its way from the one to the other.
     const store = createUsageSums(database);
     const counted = await Promise.all(accounts.map(async (accountId) => {
