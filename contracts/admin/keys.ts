@@ -34,7 +34,9 @@ const keyFields = {
   account_id: accountId,
   scopes: z.array(z.string()).describe("Empty: everything but `admin`."),
   models: z.array(z.string()).describe("Empty: all models."),
-  on_disconnect: onDisconnect.describe("What becomes of the vendor's call if the caller disconnects."),
+  on_disconnect: onDisconnect.describe(
+    "What becomes of the vendor's call if the caller disconnects.",
+  ),
   translation_mode: z.enum(["default", "strict", "lenient"]).describe(
     "What becomes of fields that a vendor can't carry.",
   ),
