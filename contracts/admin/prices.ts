@@ -54,6 +54,36 @@ export const adminPriceContracts = {
     }).openapi("PriceVersion"),
     errors: ["price_not_found"],
   }),
+  checkPrices: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/prices/check",
+    operationId: "checkPrices",
+    summary: "Look for prices that are missing, or differ from what vendors publish",
+    description:
+      "Asks each vendor that has a key for its models, so it takes seconds. Compares the prices as the files are now with a table by others, and what vendors reported with what their prices give. Changes nothing.",
+    body: z.strictObject({
+      since: timestampSchema.optional().describe(
+        "Reported costs of calls since then are compared. Default: 30 days ago.",
+      ),
+    }).openapi("PriceCheckRequest"),
+    answer: z.strictObject({
+      checked_at: timestampSchema.describe("When it was checked."),
+      package: z.string().describe("The table by others."),
+      summary: z.record(z.string(), z.number().int()).describe("How many of each kind."),
+      vendors: z.array(z.looseObject({
+        vendor: z.string().describe("Label of the vendor."),
+        state: z.enum(["listed", "not_configured", "unreachable"]).describe(
+          "Whether its list of models was read.",
+        ),
+      })).describe("What each vendor lists that has no price of its own."),
+      differences: z.array(z.looseObject({})).describe("Prices that differ from the table's."),
+      explained_differences: z.array(z.looseObject({})).describe("Those that are known, and why."),
+      vendor_reported_costs: z.array(z.looseObject({})).describe(
+        "By vendor and model: what was reported beside what the price gives.",
+      ),
+    }).openapi("PriceCheck"),
+  }),
   repriceCalls: defineContract({
     ...ofAdministration,
     method: "post",

@@ -32,6 +32,10 @@ const webhook = z.strictObject({
   lost: z.number().int().describe("Events that were given up."),
 }).openapi("Webhook");
 
+const url = z.string().min(1).max(2000).describe(
+  "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
+).openapi({ example: "https://hooks.example.com/gateway" });
+
 /** Where accounts' events are sent to. */
 export const adminWebhookContracts = {
   listWebhooks: defineContract({
@@ -55,9 +59,7 @@ export const adminWebhookContracts = {
     description:
       "Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
     body: z.strictObject({
-      url: z.string().min(1).max(2000).describe(
-        "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
-      ).openapi({ example: "https://hooks.example.com/gateway" }),
+      url,
       events: z.array(event).max(100).optional().describe("Which are sent. Default: all."),
       credit_low_usd: usdAmount.optional().describe(
         "`credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.",
@@ -77,6 +79,27 @@ export const adminWebhookContracts = {
     operationId: "getWebhook",
     summary: "Get a webhook",
     params,
+    answer: webhook,
+    errors: ["webhook_not_found"],
+  }),
+  updateWebhook: defineContract({
+    ...ofAdministration,
+    method: "patch",
+    path: "/api/v1/admin/webhooks/{id}",
+    operationId: "updateWebhook",
+    summary: "Change a webhook's address or events",
+    description:
+      "What waits is sent to the new address, signed with the same secret. For another secret add another webhook.",
+    params,
+    body: z.strictObject({
+      url: url.optional(),
+      events: z.array(event).max(100).optional().describe(
+        "Which are sent; empty: all. Default: as it is.",
+      ),
+      credit_low_usd: usdAmount.nullable().optional().describe(
+        "`credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.",
+      ),
+    }).openapi("WebhookChange"),
     answer: webhook,
     errors: ["webhook_not_found"],
   }),

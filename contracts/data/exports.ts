@@ -41,7 +41,7 @@ export const exportRequest = z.strictObject({
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
   ),
   raw_cells: z.boolean().default(false).describe(
-    "`csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.",
+    "`csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.",
   ),
   delivery: z.enum(["job", "stream", "bucket"]).optional().describe(
     "Default: `job` for `range`; for `start_date` and `end_date` `bucket` where one is configured, else `stream`.",

@@ -27,7 +27,9 @@ export const statusBody = z.strictObject({
     month: orNull(spendCap).describe("Of this month, UTC; null: none."),
   }).openapi("SpendCaps").describe("The key's own spend caps."),
   rate_limit: z.strictObject({
-    requests_per_minute: z.number().int().describe("How fast the account's tokens come back."),
+    requests_per_minute: z.number().int().describe(
+      "Requests a minute by which the account's burst refills.",
+    ),
     burst: z.number().int().describe("How many requests it may make at once."),
   }).openapi("AccountRateLimit").describe("The account's rate limit, as its tier says."),
 }).openapi("Status");

@@ -62,8 +62,8 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
       )
       : (
         <p>
-          Nobody owns this gateway yet. Open the claim link that its start has printed: who signs in
-          through it becomes the owner.
+          This gateway has no owner yet. Open the claim link that its start printed once, to become
+          the owner.
         </p>
       ),
   );

@@ -81,6 +81,15 @@ const wholeNumbers: Wrong[] = [
     set: { OTEL_EXPORTER_OTLP_HEADERS: "secret-without-a-name" },
     says: /^OTEL_EXPORTER_OTLP_HEADERS=\*\*\*\* is not valid: expected pairs such as name=value/,
   },
+  {
+    set: { OTEL_METRICS_EXPORTER: "prometheus" },
+    says: /^OTEL_METRICS_EXPORTER=prometheus is not valid: expected otlp or none/,
+  },
+  { set: { OTEL_METRIC_EXPORT_INTERVAL: "0" }, says: /^OTEL_METRIC_EXPORT_INTERVAL=0 .*from 1 to/ },
+  {
+    set: { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "span_only" },
+    says: /^OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only .*expected true or false/,
+  },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
@@ -285,11 +294,33 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       journalSync: "always",
       leaseSeconds: 150,
       logFormat: "text",
-      tracing: undefined,
+      telemetry: {
+        ...{ protocol: "http/protobuf", headers: {}, timeoutMs: 10_000 },
+        ...{ resource: { "service.name": "demeter" }, traces: undefined, metrics: undefined },
+      },
       metricsToken: undefined,
       fetchAllowHosts: [],
     } satisfies Omit<Config, "secretFrom" | "unknownVariables" | "vendors"> & { vendors: string[] },
   );
+});
+
+Deno.test("a collector gets traces and metrics below one address, or at one of their own, or not", () => {
+  const sent = (env: Record<string, string>) => {
+    const { traces, metrics } = parseConfig(env).telemetry;
+    return [traces?.endpoint, metrics?.endpoint];
+  };
+  const OTEL_EXPORTER_OTLP_ENDPOINT = "http://collector:4318/";
+  const [traces, metrics] = ["http://collector:4318/v1/traces", "http://collector:4318/v1/metrics"];
+  assert.deepEqual(sent({ OTEL_EXPORTER_OTLP_ENDPOINT }), [traces, metrics]);
+  const off = (more: Record<string, string>) => sent({ OTEL_EXPORTER_OTLP_ENDPOINT, ...more });
+  assert.deepEqual(off({ OTEL_METRICS_EXPORTER: "none" }), [traces, undefined]);
+  assert.deepEqual(off({ OTEL_TRACES_EXPORTER: "none" }), [undefined, metrics]);
+  assert.deepEqual(off({ OTEL_SDK_DISABLED: "true" }), [undefined, undefined]);
+  const OTEL_EXPORTER_OTLP_METRICS_ENDPOINT = "http://prometheus:9090/api/v1/otlp/v1/metrics";
+  assert.deepEqual(sent({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT }), [
+    undefined,
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT,
+  ]);
 });
 
 Deno.test("an empty variable counts as not set", () => {

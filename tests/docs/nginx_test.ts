@@ -17,6 +17,11 @@ Deno.test("the nginx example passes streams on, and makes no call twice", () => 
   for (const line of ["proxy_buffering off;", "proxy_next_upstream error timeout;"]) {
     assert.ok(block.includes(line), line);
   }
+  // WebSockets, and kept connections for everything else.
+  assert.match(
+    block,
+    /Upgrade \$http_upgrade;\n\s+proxy_set_header Connection \$connection_upgrade;/,
+  );
   assert.doesNotMatch(block, /non_idempotent/);
   assert.match(block, /^upstream demeter \{/m);
 });

@@ -131,6 +131,21 @@ export const priceRows = {
       (to) => sdk.getPrice({ ...to, path: { version: "none" } }),
     ]],
   },
+  checkPrices: {
+    call: (to) => sdk.checkPrices({ ...to, body: { since: "2026-11-01T00:00:00Z" } }),
+    answer: ({ data }: { data: sdk.PriceCheck }) => {
+      assert.match(data.package, /genai-prices/);
+      assert.equal(data.summary.vendors_unreachable, 0);
+      assert.ok(data.summary.rows_compared! > 50 && data.vendors.length > 5);
+      const asked = data.vendors.filter(({ state }) => state === "listed");
+      assert.equal(asked.length, data.summary.vendors_listed);
+    },
+    wrong: [[
+      "invalid_value",
+      /^since: /,
+      (to) => sdk.checkPrices({ ...to, body: { since: "yesterday" } }),
+    ]],
+  },
   repriceCalls: {
     call: (to) => sdk.repriceCalls({ ...to, body: { dry_run: false, vendor: "xai" } }),
     answer: ({ data }: { data: sdk.Repriced }) =>

@@ -2189,7 +2189,7 @@ export type SpendCap = {
  */
 export type AccountRateLimit = {
     /**
-     * How fast the account's tokens come back.
+     * Requests a minute by which the account's burst refills.
      */
     requests_per_minute: number;
     /**
@@ -2588,7 +2588,7 @@ export type ExportRequest = {
     payloads?: boolean;
     filters?: ExportFilters;
     /**
-     * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
+     * `csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.
      */
     raw_cells?: boolean;
     /**
@@ -3372,11 +3372,11 @@ export type EvalRequest = {
      */
     end_date?: string;
     /**
-     * At most so many interactions are taken, 1 to 10,000. Default 100.
+     * Maximum number of interactions, 1 to 10,000. Default 100.
      */
     limit?: number;
     /**
-     * Which ones where more match. Default `newest`.
+     * Which interactions are taken where more match. Default `newest`.
      */
     sample?: 'newest' | 'random';
     /**
@@ -4315,7 +4315,7 @@ export type ApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4404,7 +4404,7 @@ export type CreatedApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4501,7 +4501,7 @@ export type NewApiKey = {
      */
     cap_month_usd?: string;
     /**
-     * What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     * What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
      */
     on_disconnect?: 'cancel' | 'drain';
     /**
@@ -5645,7 +5645,7 @@ export type CreateChatCompletionError = CreateChatCompletionErrors[keyof CreateC
 
 export type CreateChatCompletionResponses = {
     /**
-     * Create chat completion
+     * Create chat completion, any vendor
      */
     200: ChatCompletion;
 };
@@ -5794,7 +5794,7 @@ export type CreateResponseError = CreateResponseErrors[keyof CreateResponseError
 
 export type CreateResponseResponses = {
     /**
-     * Create a response
+     * Create response, any vendor
      */
     200: ResponseObject;
 };
@@ -6152,7 +6152,7 @@ export type CreateMessageError = CreateMessageErrors[keyof CreateMessageErrors];
 
 export type CreateMessageResponses = {
     /**
-     * Create a message
+     * Create message, any vendor
      */
     200: Message;
 };
@@ -6277,7 +6277,7 @@ export type CountMessageTokensError = CountMessageTokensErrors[keyof CountMessag
 
 export type CountMessageTokensResponses = {
     /**
-     * Count a message's tokens
+     * Count tokens of a messages request
      */
     200: MessagesTokenCount;
 };
@@ -6427,7 +6427,7 @@ export type GenerateContentError = GenerateContentErrors[keyof GenerateContentEr
 
 export type GenerateContentResponses = {
     /**
-     * Generate content
+     * Generate content, any vendor
      */
     200: GenerateAnswer;
 };
@@ -6861,7 +6861,7 @@ export type CreateEmbeddingError = CreateEmbeddingErrors[keyof CreateEmbeddingEr
 
 export type CreateEmbeddingResponses = {
     /**
-     * Create embeddings
+     * Create embeddings, any vendor
      */
     200: EmbeddingList;
 };
@@ -7011,7 +7011,7 @@ export type PredictError = PredictErrors[keyof PredictErrors];
 
 export type PredictResponses = {
     /**
-     * Generate images with Imagen
+     * Generate images, by the model's own method
      */
     200: PredictAnswer;
 };
@@ -7161,7 +7161,7 @@ export type EmbedContentError = EmbedContentErrors[keyof EmbedContentErrors];
 
 export type EmbedContentResponses = {
     /**
-     * Embed content
+     * Embed one content, by the model's own method
      */
     200: EmbedContentAnswer;
 };
@@ -7311,7 +7311,7 @@ export type BatchEmbedContentsError = BatchEmbedContentsErrors[keyof BatchEmbedC
 
 export type BatchEmbedContentsResponses = {
     /**
-     * Embed contents in a batch
+     * Embed several contents, by the model's own method
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -7366,7 +7366,7 @@ export type ListModelsError = ListModelsErrors[keyof ListModelsErrors];
 
 export type ListModelsResponses = {
     /**
-     * List models
+     * List models of every vendor
      */
     200: ModelList;
 };
@@ -7446,7 +7446,7 @@ export type GetModelError = GetModelErrors[keyof GetModelErrors];
 
 export type GetModelResponses = {
     /**
-     * Get a model
+     * Get a model of any vendor
      */
     200: Model;
 };
@@ -7501,7 +7501,7 @@ export type GetHealthError = GetHealthErrors[keyof GetHealthErrors];
 
 export type GetHealthResponses = {
     /**
-     * Check health of all vendors
+     * Check health of every vendor
      */
     200: Health;
 };
@@ -7642,7 +7642,7 @@ export type GenerateImageError = GenerateImageErrors[keyof GenerateImageErrors];
 
 export type GenerateImageResponses = {
     /**
-     * Generate images
+     * Generate images, any vendor
      */
     200: ImageAnswer;
 };
@@ -7783,7 +7783,7 @@ export type GenerateSpeechError = GenerateSpeechErrors[keyof GenerateSpeechError
 
 export type GenerateSpeechResponses = {
     /**
-     * Create speech
+     * Create speech, any vendor
      */
     200: SpeechAnswer;
 };
@@ -7838,7 +7838,7 @@ export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
 
 export type GetStatusResponses = {
     /**
-     * Check the API key
+     * Verify the key
      */
     200: Status;
 };
@@ -7893,7 +7893,7 @@ export type ListExportsError = ListExportsErrors[keyof ListExportsErrors];
 
 export type ListExportsResponses = {
     /**
-     * List exports, newest first
+     * List the exports of this account, newest first
      */
     200: ExportList;
 };
@@ -7964,11 +7964,11 @@ export type CreateExportError = CreateExportErrors[keyof CreateExportErrors];
 
 export type CreateExportResponses = {
     /**
-     * Export calls and evaluations
+     * Export interactions and evaluations
      */
     200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
-     * Export calls and evaluations
+     * Export interactions and evaluations
      */
     202: ExportJob;
 };
@@ -8052,7 +8052,7 @@ export type StreamExportError = StreamExportErrors[keyof StreamExportErrors];
 
 export type StreamExportResponses = {
     /**
-     * Download an export's file
+     * Download the file of an export
      */
     200: ExportFile;
     /**
@@ -8413,7 +8413,7 @@ export type GetDeletionError = GetDeletionErrors[keyof GetDeletionErrors];
 
 export type GetDeletionResponses = {
     /**
-     * Get a deletion's progress or receipt
+     * Retrieve progress and receipt of a deletion
      */
     200: Deletion;
 };
@@ -8484,7 +8484,7 @@ export type PostCohortOutcomeError = PostCohortOutcomeErrors[keyof PostCohortOut
 
 export type PostCohortOutcomeResponses = {
     /**
-     * Submit a cohort's outcomes
+     * Submit business outcomes of a cohort
      */
     200: CohortOutcomeAccepted;
 };
@@ -8559,7 +8559,7 @@ export type GetCohortError = GetCohortErrors[keyof GetCohortErrors];
 
 export type GetCohortResponses = {
     /**
-     * Get a cohort's figures
+     * Retrieve the figures of a cohort
      */
     200: CohortReport;
 };
@@ -8853,7 +8853,7 @@ export type GetEvalError = GetEvalErrors[keyof GetEvalErrors];
 
 export type GetEvalResponses = {
     /**
-     * Get an evaluation and its results
+     * Retrieve an evaluation with its results
      */
     200: EvalRunWithResults;
 };
@@ -9143,7 +9143,7 @@ export type GetInteractionError = GetInteractionErrors[keyof GetInteractionError
 
 export type GetInteractionResponses = {
     /**
-     * Get a call and its cost
+     * Retrieve one call and what its cost is made of
      */
     200: InteractionDetail;
 };
@@ -9225,7 +9225,7 @@ export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
 
 export type GetUsageResponses = {
     /**
-     * Get usage, cost and spend
+     * Sum up calls, tokens, cost and spend by model, app, user, day and more
      */
     200: UsageReport;
 };
@@ -9280,7 +9280,7 @@ export type GetCreditsError = GetCreditsErrors[keyof GetCreditsErrors];
 
 export type GetCreditsResponses = {
     /**
-     * Get the credit balance
+     * Retrieve the credit balance and what was charged
      */
     200: Credits;
 };
@@ -9489,7 +9489,7 @@ export type GetAccountError = GetAccountErrors[keyof GetAccountErrors];
 
 export type GetAccountResponses = {
     /**
-     * Get an account
+     * Retrieve an account
      */
     200: Account;
 };
@@ -9850,7 +9850,7 @@ export type GetApiKeyError = GetApiKeyErrors[keyof GetApiKeyErrors];
 
 export type GetApiKeyResponses = {
     /**
-     * Get an API key
+     * Retrieve an API key
      */
     200: ApiKey;
 };
@@ -9996,7 +9996,7 @@ export type ShowAccountCreditError = ShowAccountCreditErrors[keyof ShowAccountCr
 
 export type ShowAccountCreditResponses = {
     /**
-     * Get an account's credit
+     * Show an account's credit
      */
     200: AccountCredit;
 };
@@ -10074,7 +10074,7 @@ export type ListCreditGrantsError = ListCreditGrantsErrors[keyof ListCreditGrant
 
 export type ListCreditGrantsResponses = {
     /**
-     * List credit grants, newest first
+     * List an account's grants and corrections, newest first
      */
     200: CreditGrantList;
 };
@@ -10219,7 +10219,7 @@ export type ListVendorKeysError = ListVendorKeysErrors[keyof ListVendorKeysError
 
 export type ListVendorKeysResponses = {
     /**
-     * List vendor keys
+     * List vendor keys, without their values
      */
     200: VendorKeyList;
 };
@@ -10367,7 +10367,7 @@ export type DeleteVendorKeyError = DeleteVendorKeyErrors[keyof DeleteVendorKeyEr
 
 export type DeleteVendorKeyResponses = {
     /**
-     * Delete a vendor key
+     * Remove a vendor key
      */
     200: RemovedVendorKey;
 };
@@ -10444,7 +10444,7 @@ export type GetVendorKeyError = GetVendorKeyErrors[keyof GetVendorKeyErrors];
 
 export type GetVendorKeyResponses = {
     /**
-     * Get a vendor key
+     * Retrieve what is known of a vendor key
      */
     200: VendorKey;
 };
@@ -10666,7 +10666,7 @@ export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtu
 
 export type DeleteVirtualModelResponses = {
     /**
-     * Delete a virtual model
+     * Remove a virtual model
      */
     200: RemovedVirtualModel;
 };
@@ -10743,7 +10743,7 @@ export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelEr
 
 export type GetVirtualModelResponses = {
     /**
-     * Get a virtual model
+     * Retrieve a virtual model
      */
     200: VirtualModel;
 };
@@ -10896,7 +10896,7 @@ export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
 
 export type ListBudgetsResponses = {
     /**
-     * List budgets and what is spent
+     * List budgets with what is spent of them
      */
     200: BudgetList;
 };
@@ -11035,7 +11035,7 @@ export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
 
 export type DeleteBudgetResponses = {
     /**
-     * Delete a budget
+     * Remove a budget
      */
     200: RemovedBudget;
 };
@@ -11103,7 +11103,7 @@ export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
 
 export type GetBudgetResponses = {
     /**
-     * Get a budget
+     * Retrieve a budget
      */
     200: Budget;
 };
@@ -11179,7 +11179,7 @@ export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
 
 export type UpdateBudgetResponses = {
     /**
-     * Change or raise a budget
+     * Change a budget's limit, or raise it for a while
      */
     200: Budget;
 };
@@ -11249,7 +11249,7 @@ export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
 
 export type ListWebhooksResponses = {
     /**
-     * List webhooks
+     * List webhooks with what waits for them
      */
     200: WebhookList;
 };
@@ -11320,7 +11320,7 @@ export type AddWebhookError = AddWebhookErrors[keyof AddWebhookErrors];
 
 export type AddWebhookResponses = {
     /**
-     * Create a webhook
+     * Have events sent to an address
      */
     200: AddedWebhook;
 };
@@ -11388,7 +11388,7 @@ export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
 
 export type DeleteWebhookResponses = {
     /**
-     * Delete a webhook
+     * Remove a webhook, and the events that wait for it
      */
     200: RemovedWebhook;
 };
@@ -11456,7 +11456,7 @@ export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
 
 export type GetWebhookResponses = {
     /**
-     * Get a webhook
+     * Retrieve a webhook
      */
     200: Webhook;
 };
@@ -11524,7 +11524,7 @@ export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
 
 export type TestWebhookResponses = {
     /**
-     * Test a webhook
+     * Send `webhook.test` to a webhook
      */
     200: QueuedWebhookTest;
 };
@@ -11590,7 +11590,7 @@ export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
 
 export type ListPricesResponses = {
     /**
-     * List prices
+     * List the prices in force
      */
     200: PriceList;
 };
@@ -11658,7 +11658,7 @@ export type GetPriceError = GetPriceErrors[keyof GetPriceErrors];
 
 export type GetPriceResponses = {
     /**
-     * Get a price version
+     * Show the price that a record's price_version names
      */
     200: PriceVersion;
 };
@@ -11729,7 +11729,7 @@ export type RepriceCallsError = RepriceCallsErrors[keyof RepriceCallsErrors];
 
 export type RepriceCallsResponses = {
     /**
-     * Reprice recorded calls
+     * Price recorded calls again
      */
     200: Repriced;
 };
@@ -11807,7 +11807,7 @@ export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntrie
 
 export type ListAuditEntriesResponses = {
     /**
-     * List the audit log, newest first
+     * List what was changed, newest first
      */
     200: AuditEntryList;
 };
@@ -11832,7 +11832,7 @@ export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
 
 export type GetLivezResponses = {
     /**
-     * Check liveness
+     * Liveness probe
      */
     200: Alive;
 };
@@ -11863,7 +11863,7 @@ export type GetReadyzError = GetReadyzErrors[keyof GetReadyzErrors];
 
 export type GetReadyzResponses = {
     /**
-     * Check readiness
+     * Readiness probe
      */
     200: Alive;
 };
@@ -11917,7 +11917,7 @@ export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
 
 export type GetOpenApiResponses = {
     /**
-     * Get this reference as OpenAPI 3.1
+     * Get this document, OpenAPI 3.1
      */
     200: OpenApiDocument;
 };
@@ -11942,7 +11942,7 @@ export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
 
 export type GetOpenApi30Responses = {
     /**
-     * Get this reference as OpenAPI 3.0.3
+     * Get this document, OpenAPI 3.0.3
      */
     200: OpenApiDocument;
 };
@@ -12253,7 +12253,7 @@ export type CreateResponseVendorAError = CreateResponseVendorAErrors[keyof Creat
 
 export type CreateResponseVendorAResponses = {
     /**
-     * Create a response (Hugging Face)
+     * Create response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12321,7 +12321,7 @@ export type DeleteResponseVendorAError = DeleteResponseVendorAErrors[keyof Delet
 
 export type DeleteResponseVendorAResponses = {
     /**
-     * Delete a stored response (Hugging Face)
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -12398,7 +12398,7 @@ export type GetResponseVendorAError = GetResponseVendorAErrors[keyof GetResponse
 
 export type GetResponseVendorAResponses = {
     /**
-     * Retrieve a stored response (Hugging Face)
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -12466,7 +12466,7 @@ export type CancelResponseVendorAError = CancelResponseVendorAErrors[keyof Cance
 
 export type CancelResponseVendorAResponses = {
     /**
-     * Cancel a background response (Hugging Face)
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -13238,7 +13238,7 @@ export type CreateResponseVendorBError = CreateResponseVendorBErrors[keyof Creat
 
 export type CreateResponseVendorBResponses = {
     /**
-     * Create a response (OpenAI)
+     * Create response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13306,7 +13306,7 @@ export type DeleteResponseVendorBError = DeleteResponseVendorBErrors[keyof Delet
 
 export type DeleteResponseVendorBResponses = {
     /**
-     * Delete a stored response (OpenAI)
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -13383,7 +13383,7 @@ export type GetResponseVendorBError = GetResponseVendorBErrors[keyof GetResponse
 
 export type GetResponseVendorBResponses = {
     /**
-     * Retrieve a stored response (OpenAI)
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -13451,7 +13451,7 @@ export type CancelResponseVendorBError = CancelResponseVendorBErrors[keyof Cance
 
 export type CancelResponseVendorBResponses = {
     /**
-     * Cancel a background response (OpenAI)
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -14015,7 +14015,7 @@ export type CreateTranscriptionVendorBError = CreateTranscriptionVendorBErrors[k
 
 export type CreateTranscriptionVendorBResponses = {
     /**
-     * Transcribe speech to text (OpenAI)
+     * Transcribe audio (OpenAI)
      */
     200: Transcript;
 };
@@ -14501,7 +14501,7 @@ export type CreateMessageVendorCError = CreateMessageVendorCErrors[keyof CreateM
 
 export type CreateMessageVendorCResponses = {
     /**
-     * Create a message (Anthropic)
+     * Create message (Anthropic)
      */
     200: Message;
 };
@@ -14622,7 +14622,7 @@ export type CountMessageTokensVendorCError = CountMessageTokensVendorCErrors[key
 
 export type CountMessageTokensVendorCResponses = {
     /**
-     * Count a message's tokens (Anthropic)
+     * Count tokens of a messages request
      */
     200: MessagesTokenCount;
 };
@@ -15127,7 +15127,7 @@ export type StreamGenerateContentVendorDError = StreamGenerateContentVendorDErro
 
 export type StreamGenerateContentVendorDResponses = {
     /**
-     * Stream generated content (Google)
+     * Stream generated content
      */
     200: Array<GenerateAnswer>;
 };
@@ -15253,7 +15253,7 @@ export type CountTokensVendorDError = CountTokensVendorDErrors[keyof CountTokens
 
 export type CountTokensVendorDResponses = {
     /**
-     * Count tokens (Google)
+     * Count tokens
      */
     200: GenerateTokenCount;
 };
@@ -15399,7 +15399,7 @@ export type PredictVendorDError = PredictVendorDErrors[keyof PredictVendorDError
 
 export type PredictVendorDResponses = {
     /**
-     * Generate images with Imagen (Google)
+     * Generate images (Google)
      */
     200: PredictAnswer;
 };
@@ -15545,7 +15545,7 @@ export type EmbedContentVendorDError = EmbedContentVendorDErrors[keyof EmbedCont
 
 export type EmbedContentVendorDResponses = {
     /**
-     * Embed content (Google)
+     * Embed one content (Google)
      */
     200: EmbedContentAnswer;
 };
@@ -15691,7 +15691,7 @@ export type BatchEmbedContentsVendorDError = BatchEmbedContentsVendorDErrors[key
 
 export type BatchEmbedContentsVendorDResponses = {
     /**
-     * Embed contents in a batch (Google)
+     * Embed several contents (Google)
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -16036,7 +16036,7 @@ export type CreateChatCompletionVendorEError = CreateChatCompletionVendorEErrors
 
 export type CreateChatCompletionVendorEResponses = {
     /**
-     * Create chat completion (Google, OpenAI-compatible)
+     * Create chat completion (Google (chat front))
      */
     200: ChatCompletion;
 };
@@ -16181,7 +16181,7 @@ export type CreateResponseVendorEError = CreateResponseVendorEErrors[keyof Creat
 
 export type CreateResponseVendorEResponses = {
     /**
-     * Create a response (Google, OpenAI-compatible)
+     * Create response (Google (chat front))
      */
     200: ResponseObject;
 };
@@ -16249,7 +16249,7 @@ export type DeleteResponseVendorEError = DeleteResponseVendorEErrors[keyof Delet
 
 export type DeleteResponseVendorEResponses = {
     /**
-     * Delete a stored response (Google, OpenAI-compatible)
+     * Delete a stored response
      */
     200: DeletedResponse;
 };
@@ -16326,7 +16326,7 @@ export type GetResponseVendorEError = GetResponseVendorEErrors[keyof GetResponse
 
 export type GetResponseVendorEResponses = {
     /**
-     * Retrieve a stored response (Google, OpenAI-compatible)
+     * Retrieve a stored response
      */
     200: ResponseObject;
 };
@@ -16394,7 +16394,7 @@ export type CancelResponseVendorEError = CancelResponseVendorEErrors[keyof Cance
 
 export type CancelResponseVendorEResponses = {
     /**
-     * Cancel a background response (Google, OpenAI-compatible)
+     * Cancel a background response
      */
     200: ResponseObject;
 };
@@ -16535,7 +16535,7 @@ export type CreateEmbeddingVendorEError = CreateEmbeddingVendorEErrors[keyof Cre
 
 export type CreateEmbeddingVendorEResponses = {
     /**
-     * Create embeddings (Google, OpenAI-compatible)
+     * Create embeddings (Google (chat front))
      */
     200: EmbeddingList;
 };
@@ -16604,7 +16604,7 @@ export type ListModelsVendorEError = ListModelsVendorEErrors[keyof ListModelsVen
 
 export type ListModelsVendorEResponses = {
     /**
-     * List models (Google, OpenAI-compatible)
+     * List models (Google (chat front))
      */
     200: ModelList;
 };
@@ -16684,7 +16684,7 @@ export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEEr
 
 export type GetModelVendorEResponses = {
     /**
-     * Get a model (Google, OpenAI-compatible)
+     * Get a model (Google (chat front))
      */
     200: Model;
 };
@@ -16739,7 +16739,7 @@ export type GetHealthVendorEError = GetHealthVendorEErrors[keyof GetHealthVendor
 
 export type GetHealthVendorEResponses = {
     /**
-     * Check health (Google, OpenAI-compatible)
+     * Check health (Google (chat front))
      */
     200: VendorHealth;
 };
