@@ -1,5 +1,5 @@
 import { answerProbes } from "../http/middleware/answer_probes.ts";
-import { Hono, type MiddlewareHandler } from "hono";
+import { Hono, type HonoRequest, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
@@ -24,7 +24,7 @@ import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminWebhookRoutes } from "../http/routes/admin_webhooks.ts";
 import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
-import { createReprice } from "./reprice.ts";
+import { createPriceOperations } from "./price_operations.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
@@ -227,7 +227,7 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
   adminPriceRoutes(app, {
     ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
     ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
-    reprice: createReprice(services),
+    ...createPriceOperations(services),
   });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });
@@ -278,10 +278,20 @@ export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
 }
 
-/** `endpoint_not_found`, with what the request may have meant. */
+/**
+ * `endpoint_not_found`, with what the request may have meant. A WebSocket's handshake whose upgrade
+ * a proxy has taken off is told so: clients then use HTTP at once, where a 404 has them try again.
+ */
 function createNotFound(registry: Registry) {
   const nearestEndpoint = createNearestEndpoint(registry.all.map(({ family }) => family));
-  return ({ method, path }: { method: string; path: string }): Fault => {
+  return (request: HonoRequest): Fault => {
+    const { method, path } = request;
+    const isHandshake = request.header("sec-websocket-key") && !request.header("upgrade");
+    if (method === "GET" && path.endsWith("/responses") && isHandshake) {
+      return new Fault("websocket_unsupported", {
+        message: "A proxy in front of this service forwards no WebSockets. Use HTTP.",
+      });
+    }
     const hint = nearestEndpoint(method, path);
     const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
     return new Fault("endpoint_not_found", { message });

@@ -3,6 +3,8 @@ export interface Snippet {
   readonly language: string;
   /** Whether the page promises that it works as it stands: ` ```sh run `. */
   readonly runs: boolean;
+  /** Whether `deno task agents` runs it: ` ```sh agent=NAME `. */
+  readonly isOfAgent: boolean;
   readonly line: number;
   readonly text: string;
 }
@@ -17,10 +19,20 @@ export function snippetsOf(page: string): Snippet[] {
     const end = lines.indexOf(fence, at + 1);
     if (end < 0) throw new Error(`The block of line ${at + 1} has no end.`);
     const text = lines.slice(at + 1, end).join("\n");
-    found.push({ language, runs: mark === "run", line: at + 1, text });
+    const isOfAgent = mark.startsWith("agent=");
+    found.push({ language, runs: mark === "run", isOfAgent, line: at + 1, text });
     at = end;
   }
   return found;
+}
+
+/** The README and the pages of `docs/` and `docs/tasks/`, by their paths from the repository's root. */
+export function pagePaths(root: string): string[] {
+  const folders = ["docs", "docs/tasks"];
+  const pages = folders.flatMap((folder) =>
+    [...Deno.readDirSync(root + folder)].map(({ name }) => `${folder}/${name}`)
+  );
+  return ["README.md", ...pages.filter((path) => path.endsWith(".md")).sort()];
 }
 
 /** Relative addresses that a page links to or shows, without those in its code. */
