@@ -27,7 +27,7 @@ export const adminPriceContracts = {
     method: "get",
     path: "/api/v1/admin/prices",
     operationId: "listPrices",
-    summary: "List the prices in force",
+    summary: "List prices",
     description: "Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.",
     query: z.strictObject({
       vendor: z.string().min(1).max(60).optional().describe(
@@ -42,7 +42,8 @@ export const adminPriceContracts = {
     method: "get",
     path: "/api/v1/admin/prices/{version}",
     operationId: "getPrice",
-    summary: "Show the price that a record's price_version names",
+    summary: "Get a price version",
+    description: "The price that `price_version` of a record names.",
     params: z.object({
       version: z.string().regex(/^[\w.:-]{1,100}$/, "expected a version")
         .describe("Version of the price."),
@@ -53,12 +54,42 @@ export const adminPriceContracts = {
     }).openapi("PriceVersion"),
     errors: ["price_not_found"],
   }),
+  checkPrices: defineContract({
+    ...ofAdministration,
+    method: "post",
+    path: "/api/v1/admin/prices/check",
+    operationId: "checkPrices",
+    summary: "Look for prices that are missing, or differ from what vendors publish",
+    description:
+      "Asks each vendor that has a key for its models, so it takes seconds. Compares the prices as the files are now with a table by others, and what vendors reported with what their prices give. Changes nothing.",
+    body: z.strictObject({
+      since: timestampSchema.optional().describe(
+        "Reported costs of calls since then are compared. Default: 30 days ago.",
+      ),
+    }).openapi("PriceCheckRequest"),
+    answer: z.strictObject({
+      checked_at: timestampSchema.describe("When it was checked."),
+      package: z.string().describe("The table by others."),
+      summary: z.record(z.string(), z.number().int()).describe("How many of each kind."),
+      vendors: z.array(z.looseObject({
+        vendor: z.string().describe("Label of the vendor."),
+        state: z.enum(["listed", "not_configured", "unreachable"]).describe(
+          "Whether its list of models was read.",
+        ),
+      })).describe("What each vendor lists that has no price of its own."),
+      differences: z.array(z.looseObject({})).describe("Prices that differ from the table's."),
+      explained_differences: z.array(z.looseObject({})).describe("Those that are known, and why."),
+      vendor_reported_costs: z.array(z.looseObject({})).describe(
+        "By vendor and model: what was reported beside what the price gives.",
+      ),
+    }).openapi("PriceCheck"),
+  }),
   repriceCalls: defineContract({
     ...ofAdministration,
     method: "post",
     path: "/api/v1/admin/prices/reprice",
     operationId: "repriceCalls",
-    summary: "Price recorded calls again",
+    summary: "Reprice recorded calls",
     description:
       "Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.",
     body: z.strictObject({

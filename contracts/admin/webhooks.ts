@@ -32,6 +32,10 @@ const webhook = z.strictObject({
   lost: z.number().int().describe("Events that were given up."),
 }).openapi("Webhook");
 
+const url = z.string().min(1).max(2000).describe(
+  "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
+).openapi({ example: "https://hooks.example.com/gateway" });
+
 /** Where accounts' events are sent to. */
 export const adminWebhookContracts = {
   listWebhooks: defineContract({
@@ -39,8 +43,8 @@ export const adminWebhookContracts = {
     method: "get",
     path: "/api/v1/admin/webhooks",
     operationId: "listWebhooks",
-    summary: "List webhooks with what waits for them",
-    description: "Never their secrets.",
+    summary: "List webhooks",
+    description: "With how many events wait for each, and never their secrets.",
     query: z.strictObject({ account_id: accountIdFilter }),
     answer: z.strictObject({ data: z.array(webhook).describe("By account and age.") })
       .openapi("WebhookList"),
@@ -51,13 +55,11 @@ export const adminWebhookContracts = {
     method: "post",
     path: "/api/v1/admin/webhooks",
     operationId: "addWebhook",
-    summary: "Have events sent to an address",
+    summary: "Create a webhook",
     description:
-      "The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
+      "Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
     body: z.strictObject({
-      url: z.string().min(1).max(2000).describe(
-        "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
-      ).openapi({ example: "https://hooks.example.com/gateway" }),
+      url,
       events: z.array(event).max(100).optional().describe("Which are sent. Default: all."),
       credit_low_usd: usdAmount.optional().describe(
         "`credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.",
@@ -75,8 +77,29 @@ export const adminWebhookContracts = {
     method: "get",
     path: "/api/v1/admin/webhooks/{id}",
     operationId: "getWebhook",
-    summary: "Retrieve a webhook",
+    summary: "Get a webhook",
     params,
+    answer: webhook,
+    errors: ["webhook_not_found"],
+  }),
+  updateWebhook: defineContract({
+    ...ofAdministration,
+    method: "patch",
+    path: "/api/v1/admin/webhooks/{id}",
+    operationId: "updateWebhook",
+    summary: "Change a webhook's address or events",
+    description:
+      "What waits is sent to the new address, signed with the same secret. For another secret add another webhook.",
+    params,
+    body: z.strictObject({
+      url: url.optional(),
+      events: z.array(event).max(100).optional().describe(
+        "Which are sent; empty: all. Default: as it is.",
+      ),
+      credit_low_usd: usdAmount.nullable().optional().describe(
+        "`credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.",
+      ),
+    }).openapi("WebhookChange"),
     answer: webhook,
     errors: ["webhook_not_found"],
   }),
@@ -85,7 +108,8 @@ export const adminWebhookContracts = {
     method: "delete",
     path: "/api/v1/admin/webhooks/{id}",
     operationId: "deleteWebhook",
-    summary: "Remove a webhook, and the events that wait for it",
+    summary: "Delete a webhook",
+    description: "Events that wait for it are not sent any more.",
     params,
     answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
       .openapi("RemovedWebhook"),
@@ -96,9 +120,9 @@ export const adminWebhookContracts = {
     method: "post",
     path: "/api/v1/admin/webhooks/{id}/test",
     operationId: "testWebhook",
-    summary: "Send `webhook.test` to a webhook",
+    summary: "Test a webhook",
     description:
-      "It is sent as any event is, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
+      "Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
     params,
     answer: z.strictObject({ id, queued: z.literal(true).describe("Always true.") })
       .openapi("QueuedWebhookTest"),

@@ -222,12 +222,38 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     },
   },
   getWebhook: { params: { id: keyId }, answers: { found: webhook } },
+  updateWebhook: {
+    params: { id: keyId },
+    requests: { events: { events: webhook.events, credit_low_usd: null } },
+    answers: { changed: webhook },
+  },
   deleteWebhook: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
   testWebhook: { params: { id: keyId }, answers: { queued: { id: keyId, queued: true } } },
   listPrices: { answers: { list: { data: [price] } } },
   getPrice: {
     params: { version: price.version },
     answers: { found: { ...price, first_seen_at: at } },
+  },
+  checkPrices: {
+    requests: { all: {}, recent: { since: "2026-11-01T00:00:00Z" } },
+    answers: {
+      checked: {
+        checked_at: at,
+        package: "@pydantic/genai-prices 0.1.8",
+        summary: {
+          ...{ vendors_listed: 1, vendors_unreachable: 0, models_without_price: 1 },
+          ...{ models_at_fallback_price: 0, rows: 120, rows_compared: 96, rows_equal: 95 },
+          ...{ differences: 0, explained_differences: 1 },
+        },
+        vendors: [{
+          ...{ vendor: "vendor-b", state: "listed", models: 74, at_fallback_price: [] },
+          without_price: [{ model: "gpt-next", public_price: null }],
+        }],
+        differences: [],
+        explained_differences: [],
+        vendor_reported_costs: [],
+      },
+    },
   },
   repriceCalls: {
     requests: { trial: { since: "2026-11-01T00:00:00Z", vendor: "openai" } },

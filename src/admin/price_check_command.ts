@@ -14,7 +14,7 @@ import { openPublicPrices, publicPackage } from "../pricing/sources/public_price
 import { type CommandResult, done, timeOption, type Values } from "./command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
-/** Costs that vendors told are compared over so many days, unless `--since` says otherwise. */
+/** Costs that vendors reported are compared over so many days, unless `--since` says otherwise. */
 const comparedDays = 30;
 
 /**
@@ -23,6 +23,12 @@ const comparedDays = 30;
  * Findings are no failure: the exit code says that the check was made, `summary` what it found.
  */
 export async function checkPrices(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
+  const { json, lines } = await priceCheck(deps, values);
+  return done(json, lines);
+}
+
+/** The same for the command line and the API. */
+export async function priceCheck(deps: PriceCommandDeps, values: Values) {
   const now = deps.clock.now();
   const since = timeOption(values, "since") ??
     new Date(now.getTime() - comparedDays * 86_400_000);
@@ -59,7 +65,7 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
       vendors: vendors.map(vendorJson),
       differences: open.map(differenceJson),
       explained_differences: explained.map((one) => ({ ...differenceJson(one), why: one.why })),
-      told_costs: reported.map(reportedJson),
+      vendor_reported_costs: reported.map(reportedJson),
     };
     const lines = [
       ...vendors.flatMap(vendorLines),
@@ -67,7 +73,7 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
       ...open.map(differenceLine),
       ...reported.map(reportedLine),
     ];
-    return done(json, lines);
+    return { json, lines };
   } finally {
     await commands.close();
   }
@@ -140,8 +146,8 @@ function reportedJson(one: VendorReportedCost) {
     vendor: one.vendor,
     model: one.model,
     calls: one.calls,
-    told_usd: nanosToUsd(one.reportedNanos),
-    compared_told_usd: nanosToUsd(one.comparedNanos),
+    reported_usd: nanosToUsd(one.reportedNanos),
+    compared_usd: nanosToUsd(one.comparedNanos),
     list_usd: nanosToUsd(one.listNanos),
     difference_usd: nanosToUsd(one.comparedNanos - one.listNanos),
   };
@@ -149,5 +155,5 @@ function reportedJson(one: VendorReportedCost) {
 
 function reportedLine(one: VendorReportedCost): string {
   const json = reportedJson(one);
-  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.told_usd} USD as the vendor told; where it lists a price ${json.list_usd} USD by that, difference ${json.difference_usd} USD.`;
+  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.reported_usd} USD as the vendor reported; where it lists a price ${json.list_usd} USD by that, difference ${json.difference_usd} USD.`;
 }

@@ -13,6 +13,13 @@ export interface NewWebhookOptions {
   credit_low_usd?: string | undefined;
 }
 
+/** What of a webhook is to change; null: as if it had never been given. */
+export interface WebhookChangeOptions {
+  url?: string | undefined;
+  events?: readonly string[] | undefined;
+  credit_low_usd?: string | null | undefined;
+}
+
 /** Has an account's events sent to an address; shows the secret, this once. Throws `OptionError`. */
 export async function addWebhook(
   webhooks: Pick<WebhookService, "add">,
@@ -21,8 +28,32 @@ export async function addWebhook(
   { url, events = [], credit_low_usd }: NewWebhookOptions,
 ): Promise<{ webhook: Webhook; secret: Secret }> {
   const creditLowNanos = credit_low_usd === undefined ? null : parseUsd(credit_low_usd, 9);
+  return await naming(() =>
+    webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor)
+  );
+}
+
+/** Changes the fields that are there. Throws `OptionError` and `Fault("webhook_not_found")`. */
+export async function changeWebhook(
+  webhooks: Pick<WebhookService, "change">,
+  { actor }: Administrator,
+  id: string,
+  { url, events, credit_low_usd: low }: WebhookChangeOptions,
+): Promise<Webhook> {
+  const changed = await naming(() =>
+    webhooks.change(id, {
+      ...(url === undefined ? {} : { url }),
+      ...(events === undefined ? {} : { events }),
+      ...(low === undefined ? {} : { creditLowNanos: low === null ? null : parseUsd(low, 9) }),
+    }, actor)
+  );
+  if (!changed) throw noWebhook(id);
+  return changed;
+}
+
+async function naming<T>(run: () => Promise<T>): Promise<T> {
   try {
-    return await webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor);
+    return await run();
   } catch (thrown) {
     if (!(thrown instanceof WebhookError)) throw thrown;
     throw new OptionError(thrown.field === "event" ? "events" : thrown.field, thrown.reason);

@@ -18,7 +18,5 @@ export type ProgramForm = "source" | "bundle";
 const ownPath = "src/base/program_files.ts";
 const isSource = import.meta.url.endsWith(`/${ownPath}`);
 export const programForm: ProgramForm = isSource ? "source" : "bundle";
-/** What people type before an operator's command. */
-export const adminProgram = isSource ? "deno task admin" : "demeter admin";
 /** A bundle has its shared chunks in its root. */
 const root = new URL(isSource ? "../../" : "./", import.meta.url);

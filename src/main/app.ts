@@ -24,7 +24,7 @@ import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminWebhookRoutes } from "../http/routes/admin_webhooks.ts";
 import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
-import { createReprice } from "./reprice.ts";
+import { createPriceOperations } from "./price_operations.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
@@ -227,7 +227,7 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
   adminPriceRoutes(app, {
     ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
     ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
-    reprice: createReprice(services),
+    ...createPriceOperations(services),
   });
   adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
   adminAuditRoutes(app, { ...binding, accounts, audit });

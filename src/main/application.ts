@@ -53,7 +53,7 @@ import type { RoutingServices } from "../routing/wire.ts";
 import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
 import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import { createTelemetry, type Telemetry } from "./telemetry.ts";
+import { closeTelemetry, createTelemetry, type Telemetry } from "./telemetry.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
@@ -177,7 +177,7 @@ export function createServices(
   const jobs = createJobRunner(
     createBackgroundJobs({
       ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets, webhooks, refusals },
+      ...{ routing, budgets, webhooks, refusals, metrics, metricExport: telemetry.metricExport },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
@@ -235,7 +235,9 @@ function createCore(
   return {
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
-    telemetry: createTelemetry(config, { vendors, log, version }),
+    telemetry: createTelemetry(config, {
+      ...{ vendors, dialects, clock, log, version, processId: opened.processId },
+    }),
   };
 }
 
@@ -460,13 +462,14 @@ function closeInOrder(
     loopWatch,
     refusalRecorder,
     telemetry,
+    metrics,
     log,
   }: Services & { telemetry: Telemetry },
   jobs: JobRunner,
 ): void {
   const { recorder } = records;
   stack.defer(() => vendors.upstream.close());
-  stack.defer(() => telemetry.tracing.close());
+  stack.defer(() => closeTelemetry(telemetry, metrics));
   stack.defer(() => recorder.close());
   stack.defer(() => rateLimiter.close());
   stack.defer(() => credit.reservations.close());

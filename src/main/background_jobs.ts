@@ -15,6 +15,8 @@ import type { ResponseCache } from "../response_cache/response_cache.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import type { WebhookServices } from "../webhooks/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
+import type { Metrics } from "../shared/metrics.ts";
+import type { MetricExport } from "../telemetry/metric_export.ts";
 
 export interface BackgroundJobDeps {
   budgets: Pick<
@@ -34,6 +36,9 @@ export interface BackgroundJobDeps {
   refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
   routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
   webhooks: Pick<WebhookServices, "webhookSender" | "noteEvents" | "sweepWebhooks">;
+  metrics: Pick<Metrics, "snapshot">;
+  /** Where metrics are sent to; undefined: nowhere. */
+  metricExport: MetricExport | undefined;
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
@@ -100,10 +105,17 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
         run: () => routing.virtualModelCache.refresh(),
       },
     ]),
+    ...metricExportJob(on),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
     ...housekeeping(on),
   ];
+}
+
+function metricExportJob({ metrics, metricExport }: BackgroundJobDeps): BackgroundJob[] {
+  if (!metricExport) return [];
+  const run = async () => await metricExport.send(await metrics.snapshot());
+  return [{ name: "metric_export", everyMs: metricExport.everyMs, run }];
 }
 
 function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {

@@ -5,8 +5,11 @@ import type { Secret } from "../base/secret.ts";
 import type { RoleSettings, SignInSettings } from "../dashboard/identity_provider.ts";
 import { type Role, roles } from "../people/person.ts";
 import { ConfigError, EnvironmentReader, type UnknownVariable } from "./environment.ts";
+import type { CollectorSettings } from "../telemetry/collector.ts";
+import type { MetricExportSettings } from "../telemetry/metric_export.ts";
 import type { TracingSettings } from "../telemetry/tracing.ts";
 import type { BucketSettings } from "../exports/store/export_bucket.ts";
+import { programForm } from "../base/program_files.ts";
 
 export { ConfigError };
 
@@ -68,14 +71,16 @@ export interface Config {
   /** Whether `GET …/responses` opens WebSockets (`RESPONSES_WEBSOCKET`). */
   responsesWebSocket: boolean;
   connectionsPerPeerMax: number;
-  /** Where traces are exported to; undefined: nowhere. */
-  tracing: TracingSettings | undefined;
+  /** Where traces and metrics are exported to. */
+  telemetry: TelemetrySettings;
   /** The form of log lines on standard output. */
   logFormat: LogFormat;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
   /** Processes that answer on one port (`WORKERS`). */
   workers: number;
+  /** What people type before `admin` and `demo`, as this program was started. */
+  program: string;
   /** Which of them this process is (`DEMETER_WORKER`, set by the program itself). */
   worker: WorkerConfig | undefined;
   leaseSeconds: number;
@@ -94,25 +99,40 @@ interface VendorConfig {
   keyVariable?: string;
 }
 
+/** How a collector is spoken to, and what it is sent; undefined: nothing of that. */
+interface TelemetrySettings extends CollectorSettings {
+  traces: Omit<TracingSettings, keyof CollectorSettings> | undefined;
+  metrics: Omit<MetricExportSettings, keyof CollectorSettings> | undefined;
+}
+
 /** Names of the OpenTelemetry specification. */
-function tracingSettings(read: EnvironmentReader): TracingSettings | undefined {
+function telemetrySettings(read: EnvironmentReader): TelemetrySettings {
   const base = read.url("OTEL_EXPORTER_OTLP_ENDPOINT");
-  const own = read.url("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-  const protocol = read.oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", ["http/protobuf", "http/json"]);
-  const headers = read.pairs("OTEL_EXPORTER_OTLP_HEADERS", true);
-  const timeoutMs = read.milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT") ?? 10_000;
+  const ownOfTraces = read.url("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+  const ownOfMetrics = read.url("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
   const name = read.text("OTEL_SERVICE_NAME");
-  const attributes = read.pairs("OTEL_RESOURCE_ATTRIBUTES");
   const isDisabled = read.flag("OTEL_SDK_DISABLED") ?? false;
-  const endpoint = own ?? (base === undefined ? undefined : `${base}/v1/traces`);
-  if (endpoint === undefined || isDisabled) return undefined;
+  const exporters = ["otlp", "none"] as const;
+  const hasNoTraces = read.oneOf("OTEL_TRACES_EXPORTER", exporters) === "none";
+  const hasNoMetrics = read.oneOf("OTEL_METRICS_EXPORTER", exporters) === "none";
+  const everyMs = read.milliseconds("OTEL_METRIC_EXPORT_INTERVAL") ?? 60_000;
+  const capturesContent = read.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT") ?? false;
+  const address = (own: string | undefined, signal: string, isOff: boolean) =>
+    isDisabled || isOff ? undefined : own ?? (base && `${base}/v1/${signal}`);
+  const traces = address(ownOfTraces, "traces", hasNoTraces);
+  const metrics = address(ownOfMetrics, "metrics", hasNoMetrics);
   return {
-    ...{ endpoint, timeoutMs, protocol: protocol ?? "http/protobuf", headers },
+    protocol: read.oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", ["http/protobuf", "http/json"]) ??
+      "http/protobuf",
+    headers: read.pairs("OTEL_EXPORTER_OTLP_HEADERS", true),
+    timeoutMs: read.milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT") ?? 10_000,
     resource: {
       "service.name": "demeter",
-      ...attributes,
+      ...read.pairs("OTEL_RESOURCE_ATTRIBUTES"),
       ...(name ? { "service.name": name } : {}),
     },
+    traces: traces === undefined ? undefined : { endpoint: traces, capturesContent },
+    metrics: metrics === undefined ? undefined : { endpoint: metrics, everyMs },
   };
 }
 
@@ -207,10 +227,11 @@ export function parseConfig(environment: Environment): Config {
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
       2048,
-    tracing: tracingSettings(read),
+    telemetry: telemetrySettings(read),
     logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
     workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
+    program: programOf(read),
     worker: workerSettings(read),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),
@@ -221,6 +242,28 @@ export function parseConfig(environment: Environment): Config {
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
   return config;
+}
+
+/** What people type before a word of this program; for help, which reads no settings. */
+export function readProgram(): string {
+  return programOf(new EnvironmentReader(Deno.env.toObject()));
+}
+
+/**
+ * The commands `demeter` say themselves how they were called (`DEMETER_COMMAND`); who ran Deno by npx
+ * has no `deno`.
+ */
+function programOf(read: EnvironmentReader): string {
+  const isByNpx = read.text("npm_command") === "exec";
+  const source = isByNpx ? `npx --yes deno@${Deno.version.deno} task` : "deno task";
+  const packaged = Deno.build.standalone ? Deno.execPath() : "demeter";
+  return read.text("DEMETER_COMMAND") ?? (programForm === "source" ? source : packaged);
+}
+
+/** An operator's command as it reaches the data of this configuration. */
+export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "dataDir">): string {
+  const admin = `${program} admin`;
+  return dataDir === defaultDataDir() ? admin : `DATA_DIR=${dataDir} ${admin}`;
 }
 
 /** A compiled program has its data beside itself, whatever the working directory. */
@@ -386,7 +429,9 @@ function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
   const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url);
   if (!match) {
     const shown = url.includes("@") ? "****" : url;
-    throw new ConfigError(`EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix.`);
+    throw new ConfigError(
+      `EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix, with 3 to 63 lower-case letters, digits, dots and hyphens as the bucket's name.`,
+    );
   }
   const accessKeyId = read.secret("AWS_ACCESS_KEY_ID");
   const secretAccessKey = read.secret("AWS_SECRET_ACCESS_KEY");

@@ -1,5 +1,12 @@
 import assert from "@std/assert";
-import { type Config, ConfigError, defaultDataDir, isLoopback, parseConfig } from "./config.ts";
+import {
+  adminCommandOf,
+  type Config,
+  ConfigError,
+  defaultDataDir,
+  isLoopback,
+  parseConfig,
+} from "./config.ts";
 import type { Secret } from "../base/secret.ts";
 import { shareOf } from "./worker_services.ts";
 
@@ -74,6 +81,15 @@ const wholeNumbers: Wrong[] = [
     set: { OTEL_EXPORTER_OTLP_HEADERS: "secret-without-a-name" },
     says: /^OTEL_EXPORTER_OTLP_HEADERS=\*\*\*\* is not valid: expected pairs such as name=value/,
   },
+  {
+    set: { OTEL_METRICS_EXPORTER: "prometheus" },
+    says: /^OTEL_METRICS_EXPORTER=prometheus is not valid: expected otlp or none/,
+  },
+  { set: { OTEL_METRIC_EXPORT_INTERVAL: "0" }, says: /^OTEL_METRIC_EXPORT_INTERVAL=0 .*from 1 to/ },
+  {
+    set: { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "span_only" },
+    says: /^OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only .*expected true or false/,
+  },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
@@ -129,7 +145,10 @@ const addresses: Wrong[] = [
     set: { ...bucket, EXPORT_BUCKET_URL: "https://bucket" },
     says: /^EXPORT_BUCKET_URL=https:\/\/bucket .*expected s3:\/\/bucket\/prefix/,
   },
-  { set: { ...bucket, EXPORT_BUCKET_URL: "s3://Upper_Case" }, says: /^EXPORT_BUCKET_URL=s3:/ },
+  {
+    set: { ...bucket, EXPORT_BUCKET_URL: "s3://Upper_Case" },
+    says: /^EXPORT_BUCKET_URL=s3:.* 3 to 63 lower-case letters, /,
+  },
 ];
 
 const files: Wrong[] = ["TLS_CERT_FILE", "TLS_KEY_FILE"].map((name) => ({
@@ -236,6 +255,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       vendors: ["a", "b", "c", "d", "e", "f", "g"].map((letter) => `vendor-${letter}`),
       vendorsFile: undefined,
       pricesFile: undefined,
+      program: "deno task",
       modelsFile: undefined,
       startingCreditNanos: 10_000_000_000n,
       tls: undefined,
@@ -274,11 +294,33 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       journalSync: "always",
       leaseSeconds: 150,
       logFormat: "text",
-      tracing: undefined,
+      telemetry: {
+        ...{ protocol: "http/protobuf", headers: {}, timeoutMs: 10_000 },
+        ...{ resource: { "service.name": "demeter" }, traces: undefined, metrics: undefined },
+      },
       metricsToken: undefined,
       fetchAllowHosts: [],
     } satisfies Omit<Config, "secretFrom" | "unknownVariables" | "vendors"> & { vendors: string[] },
   );
+});
+
+Deno.test("a collector gets traces and metrics below one address, or at one of their own, or not", () => {
+  const sent = (env: Record<string, string>) => {
+    const { traces, metrics } = parseConfig(env).telemetry;
+    return [traces?.endpoint, metrics?.endpoint];
+  };
+  const OTEL_EXPORTER_OTLP_ENDPOINT = "http://collector:4318/";
+  const [traces, metrics] = ["http://collector:4318/v1/traces", "http://collector:4318/v1/metrics"];
+  assert.deepEqual(sent({ OTEL_EXPORTER_OTLP_ENDPOINT }), [traces, metrics]);
+  const off = (more: Record<string, string>) => sent({ OTEL_EXPORTER_OTLP_ENDPOINT, ...more });
+  assert.deepEqual(off({ OTEL_METRICS_EXPORTER: "none" }), [traces, undefined]);
+  assert.deepEqual(off({ OTEL_TRACES_EXPORTER: "none" }), [undefined, metrics]);
+  assert.deepEqual(off({ OTEL_SDK_DISABLED: "true" }), [undefined, undefined]);
+  const OTEL_EXPORTER_OTLP_METRICS_ENDPOINT = "http://prometheus:9090/api/v1/otlp/v1/metrics";
+  assert.deepEqual(sent({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT }), [
+    undefined,
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT,
+  ]);
 });
 
 Deno.test("an empty variable counts as not set", () => {
@@ -468,4 +510,14 @@ Deno.test("links sign in where there is no identity provider, or where they are 
     [on({ LOCAL_SIGN_IN: "false" }), on({ ...oauth, LOCAL_SIGN_IN: "true" })],
     [false, true],
   );
+});
+
+Deno.test("commands are shown as the program was started: as a task, by npx, by a command of its own", () => {
+  const shown = (env: Record<string, string>) => adminCommandOf(parseConfig(env));
+  assert.equal(shown({}), "deno task admin");
+  assert.equal(shown({ DATA_DIR: "/srv/x" }), "DATA_DIR=/srv/x deno task admin");
+  const byNpx = { npm_command: "exec" };
+  assert.equal(shown(byNpx), `npx --yes deno@${Deno.version.deno} task admin`);
+  assert.equal(shown({ ...byNpx, DEMETER_COMMAND: "./demeter" }), "./demeter admin");
+  assert.equal(shown({ npm_command: "run-script" }), "deno task admin");
 });

@@ -1,8 +1,14 @@
+import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
+import { readTranscript } from "../records/transcript.ts";
 import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { Metrics } from "../shared/metrics.ts";
 import type { CallDeps } from "../relay/call.ts";
 import { providerName } from "../telemetry/call_spans.ts";
-import { createTracing, noTracing, type PostSpans, type Tracing } from "../telemetry/tracing.ts";
+import type { PostToCollector } from "../telemetry/collector.ts";
+import { createMetricExport, type MetricExport } from "../telemetry/metric_export.ts";
+import { createTracing, noTracing, type Tracing } from "../telemetry/tracing.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import type { Config } from "./config.ts";
 import type { Vendors } from "./vendors.ts";
@@ -10,25 +16,41 @@ import type { Vendors } from "./vendors.ts";
 /** What hears of every settled call. */
 export interface Telemetry extends Required<Pick<CallDeps, "observe" | "traceIdOf">> {
   tracing: Tracing;
+  /** Undefined where metrics are read from `/metrics` alone. */
+  metricExport: MetricExport | undefined;
   /** The metrics of calls. */
   callFamilies: readonly MetricFamily[];
 }
 
-/** Metrics of calls, and their traces where `OTEL_…` says where to send them. */
+/** Metrics of calls; they and traces are exported where `OTEL_…` says where to send them. */
 export function createTelemetry(
-  { tracing: settings }: Config,
-  { vendors, log, version }: { vendors: Vendors; log: Log; version: string },
+  { telemetry: { traces, metrics, ...settings } }: Config,
+  { vendors, dialects, clock, log, version, processId }: {
+    vendors: Vendors;
+    dialects: Readonly<Record<string, Dialect>>;
+    clock: Clock;
+    log: Log;
+    version: string;
+    /** Names this process among those that send to the same collector. */
+    processId: string;
+  },
 ): Telemetry {
   const callMetrics = new CallMetrics();
   const names = new Map(
     vendors.registry.all.map(({ label, aliases }) => [label, providerName(aliases[0] ?? label)]),
   );
-  const tracing = settings === undefined ? noTracing : createTracing(settings, {
-    post: createPost(vendors.upstream),
-    ...{ log, version, providerOf: (label) => names.get(label) ?? label },
+  const resource = { "service.instance.id": processId, ...settings.resource };
+  const collector = { ...settings, resource };
+  const post = createPost(vendors.upstream);
+  const tracing = traces === undefined ? noTracing : createTracing({ ...collector, ...traces }, {
+    ...{ post, log, version, providerOf: (label) => names.get(label) ?? label },
+    readContent: ({ dialect, ...payloads }) => readTranscript(dialects[dialect], payloads),
   });
   return {
     ...{ tracing, callFamilies: callMetrics.families() },
+    metricExport: metrics && createMetricExport({ ...collector, ...metrics }, {
+      ...{ post, version, clock },
+    }),
     traceIdOf: (traceparent) => tracing.traceIdOf(traceparent),
     observe(ended) {
       callMetrics.settled(ended.call, ended.timing);
@@ -37,10 +59,19 @@ export function createTelemetry(
   };
 }
 
+/** Sends what the collector doesn't have yet, for two seconds at most. */
+export async function closeTelemetry(
+  { tracing, metricExport }: Pick<Telemetry, "tracing" | "metricExport">,
+  metrics: Pick<Metrics, "snapshot">,
+): Promise<void> {
+  const last = metricExport && metrics.snapshot().then((values) => metricExport.sendLast(values));
+  await Promise.all([tracing.close(), last]);
+}
+
 /** A collector's answer says nothing that is needed; a longer one is cut off. */
 const maxAnswerBytes = 64 * 1024;
 
-function createPost(upstream: Upstream): PostSpans {
+function createPost(upstream: Upstream): PostToCollector {
   return async ({ url, headers, body, signal }) => {
     const answer = await upstream.call({
       method: "POST",

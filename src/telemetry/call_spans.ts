@@ -17,6 +17,15 @@ export interface Span {
   readonly endMs: number;
   readonly isError: boolean;
   readonly attributes: Readonly<Record<string, SpanAttribute>>;
+  /** What was said, where that is captured; becomes attributes when the span is sent. */
+  readonly content?: CallContent;
+}
+
+/** The payloads of a call, as they are recorded. */
+export interface CallContent {
+  readonly dialect: string;
+  readonly request: string | null;
+  readonly response: string | null;
 }
 
 /** What is known of a call once it has ended. */
@@ -54,12 +63,19 @@ export function providerName(alias: string): string {
   return providerNames[alias] ?? alias;
 }
 
+/** UTF-16 units of a call's payloads at most that go with its span. */
+export const contentMaxUnits = 256 * 1024;
+
 /**
  * A call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT span for each
- * request to a vendor. They hold no text of prompt or answer. `providerOf` names a vendor by its
- * label.
+ * request to a vendor. Only a SERVER span has what was said, where that is captured and the call's
+ * record has it. `providerOf` names a vendor by its label.
  */
-export function callSpans(ended: EndedCall, providerOf: (label: string) => string): Span[] {
+export function callSpans(
+  ended: EndedCall,
+  providerOf: (label: string) => string,
+  capturesContent = false,
+): Span[] {
   const { call, timing, arrivedMs, parent, traceId } = ended;
   const operation = operations[call.dialect] ?? call.dialect;
   const startMs = call.createdAt.getTime();
@@ -89,6 +105,7 @@ export function callSpans(ended: EndedCall, providerOf: (label: string) => strin
       ...(call.costNanos === null ? {} : { "gateway.cost_usd": nanosToUsd(call.costNanos) }),
       ...(call.cache ? { "gateway.cache": call.cache } : {}),
     },
+    ...(capturesContent ? contentOf(call) : {}),
   };
   const clients = ended.requests.map((request, index): Span => ({
     traceId,
@@ -123,6 +140,14 @@ function answerAttributes({ call, responseModel }: EndedCall): Record<string, Sp
       ? {}
       : { "gen_ai.response.finish_reasons": [call.finishReason] }),
   };
+}
+
+/** Nothing of a call whose content is not recorded. */
+function contentOf(
+  { dialect, requestText: request, responseText: response }: SettledCall,
+): Pick<Span, "content"> {
+  const units = (request?.length ?? 0) + (response?.length ?? 0);
+  return units === 0 || units > contentMaxUnits ? {} : { content: { dialect, request, response } };
 }
 
 function errorTypeOf({ status, errorCode }: SettledCall): string | undefined {

@@ -1,15 +1,29 @@
-import { JsonTraceSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
+import {
+  JsonMetricsSerializer,
+  JsonTraceSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer,
+} from "@opentelemetry/otlp-transformer";
+import type { MetricValue } from "../shared/call_metrics.ts";
+import type { MetricSnapshot } from "../shared/metrics.ts";
 import type { Span } from "./call_spans.ts";
 
 export type OtlpProtocol = "http/protobuf" | "http/json";
 
-/** Who sends the spans. */
+/** Who sends. */
 export interface OtlpResource {
   readonly attributes: Readonly<Record<string, string>>;
   readonly version: string;
 }
 
-type Serialized = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
+/** A request of the OpenTelemetry protocol. */
+export interface OtlpRequest {
+  body: Uint8Array;
+  contentType: string;
+}
+
+type SerializedSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
+type SerializedMetrics = Parameters<typeof ProtobufMetricsSerializer.serializeRequest>[0];
 
 /** By `SpanKind` of the OpenTelemetry API. */
 const kinds = { server: 1, client: 2 } as const;
@@ -17,29 +31,50 @@ const statusUnset = 0;
 const statusError = 2;
 
 /**
- * A request of the OpenTelemetry protocol, and its content type. This module is loaded only where
- * traces are exported: it is the only one that needs OpenTelemetry's packages.
+ * Spans as a request. This module is loaded only where something is exported: it is the only one
+ * that needs OpenTelemetry's packages.
  */
-export function writeOtlp(
+export function writeSpans(
   spans: readonly Span[],
   protocol: OtlpProtocol,
   { attributes, version }: OtlpResource,
-): { body: Uint8Array; contentType: string } {
-  const resource = {
-    attributes,
-    getRawAttributes: () => Object.entries(attributes),
-  };
+): OtlpRequest {
+  const resource = resourceOf(attributes);
   const scope = { name: "demeter", version };
   const written = spans.map((span) => serializedSpan(span, resource, scope));
-  const isJson = protocol === "http/json";
-  const serializer = isJson ? JsonTraceSerializer : ProtobufTraceSerializer;
-  return {
-    body: serializer.serializeRequest(written) ?? new Uint8Array(),
-    contentType: isJson ? "application/json" : "application/x-protobuf",
-  };
+  const serializer = protocol === "http/json" ? JsonTraceSerializer : ProtobufTraceSerializer;
+  return requestOf(serializer.serializeRequest(written), protocol);
 }
 
-function serializedSpan(span: Span, resource: object, instrumentationScope: object): Serialized {
+/** The present values of all metrics as a request; counters count since `sinceMs`, Unix time. */
+export function writeMetrics(
+  metrics: readonly MetricSnapshot[],
+  protocol: OtlpProtocol,
+  { attributes, version }: OtlpResource,
+  { sinceMs, atMs }: { sinceMs: number; atMs: number },
+): OtlpRequest {
+  const times = { startTime: highResolution(sinceMs), endTime: highResolution(atMs) };
+  const written = {
+    resource: resourceOf(attributes),
+    scopeMetrics: [{
+      scope: { name: "demeter", version },
+      metrics: metrics.map((metric) => serializedMetric(metric, times)),
+    }],
+  };
+  const serializer = protocol === "http/json" ? JsonMetricsSerializer : ProtobufMetricsSerializer;
+  return requestOf(serializer.serializeRequest(written as unknown as SerializedMetrics), protocol);
+}
+
+function resourceOf(attributes: Readonly<Record<string, string>>) {
+  return { attributes, getRawAttributes: () => Object.entries(attributes) };
+}
+
+function requestOf(body: Uint8Array | undefined, protocol: OtlpProtocol): OtlpRequest {
+  const contentType = protocol === "http/json" ? "application/json" : "application/x-protobuf";
+  return { body: body ?? new Uint8Array(), contentType };
+}
+
+function serializedSpan(span: Span, resource: object, instrumentationScope: object) {
   const contextOf = (spanId: string, isRemote: boolean) => ({
     ...{ traceId: span.traceId, spanId, traceFlags: 1, isRemote },
   });
@@ -57,7 +92,55 @@ function serializedSpan(span: Span, resource: object, instrumentationScope: obje
     ...{ events: [], links: [], ended: true, resource, instrumentationScope },
     ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
   };
-  return value as unknown as Serialized;
+  return value as unknown as SerializedSpan;
+}
+
+/** By `DataPointType`, `AggregationTemporality` and `ValueType` of OpenTelemetry's packages. */
+const dataPointTypes = { histogram: 0, gauge: 2, counter: 3 } as const;
+const cumulative = 1;
+const double = 1;
+
+interface Times {
+  startTime: [number, number];
+  endTime: [number, number];
+}
+
+/** The unit stands in the name, as Prometheus has it, so that both ways lead to the same series. */
+function serializedMetric({ name, help, type, values }: MetricSnapshot, times: Times) {
+  const kind = type as keyof typeof dataPointTypes;
+  const all = (values as readonly MetricValue[]).filter(({ value }) => Number.isFinite(value));
+  return {
+    descriptor: { name, description: help, unit: "", valueType: double },
+    dataPointType: dataPointTypes[kind],
+    aggregationTemporality: cumulative,
+    isMonotonic: true,
+    dataPoints: kind === "histogram"
+      ? histogramsOf(name, all).map((point) => ({ ...times, ...point }))
+      : all.map(({ labels, value }) => ({ ...times, attributes: labels, value })),
+  };
+}
+
+/** Prometheus counts what lies below each bound, OpenTelemetry what lies between two. */
+function histogramsOf(name: string, values: readonly MetricValue[]) {
+  const byLabels = Map.groupBy(
+    values,
+    ({ labels: { le: _, ...labels } }) => JSON.stringify(labels),
+  );
+  return [...byLabels].map(([labels, lines]) => {
+    const below = lines.filter(({ metricName }) => metricName === `${name}_bucket`);
+    const valueOf = (metricName: string) =>
+      lines.find((line) => line.metricName === metricName)?.value ?? 0;
+    return {
+      attributes: JSON.parse(labels) as Record<string, string>,
+      value: {
+        buckets: {
+          boundaries: below.flatMap(({ labels: { le } }) => le === "+Inf" ? [] : [Number(le)]),
+          counts: below.map(({ value }, at) => value - (below[at - 1]?.value ?? 0)),
+        },
+        ...{ count: valueOf(`${name}_count`), sum: valueOf(`${name}_sum`) },
+      },
+    };
+  });
 }
 
 /** Seconds and nanoseconds. */

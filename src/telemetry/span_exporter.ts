@@ -1,10 +1,8 @@
 import type { SetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { Measures } from "../shared/metrics.ts";
-import type { Span } from "./call_spans.ts";
-
-/** What came of sending one batch. */
-export type Sent = "taken" | "refused" | "away";
+import { contentMaxUnits, type Span } from "./call_spans.ts";
+import type { Sent } from "./collector.ts";
 
 export interface SpanExporterOptions {
   /** Sends a batch; never rejects, and ends within the export's time limit. */
@@ -15,12 +13,17 @@ export interface SpanExporterOptions {
   maxWaiting?: number;
   /** Spans of one request at most. */
   maxBatch?: number;
+  /** UTF-16 units of captured content that wait at most. */
+  maxContentUnits?: number;
   /** How long spans wait for others. */
   delayMs?: number;
 }
 
 /** The longest pause between two tries while the collector is away. */
 const longestPauseMs = 30_000;
+
+/** UTF-16 units of captured content in one request: what a collector takes, and quickly written. */
+const batchContentUnits = 4 * contentMaxUnits;
 
 /** A stop doesn't wait longer for a collector that hangs. */
 const longestCloseMs = 2_000;
@@ -32,6 +35,7 @@ const longestCloseMs = 2_000;
 export class SpanExporter {
   readonly #options: Required<SpanExporterOptions>;
   #waiting: Span[] = [];
+  #contentUnits = 0;
   #dropped = 0;
   #isAway = false;
   #pauseMs: number;
@@ -40,7 +44,10 @@ export class SpanExporter {
   #isClosed = false;
 
   constructor(options: SpanExporterOptions) {
-    this.#options = { maxWaiting: 2048, maxBatch: 256, delayMs: 1000, ...options };
+    this.#options = {
+      ...{ maxWaiting: 2048, maxBatch: 256, maxContentUnits: 16 * 1024 * 1024, delayMs: 1000 },
+      ...options,
+    };
     this.#pauseMs = this.#options.delayMs;
   }
 
@@ -69,12 +76,16 @@ export class SpanExporter {
 
   /** Takes a call's spans; all or none of them. */
   add(spans: readonly Span[]): void {
-    const { maxWaiting, maxBatch } = this.#options;
-    if (this.#isClosed || this.#waiting.length + spans.length > maxWaiting) {
+    const { maxWaiting, maxBatch, maxContentUnits } = this.#options;
+    const units = contentUnits(spans);
+    const isFull = this.#waiting.length + spans.length > maxWaiting ||
+      units > 0 && this.#contentUnits + units > maxContentUnits;
+    if (this.#isClosed || isFull) {
       this.#dropped += spans.length;
       return;
     }
     for (const span of spans) this.#waiting.push(span);
+    this.#contentUnits += units;
     this.#wake(this.#waiting.length >= maxBatch && !this.#isAway ? 0 : this.#pauseMs);
   }
 
@@ -111,14 +122,26 @@ export class SpanExporter {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#isClosed) {
       if (!await this.#sendBatch()) return;
-      if (this.#waiting.length < this.#options.maxBatch) return;
+      const isLeft = this.#contentUnits >= batchContentUnits;
+      if (this.#waiting.length < this.#options.maxBatch && !isLeft) return;
     }
+  }
+
+  /** The oldest spans, as many as one request takes; at least one. */
+  #nextBatch(): Span[] {
+    let [end, units] = [0, 0];
+    while (end < Math.min(this.#waiting.length, this.#options.maxBatch)) {
+      units += contentUnits([this.#waiting[end]!]);
+      if (end > 0 && units > batchContentUnits) break;
+      end++;
+    }
+    return this.#waiting.slice(0, end);
   }
 
   /** False while the collector is away. */
   async #sendBatch(): Promise<boolean> {
-    const { send, log, maxBatch, delayMs } = this.#options;
-    const batch = this.#waiting.slice(0, maxBatch);
+    const { send, log, delayMs } = this.#options;
+    const batch = this.#nextBatch();
     const sent = await send(batch);
     if (sent === "away") {
       if (!this.#isAway) log.warn("the collector of traces is away: spans wait");
@@ -127,6 +150,7 @@ export class SpanExporter {
       return false;
     }
     this.#waiting.splice(0, batch.length);
+    this.#contentUnits -= contentUnits(batch);
     this.#pauseMs = delayMs;
     if (this.#isAway) log.info("the collector of traces takes spans again");
     this.#isAway = false;
@@ -136,4 +160,11 @@ export class SpanExporter {
     }
     return true;
   }
+}
+
+function contentUnits(spans: readonly Span[]): number {
+  return spans.reduce(
+    (sum, { content }) => sum + (content?.request?.length ?? 0) + (content?.response?.length ?? 0),
+    0,
+  );
 }

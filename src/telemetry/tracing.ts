@@ -1,31 +1,25 @@
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
+import type { Transcript } from "../records/transcript.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { Measures } from "../shared/metrics.ts";
-import { callSpans, type EndedCall, type Span } from "./call_spans.ts";
-import type { OtlpProtocol } from "./otlp.ts";
-import { type Sent, SpanExporter } from "./span_exporter.ts";
+import { type CallContent, callSpans, type EndedCall, type Span } from "./call_spans.ts";
+import {
+  type CollectorSettings,
+  type PostToCollector,
+  sendToCollector,
+  type Sent,
+} from "./collector.ts";
+import { messageAttributes } from "./message_content.ts";
+import { SpanExporter } from "./span_exporter.ts";
 import { newTraceId, readTraceparent } from "./trace_context.ts";
 
-/** The `OTEL_…` variables. */
-export interface TracingSettings {
+export interface TracingSettings extends CollectorSettings {
   /** Where traces go: the whole address. */
   endpoint: string;
-  protocol: OtlpProtocol;
-  headers: Readonly<Record<string, string>>;
-  /** Of one request. */
-  timeoutMs: number;
-  /** `service.name` among them. */
-  resource: Readonly<Record<string, string>>;
+  /** Spans hold prompts and answers too. */
+  capturesContent: boolean;
 }
-
-/** A request to the collector; resolves with its status, rejects where it gets no answer. */
-export type PostSpans = (request: {
-  url: string;
-  headers: Readonly<Record<string, string>>;
-  body: Uint8Array;
-  signal: AbortSignal;
-}) => Promise<number>;
 
 export interface Tracing {
   /** The trace of a call with this header; undefined where it has none. */
@@ -47,34 +41,28 @@ export const noTracing: Tracing = {
 
 /** Exports the spans of calls. Loads OpenTelemetry's packages when the first ones are sent. */
 export function createTracing(
-  settings: TracingSettings,
-  { post, log, version, providerOf }: {
-    post: PostSpans;
+  { endpoint, capturesContent, ...collector }: TracingSettings,
+  { post, log, version, providerOf, readContent }: {
+    post: PostToCollector;
     log: Log;
     version: string;
     /** The GenAI conventions' name of a vendor, by its label. */
     providerOf: (label: string) => string;
+    /** What was said, whatever the dialect. */
+    readContent: (content: CallContent) => Promise<Transcript>;
   },
 ): Tracing {
-  const { endpoint: url, protocol, headers, timeoutMs } = settings;
-  const resource = { attributes: settings.resource, version };
+  const { protocol, resource: attributes } = collector;
+  const withContent = async ({ content, ...span }: Span): Promise<Span> => {
+    if (!content) return span;
+    const messages = messageAttributes(await readContent(content));
+    return { ...span, attributes: { ...span.attributes, ...messages } };
+  };
   const send = async (spans: readonly Span[]): Promise<Sent> => {
-    const { writeOtlp } = await import("./otlp.ts");
-    const { body, contentType } = writeOtlp(spans, protocol, resource);
-    const limit = new AbortController();
-    const cancel = systemSetTimer(timeoutMs, () => limit.abort());
-    try {
-      const status = await post({
-        ...{ url, body, signal: limit.signal },
-        headers: { ...headers, "content-type": contentType },
-      });
-      if (status < 300) return "taken";
-      return retriedStatuses.has(status) ? "away" : "refused";
-    } catch {
-      return "away";
-    } finally {
-      cancel();
-    }
+    const { writeSpans } = await import("./otlp.ts");
+    const written = await Promise.all(spans.map(withContent));
+    const request = writeSpans(written, protocol, { attributes, version });
+    return await sendToCollector(endpoint, request, collector, post);
   };
   const exporter = new SpanExporter({
     send: (spans) =>
@@ -91,12 +79,9 @@ export function createTracing(
       const { traceId } = ended.call;
       // A caller that doesn't sample its trace wants none of ours.
       if (traceId === undefined || parent?.isSampled === false) return;
-      exporter.add(callSpans({ ...ended, parent, traceId }, providerOf));
+      exporter.add(callSpans({ ...ended, parent, traceId }, providerOf, capturesContent));
     },
     measures: exporter.measures,
     close: () => exporter.close(),
   };
 }
-
-/** By the OpenTelemetry protocol, after these the same request may be sent again. */
-const retriedStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);

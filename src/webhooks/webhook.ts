@@ -28,6 +28,9 @@ export interface Webhook {
   lost: bigint;
 }
 
+/** What of a webhook may change; what is absent stays. */
+export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "creditLowNanos">>;
+
 export type NewWebhook = Pick<Webhook, "accountId" | "url" | "events" | "creditLowNanos">;
 
 /** Something that happened, once; `key` is the same in every process that notices it. */
@@ -69,6 +72,12 @@ export interface WebhookStore {
     hook: NewWebhook,
     secret: Secret,
     audit?: AuditNote,
+  ): Promise<Webhook | undefined>;
+  /** Undefined where there is none of this id. What waits goes to the new address. */
+  update(
+    id: string,
+    change: WebhookChange,
+    audit: (changed: Webhook) => AuditNote,
   ): Promise<Webhook | undefined>;
   remove(
     id: string,

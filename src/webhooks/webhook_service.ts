@@ -25,6 +25,15 @@ export interface WebhookService {
     },
     actor: AuditNote["actor"],
   ): Promise<{ webhook: Webhook; secret: Secret }>;
+  /**
+   * Changes the fields that are there; the secret stays. Undefined where there is none of this id.
+   * Throws `WebhookError`.
+   */
+  change(
+    id: string,
+    change: { url?: string; events?: readonly string[]; creditLowNanos?: bigint | null },
+    actor: AuditNote["actor"],
+  ): Promise<Webhook | undefined>;
   /** False where there is none of this id; with an account, among its own. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
   list(accountId?: number): Promise<Webhook[]>;
@@ -76,6 +85,20 @@ export function createWebhookService(
         );
       }
       return { webhook, secret };
+    },
+    async change(id, { url, events, ...change }, actor) {
+      const checked = {
+        ...change,
+        ...(url === undefined ? {} : { url: checkUrl(url, permit) }),
+        ...(events === undefined ? {} : { events: read(events) }),
+      };
+      const changed = await store.update(
+        id,
+        checked,
+        (hook) => note("webhook.changed", hook, actor),
+      );
+      if (changed) wake();
+      return changed;
     },
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {

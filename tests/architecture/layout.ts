@@ -81,7 +81,6 @@ export const folders: readonly Folder[] = [
   store("audit"),
   subject("audit"),
   subject("overload"),
-  subject("telemetry"),
   subject("pricing"),
   { name: "dialects/kernel", holds: /^src\/dialects\/kernel\//, may: [...kernel, "pricing"] },
   {
@@ -103,6 +102,7 @@ export const folders: readonly Folder[] = [
   // The port to where interactions stand names what is erased by erasure's words, and the database's
   // transactions; the rows' columns know what their text may hold.
   subject("records", "database", "erasure", "dialects/kernel"),
+  subject("telemetry", "records"),
   subject("keys", "audit", "vendors"),
   store("keys", "audit", "audit/store", "records"),
   subject("credit", "audit", "keys", "pricing"),
@@ -231,7 +231,7 @@ export const folders: readonly Folder[] = [
   { name: "conformance", holds: /^conformance\//, may: [] },
   { name: "migrations", holds: /^migrations\//, may: [] },
   // Knows nothing but the system.
-  { name: "starters", holds: /^tests\/support\/postgres\.ts$/, may: [] },
+  { name: "starters", holds: /^tests\/support\/(postgres|memory_folder)\.ts$/, may: [] },
   // The gate starts before any dependency is there.
   { name: "gate", holds: /^tests\/run(\.ts$|\/)/, may: ["starters"] },
   { name: "tests", holds: /^(tests|bench)\//, may: ["*"] },

@@ -26,10 +26,9 @@ Deno.test("the nginx example passes streams on, and makes no call twice", () => 
   assert.match(block, /^upstream demeter \{/m);
 });
 
-Deno.test({
-  name: `nginx takes the example as it stands${nginx ? "" : " (skipped: nginx is not installed)"}`,
-  ignore: nginx === undefined,
-  async fn() {
+// As with other programs of the machine: where it is not, there is no such test.
+if (nginx !== undefined) {
+  Deno.test("nginx takes the example as it stands", async () => {
     const directory = await Deno.makeTempDir({ prefix: "nginx-" });
     try {
       await Deno.writeTextFile(`${directory}/cert.pem`, testCertificate);
@@ -43,10 +42,10 @@ Deno.test({
       const config = `pid ${directory}/pid;\n${log}\nevents {}\nhttp {\n${inner}}\n`;
       await Deno.writeTextFile(`${directory}/nginx.conf`, config);
       const args = ["-t", "-p", directory, "-c", `${directory}/nginx.conf`];
-      const { success, stderr } = await new Deno.Command(nginx!, { args }).output();
+      const { success, stderr } = await new Deno.Command(nginx, { args }).output();
       assert.ok(success, new TextDecoder().decode(stderr));
     } finally {
       await Deno.remove(directory, { recursive: true });
     }
-  },
-});
+  });
+}

@@ -1,13 +1,12 @@
 import assert from "@std/assert";
 import { errors } from "../../contracts/kernel/errors.ts";
+import { allContracts, contracts } from "../../contracts/mod.ts";
+import { commandForms } from "../../src/admin/commands.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
-import { anchorsOf, linksOf } from "./snippets.ts";
+import { anchorsOf, linksOf, pagePaths } from "./snippets.ts";
 
 const root = new URL("../../", import.meta.url);
-const pages = ["README.md"];
-for await (const { name } of Deno.readDir(new URL("docs/", root))) {
-  if (name.endsWith(".md")) pages.push(`docs/${name}`);
-}
+const pages = pagePaths(decodeURIComponent(root.pathname));
 
 function read(path: string): string {
   return Deno.readTextFileSync(new URL(path, root));
@@ -16,7 +15,7 @@ function read(path: string): string {
 /** Cells of the rows of a page's tables, without the backticks around single words. */
 function rowsOf(page: string): string[][] {
   return page.split("\n").filter((line) => line.startsWith("|")).map((line) =>
-    line.split("|").slice(1, -1).map((cell) => cell.trim().replace(/^`([^`]*)`$/, "$1"))
+    line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim().replace(/^`([^`]*)`$/, "$1"))
   );
 }
 
@@ -53,7 +52,7 @@ Deno.test("docs/errors.md has every error with its status and type, and says wha
 Deno.test("the README has every family with its alias", () => {
   const rows = rowsOf(read("README.md"));
   for (const { label, aliases } of vendorFamilies) {
-    const row = rows.find(([path]) => path === `/${label}`);
+    const row = rows.find(([, , path]) => path === `/${label}`);
     for (const alias of aliases) assert.equal(row?.[1], `/${alias}`);
   }
 });
@@ -64,6 +63,23 @@ Deno.test("docs/configuration.md has every variable that the configuration reads
   const names = [...code.matchAll(/read\.\w+\("([A-Z0-9_]+)"/g)].map(([, name]) => name!);
   assert.ok(names.length > 30, `${names.length} names`);
   for (const name of names) assert.ok(page.includes(`\`${name}\``), name);
+});
+
+Deno.test("docs/administration.md has each command with its operation, or says why it has none", () => {
+  const page = read("docs/administration.md");
+  const rows = rowsOf(page).filter(([first = ""]) => /^`?[a-z]/.test(first));
+  const operations = allContracts().map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  for (const command of Object.keys(commandForms)) {
+    const row = rows.find(([first]) => `${first!.replace(/^`/, "")} `.startsWith(`${command} `));
+    const instead = row?.at(-1) ?? "";
+    const named = operations.some((one) => instead.replaceAll("…", "/api/v1/admin").includes(one));
+    assert.ok(named || instead.length > 40, `${command}: ${instead}`);
+  }
+  for (const { method, path } of Object.values(contracts.admin)) {
+    const short = path.replace("/api/v1/admin", "…");
+    const shown = [path, short].some((one) => page.includes(`${method.toUpperCase()} ${one}`));
+    assert.ok(shown, `${method} ${path}`);
+  }
 });
 
 Deno.test("docs/dependencies.md gives a reason for every package", () => {

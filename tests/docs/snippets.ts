@@ -26,6 +26,15 @@ export function snippetsOf(page: string): Snippet[] {
   return found;
 }
 
+/** The README and the pages of `docs/` and `docs/tasks/`, by their paths from the repository's root. */
+export function pagePaths(root: string): string[] {
+  const folders = ["docs", "docs/tasks"];
+  const pages = folders.flatMap((folder) =>
+    [...Deno.readDirSync(root + folder)].map(({ name }) => `${folder}/${name}`)
+  );
+  return ["README.md", ...pages.filter((path) => path.endsWith(".md")).sort()];
+}
+
 /** Relative addresses that a page links to or shows, without those in its code. */
 export function linksOf(page: string): string[] {
   const prose = page.replace(/^(```+)[^\n]*\n.*?^\1$/gms, "").replace(/`[^`\n]*`/g, "");

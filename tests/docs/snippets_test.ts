@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
-import { type Snippet, snippetsOf } from "./snippets.ts";
+import { pagePaths, type Snippet, snippetsOf } from "./snippets.ts";
 
 /**
  * Blocks marked `run` are what readers paste while `deno task demo` serves, with the key that it
@@ -11,10 +11,7 @@ const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
 const directory = temporaryDirectory("snippets");
 const printed = "http://127.0.0.1:8787";
 
-const pages = ["README.md"];
-for await (const { name } of Deno.readDir(`${root}docs`)) {
-  if (name.endsWith(".md")) pages.push(`docs/${name}`);
-}
+const pages = pagePaths(root);
 const curlIsThere = await new Deno.Command("curl", { args: ["--version"], stdout: "null" }).output()
   .then(({ success }) => success, () => false);
 const skipped = curlIsThere ? "" : " (skipped: curl is not installed)";
@@ -34,7 +31,7 @@ Deno.test({
       NO_COLOR: "1",
     };
     let ran = 0;
-    for (const page of pages.sort()) {
+    for (const page of pages) {
       const snippets = snippetsOf(await Deno.readTextFile(root + page)).filter(({ runs }) => runs);
       ran += snippets.length;
       if (snippets.length === 0) continue;
@@ -52,6 +49,20 @@ Deno.test({
     assert.equal(await demo.stop(), 0);
   },
 });
+
+Deno.test("each page of a task has commands, and stands in the list of tasks", () => {
+  const list = Deno.readTextFileSync(`${root}docs/tasks/README.md`);
+  const tasks = pages.filter((page) => /^docs\/tasks\/[a-z]/.test(page));
+  assert.ok(tasks.length >= 10);
+  for (const page of tasks) {
+    assert.ok(list.includes(`(${page.split("/").at(-1)})`), page);
+    const blocks = snippetsOf(Deno.readTextFileSync(root + page));
+    assert.ok(blocks.some(({ runs }) => runs) || byOperator.has(page), `${page} runs nothing`);
+  }
+});
+
+/** Pages whose blocks stop and start the service: `operator_test.ts` runs them. */
+const byOperator = new Set(["docs/tasks/back-up-and-restore.md", "docs/tasks/upgrade.md"]);
 
 Deno.test("every block of shell commands runs, or is marked as one that can't here", () => {
   const languages = new Set<string>();

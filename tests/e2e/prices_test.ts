@@ -131,9 +131,9 @@ async function check({ env, service }: Scene): Promise<void> {
   assert.deepEqual(vendors[5]!.at_fallback_price, ["dark/horse"]);
   assert.deepEqual(found.differences, []);
   assert.ok((found.explained_differences as Json[]).every(({ why }) => why));
-  assert.deepEqual(found.told_costs, [{
-    ...{ vendor: "vendor-f", model: "openai/gpt-x", calls: 1, told_usd: "0.001500000" },
-    ...{ compared_told_usd: "0.001500000", list_usd: "0.001200000" },
+  assert.deepEqual(found.vendor_reported_costs, [{
+    ...{ vendor: "vendor-f", model: "openai/gpt-x", calls: 1, reported_usd: "0.001500000" },
+    ...{ compared_usd: "0.001500000", list_usd: "0.001200000" },
     difference_usd: "0.000300000",
   }]);
   const text = await (await fetch(`${service.baseUrl}/metrics`)).text();

@@ -20,7 +20,7 @@ export const budgetRows = {
     wrong: [
       [
         "invalid_value",
-        /^on: 'shop' is no scope/,
+        /^on: 'shop' is not valid/,
         (to) => sdk.setBudget({ ...to, body: { on: "shop", per: "day", usd: "1" } }),
       ],
       ["invalid_value", /^raise_until: expected a time to come/, (to) =>
@@ -129,6 +129,21 @@ export const priceRows = {
       "price_not_found",
       /No price has the version 'none'/,
       (to) => sdk.getPrice({ ...to, path: { version: "none" } }),
+    ]],
+  },
+  checkPrices: {
+    call: (to) => sdk.checkPrices({ ...to, body: { since: "2026-11-01T00:00:00Z" } }),
+    answer: ({ data }: { data: sdk.PriceCheck }) => {
+      assert.match(data.package, /genai-prices/);
+      assert.equal(data.summary.vendors_unreachable, 0);
+      assert.ok(data.summary.rows_compared! > 50 && data.vendors.length > 5);
+      const asked = data.vendors.filter(({ state }) => state === "listed");
+      assert.equal(asked.length, data.summary.vendors_listed);
+    },
+    wrong: [[
+      "invalid_value",
+      /^since: /,
+      (to) => sdk.checkPrices({ ...to, body: { since: "yesterday" } }),
     ]],
   },
   repriceCalls: {

@@ -259,9 +259,12 @@ Deno.test("webhook.test of the API arrives, signed with the secret that POST sho
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
     const { data: added } = await sdk.addWebhook({
       client: admin,
-      body: { url, events: ["export.ready"] },
+      body: { url: "https://127.0.0.1:9/elsewhere", events: ["export.ready"] },
     });
     const path = { id: added.id };
+    // What is not named stays, the secret too.
+    const { data: changed } = await sdk.updateWebhook({ client: admin, path, body: { url } });
+    assert.deepEqual([changed.url, changed.events], [url, ["export.ready"]]);
     const listed = await service.admin("webhook", "list");
     const { data: shown } = await sdk.getWebhook({ client: admin, path });
     assert.deepEqual(listed.json, [shown], "the command line shows the same");

@@ -6,6 +6,8 @@ import { noAccount, noKey, none, type Rows } from "./administration_row.ts";
 /** Nobody answers there, and no name has to be resolved to find that out. */
 const url = "https://127.0.0.1:9/hook?token=canary-of-the-receiver";
 
+const changedUrl = "https://127.0.0.1:10/hook";
+
 let added: sdk.AddedWebhook | undefined;
 const hook = () => ({ id: added?.id ?? noKey.id });
 const noHook = /No webhook has the id/;
@@ -77,6 +79,44 @@ export const webhookRows = {
       ["invalid_value", /^id: /, (to) => sdk.getWebhook({ ...to, path: { id: "x" } })],
     ],
   },
+  updateWebhook: {
+    call: (to) =>
+      sdk.updateWebhook({
+        ...{ ...to, path: hook() },
+        body: { url: changedUrl, events: ["export.ready"], credit_low_usd: null },
+      }),
+    answer: ({ data }: { data: sdk.Webhook }) =>
+      assert.deepEqual(
+        [data.id, data.url, data.events, data.credit_low_usd, data.account_id],
+        [added?.id, changedUrl, ["export.ready"], null, 2],
+      ),
+    notes: [["webhook.changed", "127.0.0.1:10", 2]],
+    wrong: [
+      [
+        "webhook_not_found",
+        noHook,
+        (to) => sdk.updateWebhook({ ...to, path: noKey, body: { events: [] } }),
+      ],
+      [
+        "invalid_value",
+        /^url: expected a public https address/,
+        (to) => sdk.updateWebhook({ ...to, path: hook(), body: { url: "http://10.0.0.1/" } }),
+      ],
+      [
+        "invalid_value",
+        /^events\[0\]: expected 'budget\.reached' or /,
+        (to) => {
+          const events = ["export.done"] as unknown as "export.ready"[];
+          return sdk.updateWebhook({ ...to, path: hook(), body: { events } });
+        },
+      ],
+      [
+        "invalid_value",
+        /^credit_low_usd: expected an amount/,
+        (to) => sdk.updateWebhook({ ...to, path: hook(), body: { credit_low_usd: "-1" } }),
+      ],
+    ],
+  },
   testWebhook: {
     call: (to) => sdk.testWebhook({ ...to, path: hook() }),
     answer: ({ data }: { data: sdk.QueuedWebhookTest }) =>
@@ -87,7 +127,7 @@ export const webhookRows = {
     call: (to) => sdk.deleteWebhook({ ...to, path: hook() }),
     answer: ({ data }: { data: sdk.RemovedWebhook }) =>
       assert.deepEqual(data, { id: added?.id, removed: true }),
-    notes: [["webhook.removed", "127.0.0.1:9", 2]],
+    notes: [["webhook.removed", "127.0.0.1:10", 2]],
     wrong: [["webhook_not_found", noHook, (to) => sdk.deleteWebhook({ ...to, path: hook() })]],
   },
 } satisfies Partial<Rows>;

@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { type Collector, type ReceivedSpan, startCollector } from "../support/collector.ts";
 import {
   scriptedModel,
+  type ScriptedService,
   startScriptedService,
   streamEvents,
   wholeAnswer,
@@ -87,7 +88,9 @@ for (const protocol of ["http/protobuf", "http/json"]) {
     const [{ path, headers, bytes }] = collector.requests as [Collector["requests"][number]];
     assert.deepEqual([path, headers.get("x-tenant")], ["/v1/traces", "a b"]);
     assert.ok(!new TextDecoder().decode(bytes).includes("secret"), "no text of anybody");
-    assert.deepEqual(server.resource, {
+    const { "service.instance.id": instance, ...resource } = server.resource;
+    assert.match(String(instance), /^[0-9a-f-]{36}$/);
+    assert.deepEqual(resource, {
       "service.name": "my-gateway",
       "deployment.environment.name": "test",
     });
@@ -136,17 +139,23 @@ Deno.test("a collector that hangs holds nobody up: what is too much is dropped a
   const forever = Promise.withResolvers<Response>();
   const collector = startCollector(() => forever.promise);
   try {
-    await using service = await start(collector, { OTEL_EXPORTER_OTLP_TIMEOUT: "200" });
+    await using traced = await start(collector);
+    await using untraced = await startScriptedService();
     const calls = Number(Deno.env.get("TRACED_CALLS") ?? 1200);
+    const times = { traced: [] as number[], untraced: [] as number[] };
+    // In turns, so that what else the machine does is in both.
     for (let done = 0; done < calls; done += 8) {
-      const answers = await Promise.all(Array.from({ length: 8 }, async () => {
-        const { response } = await service.call((exchange) => exchange.answer(200, wholeAnswer));
-        await response.text();
-        return response.status;
-      }));
-      assert.ok(answers.every((status) => status === 200), `after ${done} calls`);
+      times.traced.push(...await eightCalls(traced));
+      times.untraced.push(...await eightCalls(untraced));
     }
-    const text = await (await service.fetch("/metrics")).text();
+    // No request was answered, so no call can have waited for one.
+    assert.ok(collector.requests.some(({ path }) => path === "/v1/traces"));
+    assert.equal(collector.spans.length, 0);
+    const slower = [0.5, 0.9].map((part) =>
+      quantile(times.traced, part) / quantile(times.untraced, part)
+    );
+    assert.ok(slower.every((ratio) => ratio < 1.5), `times slower: ${slower}`);
+    const text = await (await traced.fetch("/metrics")).text();
     const figure = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1]);
     const [waiting, dropped] = [
       figure("gateway_spans_waiting"),
@@ -165,6 +174,21 @@ Deno.test("a collector that hangs holds nobody up: what is too much is dropped a
   }
 });
 
+/** How long each of eight calls at once took, in milliseconds. */
+async function eightCalls(service: ScriptedService): Promise<number[]> {
+  return await Promise.all(Array.from({ length: 8 }, async () => {
+    const beganMs = performance.now();
+    const { response } = await service.call((exchange) => exchange.answer(200, wholeAnswer));
+    await response.text();
+    assert.equal(response.status, 200);
+    return performance.now() - beganMs;
+  }));
+}
+
+function quantile(values: readonly number[], part: number): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length * part)]!;
+}
+
 Deno.test("without an endpoint nothing is exported, and a caller's trace is still recorded", async () => {
   await using service = await startScriptedService();
   const { response } = await service.call((exchange) => exchange.answer(200, wholeAnswer), {
@@ -175,4 +199,105 @@ Deno.test("without an endpoint nothing is exported, and a caller's trace is stil
   assert.equal(row.trace_id, traceId);
   const text = await (await service.fetch("/metrics")).text();
   assert.doesNotMatch(text, /gateway_spans/);
+});
+
+const OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "true";
+
+Deno.test("what was said is in a span where that is asked for, in the form of the conventions", async () => {
+  await using collector = startCollector();
+  await using service = await start(collector, {
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT,
+  });
+  const weather = { city: "Oslo" };
+  const { response } = await service.call(
+    (exchange) =>
+      exchange.answer(200, {
+        ...wholeAnswer,
+        choices: [{
+          index: 0,
+          message: {
+            ...{ role: "assistant", content: "Let me look." },
+            tool_calls: [{
+              ...{ id: "call_2", type: "function" },
+              function: { name: "weather", arguments: JSON.stringify(weather) },
+            }],
+          },
+          finish_reason: "tool_calls",
+        }],
+      }),
+    {
+      body: {
+        messages: [
+          { role: "system", content: "Be brief." },
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "And here?" },
+              { type: "image_url", image_url: { url: "https://example.com/street.png" } },
+            ],
+          },
+          {
+            role: "assistant",
+            tool_calls: [{
+              ...{ id: "call_1", type: "function" },
+              function: { name: "place", arguments: "{" },
+            }],
+          },
+          { role: "tool", tool_call_id: "call_1", content: "Oslo" },
+        ],
+      },
+    },
+  );
+  await response.text();
+  const { server, clients } = byKind(await collector.received(2));
+  const content = (attribute: string) => JSON.parse(String(server.attributes[attribute]));
+  const text = (said: string) => ({ type: "text", content: said });
+  assert.deepEqual(content("gen_ai.system_instructions"), [text("Be brief.")]);
+  assert.deepEqual(content("gen_ai.input.messages"), [
+    {
+      role: "user",
+      parts: [
+        text("And here?"),
+        { type: "uri", modality: "image", uri: "https://example.com/street.png" },
+      ],
+    },
+    {
+      role: "assistant",
+      parts: [{ type: "tool_call", id: "call_1", name: "place", arguments: "{" }],
+    },
+    {
+      role: "tool",
+      parts: [{ type: "tool_call_response", id: "call_1", response: [text("Oslo")] }],
+    },
+  ]);
+  assert.deepEqual(content("gen_ai.output.messages"), [{
+    role: "assistant",
+    parts: [
+      text("Let me look."),
+      { type: "tool_call", id: "call_2", name: "weather", arguments: weather },
+    ],
+    finish_reason: "tool_calls",
+  }]);
+  for (const name of Object.keys(clients[0]!.attributes)) assert.doesNotMatch(name, /messages/);
+});
+
+Deno.test("a call of which only usage is recorded has no content in its span, nor has a very long one", async () => {
+  await using collector = startCollector();
+  await using service = await start(collector, {
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT,
+  });
+  const say = async (content: string, headers: Record<string, string> = {}) => {
+    const { response } = await service.call((exchange) => exchange.answer(200, wholeAnswer), {
+      ...{ headers, body: { messages: [{ role: "user", content }] } },
+    });
+    await response.text();
+  };
+  await say("secret-of-the-prompt", { "x-record": "metadata" });
+  await say(`secret-${"of the prompt ".repeat(20_000)}`);
+  await say("not a secret");
+  const spans = await collector.received(6);
+  const all = collector.requests.map(({ bytes }) => new TextDecoder().decode(bytes)).join();
+  assert.ok(!all.includes("secret-"));
+  const withContent = spans.filter(({ attributes }) => attributes["gen_ai.input.messages"]);
+  assert.deepEqual(withContent.map(({ kind }) => kind), [2], "the third alone");
 });

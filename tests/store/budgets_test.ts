@@ -218,6 +218,119 @@ eachDatabase("until a time the limit is the raised one, and never beyond it", as
   );
 });
 
+/** 0.01 USD. Leases are tenths of a dollar, so of a limit of dollars a process holds ten calls' worth. */
+const cent = 10_000_000n;
+
+/** Two processes that hold much more of a limit of 10 USD, for the next two seconds, than 6 cents. */
+async function raisedBudget(database: Database, open: () => Promise<Database>) {
+  const accountId = await newAccount(database);
+  const clock = new FakeClock(noon);
+  const one = await processOf(database, clock, "one");
+  const budget = { accountId, scope: readBudgetScope("account"), per: "day" } as const;
+  const until = new Date(noon.getTime() + 2_000);
+  await one.budgets.set(
+    { ...budget, limitNanos: 6n * cent, raised: { nanos: 1_000n * cent, until } },
+    commandLine,
+  );
+  const two = await processOf(await open(), clock, "two");
+  const call = { accountId, nanos: cent };
+  for (const by of [one, two, one, two]) await by.call(call);
+  const [held] = await one.held();
+  assert.ok((held as bigint) >= 10n * cent, `${held} are held`);
+  return { accountId, clock, one, two, call };
+}
+
+onPostgres(
+  "a raise that ends: what two processes leased by it goes back, and exactly the rest is let through",
+  async (database, open) => {
+    const { clock, one, two, call } = await raisedBudget(database, open);
+    // Sooner than what is idle goes back.
+    clock.advance(2_000);
+    await two.budgetHolds.tick();
+    const begun = await burst([one], call);
+    assert.equal(begun.length, 2, "4 of 6 cents are spent");
+    assert.deepEqual(await burst([two, one], call), []);
+    for (const { hold, by } of begun) await by.end(call, hold);
+    assert.deepEqual(await one.spent(), [6n * cent]);
+    await one.budgetHolds.close();
+    await two.budgetHolds.close();
+    assert.deepEqual(await one.held(), [0n]);
+  },
+);
+
+onPostgres(
+  "a raise that ends: a process that has not looked since lets nothing through by what it holds",
+  async (database, open) => {
+    const { clock, one, two, call } = await raisedBudget(database, open);
+    clock.advance(2_000);
+    // Each may see the other's lease as held still, but none its own.
+    const begun = await burst([one, two], call);
+    assert.ok(begun.length <= 2, `${begun.length} of 2`);
+    const more = await burst([one, two], call);
+    assert.equal(begun.length + more.length, 2);
+  },
+);
+
+onPostgres(
+  "a raise that ends while a lease is under way: what it brings goes back but for its call",
+  async (database, open) => {
+    const { clock, one, two, call } = await raisedBudget(database, open);
+    for (const by of [one, two]) await by.budgetHolds.close();
+    const three = await processOf(await open(), clock, "three");
+    const other = await open();
+    const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = other.transaction(async (tx) => {
+      await tx.query("select 1 from budget_periods for update", []);
+      locked.resolve();
+      await free.promise;
+    });
+    await locked.promise;
+    // It is asked for by the higher limit, and waits.
+    const beginning = three.begin(call);
+    clock.advance(2_000);
+    const ticking = three.budgetHolds.tick();
+    free.resolve();
+    await holding;
+    await Promise.all([beginning, ticking]);
+    await three.budgetHolds.tick();
+    const leases = await database.query(
+      "select amount_nanos as n from budget_leases where process_id = 'three'",
+      [],
+    );
+    assert.deepEqual(leases.map(({ n }) => n), [cent]);
+  },
+);
+
+onPostgres(
+  "a budget that is lowered, then raised: two processes go by it, to the cent",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const clock = new FakeClock(noon);
+    const one = await processOf(database, clock, "one");
+    await one.set(accountId, "account", "day", 1_000n * cent);
+    const two = await processOf(await open(), clock, "two");
+    const call = { accountId, nanos: cent };
+    for (const by of [one, two, one, two]) await by.call(call);
+    assert.ok((await one.held())[0] as bigint >= 10n * cent);
+    await one.set(accountId, "account", "day", 6n * cent);
+    // The second as its jobs do, each second.
+    const look = async () => {
+      await two.budgetCache.refresh();
+      await two.budgetHolds.tick();
+    };
+    await look();
+    assert.deepEqual(await one.held(), [0n], "all is back");
+    const lowered = await burst([one, two], call);
+    assert.equal(lowered.length, 2);
+    await one.set(accountId, "account", "day", 9n * cent);
+    await look();
+    const raised = await burst([one, two], call);
+    assert.equal(raised.length, 3);
+    for (const { hold, by } of [...lowered, ...raised]) await by.end(call, hold);
+    assert.deepEqual(await one.spent(), [9n * cent]);
+  },
+);
+
 onPostgres(
   "changed while calls run: lowered at once here, within a look elsewhere, and removed",
   async (database, open) => {

@@ -16,11 +16,35 @@ export interface ReceivedSpan {
   resource: Record<string, unknown>;
 }
 
-/** A collector of traces on loopback. */
+/** A metric as a collector reads it. */
+export interface ReceivedMetric {
+  name: string;
+  type: "sum" | "gauge" | "histogram";
+  /** Of a sum and a histogram: 2, cumulative. */
+  temporality: number | undefined;
+  isMonotonic: boolean | undefined;
+  points: {
+    attributes: Record<string, unknown>;
+    startMs: number;
+    atMs: number;
+    value: number;
+    /** Of a histogram, whose `value` is its sum. */
+    counts?: number[];
+    bounds?: number[];
+    count?: number;
+  }[];
+}
+
+/** A collector of traces and metrics on loopback. */
 export interface Collector extends AsyncDisposable {
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
+  /** Of each request with metrics, what stood in it, and who sent it. */
+  readonly metrics: readonly {
+    resource: Record<string, unknown>;
+    metrics: readonly ReceivedMetric[];
+  }[];
   readonly requests: readonly { path: string; headers: Headers; bytes: Uint8Array }[];
   /** Waits until it has so many spans. */
   received(count: number): Promise<readonly ReceivedSpan[]>;
@@ -28,9 +52,10 @@ export interface Collector extends AsyncDisposable {
 
 /** Starts it; `answer` says what it does with a request once it is read: 200 unless told. */
 export function startCollector(
-  answer: () => Response | Promise<Response> = () => new Response(),
+  answer: (path: string) => Response | Promise<Response> = () => new Response(),
 ): Collector {
   const spans: ReceivedSpan[] = [];
+  const metrics: ReturnType<typeof readMetrics>[] = [];
   const requests: { path: string; headers: Headers; bytes: Uint8Array }[] = [];
   const closing = new AbortController();
   const server = Deno.serve(
@@ -38,15 +63,18 @@ export function startCollector(
     async (request) => {
       const bytes = new Uint8Array(await request.arrayBuffer());
       const { headers, url } = request;
-      requests.push({ path: new URL(url).pathname, headers, bytes });
-      const response = await answer();
-      if (response.ok) spans.push(...read(headers.get("content-type"), bytes));
+      const path = new URL(url).pathname;
+      requests.push({ path, headers, bytes });
+      const response = await answer(path);
+      const type = headers.get("content-type");
+      if (response.ok && path === "/v1/metrics") metrics.push(readMetrics(type, bytes));
+      else if (response.ok) spans.push(...readSpans(type, bytes));
       return response;
     },
   );
   return {
     url: `http://127.0.0.1:${server.addr.port}`,
-    ...{ spans, requests },
+    ...{ spans, metrics, requests },
     async received(count) {
       for (let look = 0; look < 1_200 && spans.length < count; look++) {
         await new Promise((resolve) => setTimeout(resolve, 25));
@@ -87,27 +115,54 @@ interface Wire {
   resourceSpans: { resource: { attributes: Attributes }; scopeSpans: { spans: WireSpan[] }[] }[];
 }
 
+interface WirePoint {
+  attributes: Attributes;
+  startTimeUnixNano: string;
+  timeUnixNano: string;
+  asDouble?: number;
+  sum?: number;
+  count?: string;
+  bucketCounts?: string[];
+  explicitBounds?: number[];
+}
+
+type WireMetric =
+  & { name: string }
+  & Partial<
+    Record<
+      ReceivedMetric["type"],
+      { dataPoints: WirePoint[]; aggregationTemporality?: number; isMonotonic?: boolean }
+    >
+  >;
+
+interface WireMetrics {
+  resourceMetrics: [
+    { resource: { attributes: Attributes }; scopeMetrics: [{ metrics: WireMetric[] }] },
+  ];
+}
+
+interface MessageType {
+  decode(bytes: Uint8Array): unknown;
+  toObject(message: unknown, options: Record<string, unknown>): unknown;
+}
+
 /** What is generated from the protocol's definitions; it has no types that fit. */
 interface Definitions {
   opentelemetry: {
     proto: {
       collector: {
-        trace: {
-          v1: {
-            ExportTraceServiceRequest: {
-              decode(bytes: Uint8Array): unknown;
-              toObject(message: unknown, options: Record<string, unknown>): Wire;
-            };
-          };
-        };
+        trace: { v1: { ExportTraceServiceRequest: MessageType } };
+        metrics: { v1: { ExportMetricsServiceRequest: MessageType } };
       };
     };
   };
 }
 
-function read(contentType: string | null, bytes: Uint8Array): ReceivedSpan[] {
-  const isJson = contentType === "application/json";
-  const wire: Wire = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : decode(bytes);
+const { collector } = (definitions as unknown as Definitions).opentelemetry.proto;
+
+function readSpans(contentType: string | null, bytes: Uint8Array): ReceivedSpan[] {
+  const type = collector.trace.v1.ExportTraceServiceRequest;
+  const wire = read(type, contentType, bytes) as Wire;
   return wire.resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map((span): ReceivedSpan => ({
@@ -126,13 +181,35 @@ function read(contentType: string | null, bytes: Uint8Array): ReceivedSpan[] {
   );
 }
 
-function decode(bytes: Uint8Array): Wire {
-  const { proto } = (definitions as unknown as Definitions).opentelemetry;
-  const { ExportTraceServiceRequest } = proto.collector.trace.v1;
-  return ExportTraceServiceRequest.toObject(ExportTraceServiceRequest.decode(bytes), {
-    longs: String,
-    enums: Number,
-  });
+function readMetrics(contentType: string | null, bytes: Uint8Array) {
+  const type = collector.metrics.v1.ExportMetricsServiceRequest;
+  const wire = read(type, contentType, bytes) as WireMetrics;
+  const [{ resource, scopeMetrics: [{ metrics }] }] = wire.resourceMetrics;
+  return { resource: valuesOf(resource.attributes), metrics: metrics.map(readMetric) };
+}
+
+function readMetric(wire: WireMetric): ReceivedMetric {
+  const type = (["sum", "gauge", "histogram"] as const).find((each) => wire[each])!;
+  const { dataPoints, aggregationTemporality, isMonotonic } = wire[type]!;
+  return {
+    ...{ name: wire.name, type, temporality: aggregationTemporality, isMonotonic },
+    points: (dataPoints ?? []).map((point) => ({
+      attributes: valuesOf(point.attributes ?? []),
+      startMs: Number(point.startTimeUnixNano) / 1e6,
+      atMs: Number(point.timeUnixNano) / 1e6,
+      value: point.asDouble ?? point.sum ?? 0,
+      ...(type !== "histogram" ? {} : {
+        counts: point.bucketCounts!.map(Number),
+        bounds: point.explicitBounds!,
+        count: Number(point.count),
+      }),
+    })),
+  };
+}
+
+function read(type: MessageType, contentType: string | null, bytes: Uint8Array): unknown {
+  if (contentType === "application/json") return JSON.parse(new TextDecoder().decode(bytes));
+  return type.toObject(type.decode(bytes), { longs: String, enums: Number });
 }
 
 function hex(id: string | Uint8Array): string {

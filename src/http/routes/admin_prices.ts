@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
   accountOf,
@@ -39,6 +40,10 @@ export interface AdminPriceDeps extends BindDeps {
     models: Record<string, unknown>[];
     total: Record<string, unknown>;
   }>;
+  /** The operator's command. Throws `OptionError`. */
+  checkPrices: (options: { since?: string | undefined }) => Promise<
+    z.input<NonNullable<typeof contracts.admin.checkPrices.answer>>
+  >;
   clock: Clock;
 }
 
@@ -77,6 +82,8 @@ export function adminPriceRoutes(app: Hono<Env>, deps: AdminPriceDeps): void {
       message: `No price has the version '${params.version}'.`,
     });
   });
+
+  bind(app, admin.checkPrices, deps, ({ body }) => deps.checkPrices(body));
 
   bind(app, admin.repriceCalls, deps, async ({ caller, body }) => {
     const { dry_run: dryRun, account_id, ...options } = body;

@@ -3,6 +3,7 @@ import { contracts } from "../../../contracts/mod.ts";
 import { accountOf, administratorOf } from "../../administration/administration.ts";
 import {
   addWebhook,
+  changeWebhook,
   findWebhook,
   removeWebhook,
   testWebhook,
@@ -45,6 +46,10 @@ export function adminWebhookRoutes(
     deps,
     async ({ params }) => webhookJson(await findWebhook(webhooks, params.id)),
   );
+
+  bind(app, admin.updateWebhook, deps, async ({ caller, params, body }) => {
+    return webhookJson(await changeWebhook(webhooks, by(caller), params.id, body));
+  });
 
   bind(app, admin.deleteWebhook, deps, async ({ caller, params }) => {
     await removeWebhook(webhooks, by(caller), params.id);

@@ -74,6 +74,9 @@ export function* passThrough(
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
           return { events, sent: hidden ? undefined : bytes };
         },
+        ...stateless || shown !== undefined ? {} : {
+          forwardRun: (bytes, events) => ({ events, sent: bytes }),
+        },
         end: (rest) => ({ events: rest, sent: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),

@@ -35,6 +35,21 @@ export function createWebhookStore(
       const [added] = await list(database, { id });
       return added;
     },
+    update: (id, change, audit) =>
+      database.transaction(async (tx) => {
+        const { url = null, events = null, creditLowNanos } = change;
+        const rows = await tx.query(
+          `update webhooks set url = coalesce($2::text, url),
+             events = coalesce($3::text[], events),
+             credit_low_nanos = case when $4::boolean then $5::bigint else credit_low_nanos end
+           where id = $1 returning id`,
+          [id, url, events, creditLowNanos !== undefined, creditLowNanos ?? null],
+        );
+        if (rows.length === 0) return undefined;
+        const [changed] = await list(tx, { id });
+        await writeAudit(tx, audit(changed!));
+        return changed;
+      }),
     remove: (id, { accountId, audit }) =>
       database.transaction(async (tx) => {
         const [removed] = await list(tx, { id, ...(accountId === undefined ? {} : { accountId }) });

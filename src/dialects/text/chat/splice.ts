@@ -8,7 +8,7 @@ import {
   topLevelMembers,
 } from "../../../base/json_text.ts";
 import { greatest, pushAll } from "../../../base/lists.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -37,13 +37,7 @@ export function readRequest(body: unknown): RequestFacts {
 }
 
 /** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
-export function spliceRequest(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): string {
-  return finish(spliceRequestSteps(bodyText, facts, changes));
-}
+export const spliceRequest = atOnce(spliceRequestSteps);
 
 /** The same in steps. */
 export function* spliceRequestSteps(

@@ -1,4 +1,5 @@
 import { UsageError } from "../admin/command.ts";
+import { priceCheck } from "../admin/price_check_command.ts";
 import { repriceBy } from "../admin/reprice_command.ts";
 import { OptionError } from "../administration/administration.ts";
 import type { AdminPriceDeps } from "../http/routes/admin_prices.ts";
@@ -6,8 +7,13 @@ import { createRepricing } from "../repricing/store/repricing.ts";
 import type { Services } from "./application.ts";
 import { openPriceCommands } from "./vendors.ts";
 
-/** The operator's command `reprice` for the API: one function, whose options have other names. */
-export function createReprice(services: Services): AdminPriceDeps["reprice"] {
+/**
+ * The operator's commands `reprice` and `prices check` for the API: the same functions, whose options
+ * have other names.
+ */
+export function createPriceOperations(
+  services: Services,
+): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {
   const { config, database, analyticsStore, clock, stores, records, archivePrices } = services;
   const deps = {
     ...{ accounts: stores.accounts, audit: stores.audit, priceVersions: stores.priceVersions },
@@ -17,14 +23,20 @@ export function createReprice(services: Services): AdminPriceDeps["reprice"] {
       repricing: createRepricing(database, analyticsStore),
     }),
   };
-  return async ({ dryRun, ...values }, by) => {
-    try {
-      return (await repriceBy(deps, { ...values, "dry-run": dryRun }, by)).json;
-    } catch (thrown) {
-      if (!(thrown instanceof UsageError)) throw thrown;
-      throw optionError(thrown.message);
-    }
+  return {
+    reprice: ({ dryRun, ...values }, by) =>
+      naming(async () => (await repriceBy(deps, { ...values, "dry-run": dryRun }, by)).json),
+    checkPrices: (options) => naming(async () => (await priceCheck(deps, options)).json),
   };
+}
+
+async function naming<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    throw optionError(thrown.message);
+  }
 }
 
 /** `--until: expected …` and `--vendor x: expected …` name their option. */

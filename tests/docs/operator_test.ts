@@ -1,0 +1,174 @@
+/** The pages whose commands stop and start the service, run as they stand on a machine of a folder. */
+import assert from "@std/assert";
+import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { wholeAnswer } from "../support/service_scripted.ts";
+import { snippetsOf } from "./snippets.ts";
+
+const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
+
+/** The blocks of a page below a heading, in order. */
+function blocksOf(page: string, heading: string): string[] {
+  const text = Deno.readTextFileSync(`${root}docs/tasks/${page}`);
+  const [section = ""] = text.slice(text.indexOf(heading)).slice(heading.length).split(/^## /m);
+  return snippetsOf(section).map((block) => block.text);
+}
+
+/** The folders of the pages; programs in `bin`, of which `systemctl` asks this test by a file. */
+async function makeFolders(place: string, asked: string): Promise<void> {
+  for (const folder of ["var/lib", "backup", "bin", "opt/demeter", "opt/demeter.new"]) {
+    await Deno.mkdir(`${place}/${folder}`, { recursive: true });
+  }
+  for (const folder of ["demeter", "demeter.new"]) {
+    await Deno.symlink(`${root}demeter`, `${place}/opt/${folder}/demeter`);
+    await Deno.writeTextFile(`${place}/opt/${folder}/version`, folder);
+  }
+  const script = `#!/bin/sh\necho "$1" > ${asked} && while [ -e ${asked} ]; do sleep 0.05; done\n`;
+  await Deno.writeTextFile(`${place}/bin/systemctl`, script, { mode: 0o755 });
+  const deno = `#!/bin/sh\nexec "${Deno.execPath()}" "$@"\n`;
+  await Deno.writeTextFile(`${place}/bin/deno`, deno, { mode: 0o755 });
+}
+
+/** A folder in place of `/`, in which `systemctl` stops and starts the service of this test. */
+async function machine(env: Record<string, string>) {
+  const vendor = await startFakeVendor(({ request, answer }) =>
+    request.method === "GET" ? answer(200, { object: "list", data: [] }) : answer(200, wholeAnswer)
+  );
+  const place = temporaryDirectory("operator");
+  const asked = `${place}/asked`;
+  await makeFolders(place, asked);
+  const start = () =>
+    startService({
+      env: {
+        ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-vendor-b-0123456789" },
+        ...{ DATA_DIR: `${place}/var/lib/demeter`, ...env },
+      },
+    });
+  let service: ServiceProcess = await start();
+  const key = service.firstKey;
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const ask = async (path: string, body?: unknown) => {
+    const method = body === undefined ? "GET" : "POST";
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(service.baseUrl + path, { method, headers, ...init });
+    const text = await answer.text();
+    assert.ok(answer.ok, text);
+    return JSON.parse(text);
+  };
+  return {
+    ask,
+    place,
+    /** A call of an end user. */
+    call: (user: string) =>
+      ask("/chat/v1/chat/completions", {
+        ...{ model: "vendor-b/gpt-4.1", user },
+        messages: [{ role: "user", content: `words of ${user}` }],
+      }),
+    users: async () =>
+      (await ask("/api/v1/interactions")).data.map((row: { user_id: string }) => row.user_id)
+        .sort(),
+    /** Runs a block as it stands, below the folder. */
+    async run(block: string, more: Record<string, string> = {}): Promise<string> {
+      const text = block.replaceAll(/(?<![\w.])\/(var\/lib|backup|opt)\b/g, `${place}/$1`);
+      const child = new Deno.Command("/bin/sh", {
+        args: ["-eu", "-c", text],
+        ...{ cwd: place, stdout: "piped", stderr: "piped" },
+        env: { ...more, PATH: `${place}/bin:${more.PATH ?? Deno.env.get("PATH")}`, NO_COLOR: "1" },
+      }).spawn();
+      let ended = false;
+      const output = child.output().finally(() => ended = true);
+      while (!ended) {
+        await new Promise((resolve) => setTimeout(resolve, 25));
+        const word = await Deno.readTextFile(asked).catch(() => "");
+        if (word === "stop\n") assert.equal(await service.stop(), 0, service.output());
+        else if (word === "start\n") service = await start();
+        else continue;
+        await Deno.remove(asked);
+      }
+      const { success, stdout, stderr } = await output;
+      const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+      assert.ok(success, said);
+      return said;
+    },
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+      await vendor[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What is called after a backup is gone with it, what is erased after it stays erased. */
+async function backUpAndRestore(
+  heading: string,
+  env: Record<string, string>,
+  shell: Record<string, string> = {},
+  fit: (block: string) => string = (block) => block,
+) {
+  await using on = await machine(env);
+  const [backUp, restore] = blocksOf("back-up-and-restore.md", heading).map(fit);
+  await on.call("ann");
+  await on.call("customer");
+  assert.deepEqual(await on.users(), ["ann", "customer"]);
+  await on.run(backUp!, shell);
+  const { request_id } = await on.ask("/api/v1/data", { user_id: "customer", reason: "ticket 17" });
+  for (let look = 0;; look++) {
+    const { state } = await on.ask(`/api/v1/data/requests/${request_id}`);
+    if (state === "done") break;
+    assert.ok(look < 600, state);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await on.call("bob");
+  assert.deepEqual(await on.users(), ["ann", "bob"]);
+  await on.run(restore!, shell);
+  // The next start erases again, in the background.
+  for (let look = 0; (await on.users()).includes("customer"); look++) {
+    assert.ok(look < 600, "the customer is back");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.deepEqual(await on.users(), ["ann"]);
+  await on.call("ann");
+  assert.deepEqual(await on.users(), ["ann", "ann"]);
+}
+
+Deno.test("back up and restore, embedded: what was erased since the backup stays erased", () =>
+  backUpAndRestore("## Embedded", {}));
+
+const { available, reason } = postgresAvailability();
+Deno.test({
+  name: `back up and restore, PostgreSQL${available ? "" : ` (skipped: ${reason})`}`,
+  ignore: !available,
+  async fn() {
+    const database = await (await startPostgres()).createDatabase();
+    const { hostname, port, username, password, pathname } = new URL(database.url);
+    const shell = {
+      ...{ PGHOST: hostname, PGPORT: port, PGUSER: username },
+      PGPASSWORD: decodeURIComponent(password),
+      PATH: `${programFolder()}:${Deno.env.get("PATH")}`,
+    };
+    const name = pathname.slice(1);
+    try {
+      await backUpAndRestore(
+        "## PostgreSQL",
+        { DATABASE_URL: database.url },
+        shell,
+        (block) => block.replaceAll(/\bgateway$/gm, name).replaceAll("=gateway ", `=${name} `),
+      );
+    } finally {
+      await database.drop();
+    }
+  },
+});
+
+Deno.test("upgrade, and go back: the service stands on the other program, with its data", async () => {
+  await using on = await machine({});
+  const version = () => Deno.readTextFile(`${on.place}/opt/demeter/version`);
+  const [upgrade, back] = blocksOf("upgrade.md", "# Upgrade");
+  await on.call("ann");
+  assert.match(await on.run(upgrade!), /ready/);
+  assert.equal(await version(), "demeter.new");
+  assert.match(await on.run(back!), /ready/);
+  assert.equal(await version(), "demeter");
+  assert.deepEqual(await on.users(), ["ann"]);
+});
