@@ -32,6 +32,12 @@ Deno.test({
         "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
         () => triesPost(at),
       );
+      await t.step("a link to an operation of a folded family opens it", async () => {
+        const { page } = await open(browser, service.baseUrl);
+        const path = "/vendor-b/v1/embeddings";
+        await page.goto(`${service.baseUrl}/reference#tag/vendor-b/POST${path}`);
+        await page.locator("button", { hasText: `(post ${path})` }).first().waitFor();
+      });
     } finally {
       await browser.close();
     }

@@ -134,7 +134,8 @@ const wrongStarts: readonly WrongStart[] = [
   },
   {
     env: { MODELS_FILE: file("models.json", '{"fast":{"targets":["gpt-5-mini","nobody/x"]}}') },
-    says: /^error: MODELS_FILE=.*models\.json is not valid: fast\.targets\[1\]\.model: unknown model 'nobody\/x'/,
+    says:
+      /^error: MODELS_FILE=.*models\.json is not valid: fast\.targets\[1\]\.model: unknown model 'nobody\/x'/,
   },
   {
     env: { STARTING_CREDIT_USD: "much" },

@@ -43,7 +43,7 @@ export type Feature = keyof typeof features;
 
 /** What is wrong with a feature; undefined: nothing. */
 export function judge(shown: Shown, seen: readonly SeenCall[]): string | undefined {
-  const rows = seen.flatMap(({ row }) => row ?? []);
+  const rows = seen.flatMap(({ row }) => row === undefined ? [] : [row]);
   const isFailure = ["missing", "limited", "broken"].includes(shown.feature);
   if (isFailure) return judgeFailure(shown, seen);
   if (shown.feature === "repeated") return judgeRepeated(shown, rows);

@@ -5007,6 +5007,21 @@ export type NewWebhook = {
     account_id?: number;
 };
 
+export type WebhookChange = {
+    /**
+     * Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     */
+    url?: string;
+    /**
+     * Which are sent; empty: all. Default: as it is.
+     */
+    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    /**
+     * `credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.
+     */
+    credit_low_usd?: string | null;
+};
+
 export type RemovedWebhook = {
     /**
      * Id of the webhook.
@@ -5096,6 +5111,62 @@ export type PriceVersion = {
      * When a record or a start first had it.
      */
     first_seen_at: string;
+};
+
+export type PriceCheck = {
+    /**
+     * When it was checked.
+     */
+    checked_at: string;
+    /**
+     * The table by others.
+     */
+    package: string;
+    /**
+     * How many of each kind.
+     */
+    summary: {
+        [key: string]: number;
+    };
+    /**
+     * What each vendor lists that has no price of its own.
+     */
+    vendors: Array<{
+        /**
+         * Label of the vendor.
+         */
+        vendor: string;
+        /**
+         * Whether its list of models was read.
+         */
+        state: 'listed' | 'not_configured' | 'unreachable';
+        [key: string]: unknown;
+    }>;
+    /**
+     * Prices that differ from the table's.
+     */
+    differences: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Those that are known, and why.
+     */
+    explained_differences: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * By vendor and model: what was reported beside what the price gives.
+     */
+    vendor_reported_costs: Array<{
+        [key: string]: unknown;
+    }>;
+};
+
+export type PriceCheckRequest = {
+    /**
+     * Reported costs of calls since then are compared. Default: 30 days ago.
+     */
+    since?: string;
 };
 
 export type Repriced = {
@@ -5645,7 +5716,7 @@ export type CreateChatCompletionError = CreateChatCompletionErrors[keyof CreateC
 
 export type CreateChatCompletionResponses = {
     /**
-     * Create chat completion, any vendor
+     * Create chat completion
      */
     200: ChatCompletion;
 };
@@ -5794,7 +5865,7 @@ export type CreateResponseError = CreateResponseErrors[keyof CreateResponseError
 
 export type CreateResponseResponses = {
     /**
-     * Create response, any vendor
+     * Create a response
      */
     200: ResponseObject;
 };
@@ -6152,7 +6223,7 @@ export type CreateMessageError = CreateMessageErrors[keyof CreateMessageErrors];
 
 export type CreateMessageResponses = {
     /**
-     * Create message, any vendor
+     * Create a message
      */
     200: Message;
 };
@@ -6277,7 +6348,7 @@ export type CountMessageTokensError = CountMessageTokensErrors[keyof CountMessag
 
 export type CountMessageTokensResponses = {
     /**
-     * Count tokens of a messages request
+     * Count a message's tokens
      */
     200: MessagesTokenCount;
 };
@@ -6427,7 +6498,7 @@ export type GenerateContentError = GenerateContentErrors[keyof GenerateContentEr
 
 export type GenerateContentResponses = {
     /**
-     * Generate content, any vendor
+     * Generate content
      */
     200: GenerateAnswer;
 };
@@ -6861,7 +6932,7 @@ export type CreateEmbeddingError = CreateEmbeddingErrors[keyof CreateEmbeddingEr
 
 export type CreateEmbeddingResponses = {
     /**
-     * Create embeddings, any vendor
+     * Create embeddings
      */
     200: EmbeddingList;
 };
@@ -7011,7 +7082,7 @@ export type PredictError = PredictErrors[keyof PredictErrors];
 
 export type PredictResponses = {
     /**
-     * Generate images, by the model's own method
+     * Generate images with Imagen
      */
     200: PredictAnswer;
 };
@@ -7161,7 +7232,7 @@ export type EmbedContentError = EmbedContentErrors[keyof EmbedContentErrors];
 
 export type EmbedContentResponses = {
     /**
-     * Embed one content, by the model's own method
+     * Embed content
      */
     200: EmbedContentAnswer;
 };
@@ -7311,7 +7382,7 @@ export type BatchEmbedContentsError = BatchEmbedContentsErrors[keyof BatchEmbedC
 
 export type BatchEmbedContentsResponses = {
     /**
-     * Embed several contents, by the model's own method
+     * Embed contents in a batch
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -7366,7 +7437,7 @@ export type ListModelsError = ListModelsErrors[keyof ListModelsErrors];
 
 export type ListModelsResponses = {
     /**
-     * List models of every vendor
+     * List models
      */
     200: ModelList;
 };
@@ -7446,7 +7517,7 @@ export type GetModelError = GetModelErrors[keyof GetModelErrors];
 
 export type GetModelResponses = {
     /**
-     * Get a model of any vendor
+     * Get a model
      */
     200: Model;
 };
@@ -7501,7 +7572,7 @@ export type GetHealthError = GetHealthErrors[keyof GetHealthErrors];
 
 export type GetHealthResponses = {
     /**
-     * Check health of every vendor
+     * Check health of all vendors
      */
     200: Health;
 };
@@ -7642,7 +7713,7 @@ export type GenerateImageError = GenerateImageErrors[keyof GenerateImageErrors];
 
 export type GenerateImageResponses = {
     /**
-     * Generate images, any vendor
+     * Generate images
      */
     200: ImageAnswer;
 };
@@ -7783,7 +7854,7 @@ export type GenerateSpeechError = GenerateSpeechErrors[keyof GenerateSpeechError
 
 export type GenerateSpeechResponses = {
     /**
-     * Create speech, any vendor
+     * Create speech
      */
     200: SpeechAnswer;
 };
@@ -7838,7 +7909,7 @@ export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
 
 export type GetStatusResponses = {
     /**
-     * Verify the key
+     * Check the API key
      */
     200: Status;
 };
@@ -7893,7 +7964,7 @@ export type ListExportsError = ListExportsErrors[keyof ListExportsErrors];
 
 export type ListExportsResponses = {
     /**
-     * List the exports of this account, newest first
+     * List exports, newest first
      */
     200: ExportList;
 };
@@ -7964,11 +8035,11 @@ export type CreateExportError = CreateExportErrors[keyof CreateExportErrors];
 
 export type CreateExportResponses = {
     /**
-     * Export interactions and evaluations
+     * Export calls and evaluations
      */
     200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
-     * Export interactions and evaluations
+     * Export calls and evaluations
      */
     202: ExportJob;
 };
@@ -8052,7 +8123,7 @@ export type StreamExportError = StreamExportErrors[keyof StreamExportErrors];
 
 export type StreamExportResponses = {
     /**
-     * Download the file of an export
+     * Download an export's file
      */
     200: ExportFile;
     /**
@@ -8413,7 +8484,7 @@ export type GetDeletionError = GetDeletionErrors[keyof GetDeletionErrors];
 
 export type GetDeletionResponses = {
     /**
-     * Retrieve progress and receipt of a deletion
+     * Get a deletion's progress or receipt
      */
     200: Deletion;
 };
@@ -8484,7 +8555,7 @@ export type PostCohortOutcomeError = PostCohortOutcomeErrors[keyof PostCohortOut
 
 export type PostCohortOutcomeResponses = {
     /**
-     * Submit business outcomes of a cohort
+     * Submit a cohort's outcomes
      */
     200: CohortOutcomeAccepted;
 };
@@ -8559,7 +8630,7 @@ export type GetCohortError = GetCohortErrors[keyof GetCohortErrors];
 
 export type GetCohortResponses = {
     /**
-     * Retrieve the figures of a cohort
+     * Get a cohort's figures
      */
     200: CohortReport;
 };
@@ -8853,7 +8924,7 @@ export type GetEvalError = GetEvalErrors[keyof GetEvalErrors];
 
 export type GetEvalResponses = {
     /**
-     * Retrieve an evaluation with its results
+     * Get an evaluation and its results
      */
     200: EvalRunWithResults;
 };
@@ -9143,7 +9214,7 @@ export type GetInteractionError = GetInteractionErrors[keyof GetInteractionError
 
 export type GetInteractionResponses = {
     /**
-     * Retrieve one call and what its cost is made of
+     * Get a call and its cost
      */
     200: InteractionDetail;
 };
@@ -9225,7 +9296,7 @@ export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
 
 export type GetUsageResponses = {
     /**
-     * Sum up calls, tokens, cost and spend by model, app, user, day and more
+     * Get usage, cost and spend
      */
     200: UsageReport;
 };
@@ -9280,7 +9351,7 @@ export type GetCreditsError = GetCreditsErrors[keyof GetCreditsErrors];
 
 export type GetCreditsResponses = {
     /**
-     * Retrieve the credit balance and what was charged
+     * Get the credit balance
      */
     200: Credits;
 };
@@ -9489,7 +9560,7 @@ export type GetAccountError = GetAccountErrors[keyof GetAccountErrors];
 
 export type GetAccountResponses = {
     /**
-     * Retrieve an account
+     * Get an account
      */
     200: Account;
 };
@@ -9850,7 +9921,7 @@ export type GetApiKeyError = GetApiKeyErrors[keyof GetApiKeyErrors];
 
 export type GetApiKeyResponses = {
     /**
-     * Retrieve an API key
+     * Get an API key
      */
     200: ApiKey;
 };
@@ -9996,7 +10067,7 @@ export type ShowAccountCreditError = ShowAccountCreditErrors[keyof ShowAccountCr
 
 export type ShowAccountCreditResponses = {
     /**
-     * Show an account's credit
+     * Get an account's credit
      */
     200: AccountCredit;
 };
@@ -10074,7 +10145,7 @@ export type ListCreditGrantsError = ListCreditGrantsErrors[keyof ListCreditGrant
 
 export type ListCreditGrantsResponses = {
     /**
-     * List an account's grants and corrections, newest first
+     * List credit grants, newest first
      */
     200: CreditGrantList;
 };
@@ -10219,7 +10290,7 @@ export type ListVendorKeysError = ListVendorKeysErrors[keyof ListVendorKeysError
 
 export type ListVendorKeysResponses = {
     /**
-     * List vendor keys, without their values
+     * List vendor keys
      */
     200: VendorKeyList;
 };
@@ -10367,7 +10438,7 @@ export type DeleteVendorKeyError = DeleteVendorKeyErrors[keyof DeleteVendorKeyEr
 
 export type DeleteVendorKeyResponses = {
     /**
-     * Remove a vendor key
+     * Delete a vendor key
      */
     200: RemovedVendorKey;
 };
@@ -10444,7 +10515,7 @@ export type GetVendorKeyError = GetVendorKeyErrors[keyof GetVendorKeyErrors];
 
 export type GetVendorKeyResponses = {
     /**
-     * Retrieve what is known of a vendor key
+     * Get a vendor key
      */
     200: VendorKey;
 };
@@ -10666,7 +10737,7 @@ export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtu
 
 export type DeleteVirtualModelResponses = {
     /**
-     * Remove a virtual model
+     * Delete a virtual model
      */
     200: RemovedVirtualModel;
 };
@@ -10743,7 +10814,7 @@ export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelEr
 
 export type GetVirtualModelResponses = {
     /**
-     * Retrieve a virtual model
+     * Get a virtual model
      */
     200: VirtualModel;
 };
@@ -10896,7 +10967,7 @@ export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
 
 export type ListBudgetsResponses = {
     /**
-     * List budgets with what is spent of them
+     * List budgets and what is spent
      */
     200: BudgetList;
 };
@@ -11035,7 +11106,7 @@ export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
 
 export type DeleteBudgetResponses = {
     /**
-     * Remove a budget
+     * Delete a budget
      */
     200: RemovedBudget;
 };
@@ -11103,7 +11174,7 @@ export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
 
 export type GetBudgetResponses = {
     /**
-     * Retrieve a budget
+     * Get a budget
      */
     200: Budget;
 };
@@ -11179,7 +11250,7 @@ export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
 
 export type UpdateBudgetResponses = {
     /**
-     * Change a budget's limit, or raise it for a while
+     * Change or raise a budget
      */
     200: Budget;
 };
@@ -11249,7 +11320,7 @@ export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
 
 export type ListWebhooksResponses = {
     /**
-     * List webhooks with what waits for them
+     * List webhooks
      */
     200: WebhookList;
 };
@@ -11320,7 +11391,7 @@ export type AddWebhookError = AddWebhookErrors[keyof AddWebhookErrors];
 
 export type AddWebhookResponses = {
     /**
-     * Have events sent to an address
+     * Create a webhook
      */
     200: AddedWebhook;
 };
@@ -11388,7 +11459,7 @@ export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
 
 export type DeleteWebhookResponses = {
     /**
-     * Remove a webhook, and the events that wait for it
+     * Delete a webhook
      */
     200: RemovedWebhook;
 };
@@ -11456,12 +11527,88 @@ export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
 
 export type GetWebhookResponses = {
     /**
-     * Retrieve a webhook
+     * Get a webhook
      */
     200: Webhook;
 };
 
 export type GetWebhookResponse = GetWebhookResponses[keyof GetWebhookResponses];
+
+export type UpdateWebhookData = {
+    body: WebhookChange;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Id of the webhook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/admin/webhooks/{id}';
+};
+
+export type UpdateWebhookErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `webhook_not_found`: No such webhook.
+     */
+    404: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type UpdateWebhookError = UpdateWebhookErrors[keyof UpdateWebhookErrors];
+
+export type UpdateWebhookResponses = {
+    /**
+     * Change a webhook's address or events
+     */
+    200: Webhook;
+};
+
+export type UpdateWebhookResponse = UpdateWebhookResponses[keyof UpdateWebhookResponses];
 
 export type TestWebhookData = {
     body?: never;
@@ -11524,7 +11671,7 @@ export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
 
 export type TestWebhookResponses = {
     /**
-     * Send `webhook.test` to a webhook
+     * Test a webhook
      */
     200: QueuedWebhookTest;
 };
@@ -11590,7 +11737,7 @@ export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
 
 export type ListPricesResponses = {
     /**
-     * List the prices in force
+     * List prices
      */
     200: PriceList;
 };
@@ -11658,12 +11805,79 @@ export type GetPriceError = GetPriceErrors[keyof GetPriceErrors];
 
 export type GetPriceResponses = {
     /**
-     * Show the price that a record's price_version names
+     * Get a price version
      */
     200: PriceVersion;
 };
 
 export type GetPriceResponse = GetPriceResponses[keyof GetPriceResponses];
+
+export type CheckPricesData = {
+    body: PriceCheckRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/prices/check';
+};
+
+export type CheckPricesErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type CheckPricesError = CheckPricesErrors[keyof CheckPricesErrors];
+
+export type CheckPricesResponses = {
+    /**
+     * Look for prices that are missing, or differ from what vendors publish
+     */
+    200: PriceCheck;
+};
+
+export type CheckPricesResponse = CheckPricesResponses[keyof CheckPricesResponses];
 
 export type RepriceCallsData = {
     body: RepriceRequest;
@@ -11729,7 +11943,7 @@ export type RepriceCallsError = RepriceCallsErrors[keyof RepriceCallsErrors];
 
 export type RepriceCallsResponses = {
     /**
-     * Price recorded calls again
+     * Reprice recorded calls
      */
     200: Repriced;
 };
@@ -11807,7 +12021,7 @@ export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntrie
 
 export type ListAuditEntriesResponses = {
     /**
-     * List what was changed, newest first
+     * List the audit log, newest first
      */
     200: AuditEntryList;
 };
@@ -11832,7 +12046,7 @@ export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
 
 export type GetLivezResponses = {
     /**
-     * Liveness probe
+     * Check liveness
      */
     200: Alive;
 };
@@ -11863,7 +12077,7 @@ export type GetReadyzError = GetReadyzErrors[keyof GetReadyzErrors];
 
 export type GetReadyzResponses = {
     /**
-     * Readiness probe
+     * Check readiness
      */
     200: Alive;
 };
@@ -11917,7 +12131,7 @@ export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
 
 export type GetOpenApiResponses = {
     /**
-     * Get this document, OpenAPI 3.1
+     * Get this reference as OpenAPI 3.1
      */
     200: OpenApiDocument;
 };
@@ -11942,7 +12156,7 @@ export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
 
 export type GetOpenApi30Responses = {
     /**
-     * Get this document, OpenAPI 3.0.3
+     * Get this reference as OpenAPI 3.0.3
      */
     200: OpenApiDocument;
 };
@@ -12253,7 +12467,7 @@ export type CreateResponseVendorAError = CreateResponseVendorAErrors[keyof Creat
 
 export type CreateResponseVendorAResponses = {
     /**
-     * Create response (Hugging Face)
+     * Create a response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12321,7 +12535,7 @@ export type DeleteResponseVendorAError = DeleteResponseVendorAErrors[keyof Delet
 
 export type DeleteResponseVendorAResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (Hugging Face)
      */
     200: DeletedResponse;
 };
@@ -12398,7 +12612,7 @@ export type GetResponseVendorAError = GetResponseVendorAErrors[keyof GetResponse
 
 export type GetResponseVendorAResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12466,7 +12680,7 @@ export type CancelResponseVendorAError = CancelResponseVendorAErrors[keyof Cance
 
 export type CancelResponseVendorAResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -13238,7 +13452,7 @@ export type CreateResponseVendorBError = CreateResponseVendorBErrors[keyof Creat
 
 export type CreateResponseVendorBResponses = {
     /**
-     * Create response (OpenAI)
+     * Create a response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13306,7 +13520,7 @@ export type DeleteResponseVendorBError = DeleteResponseVendorBErrors[keyof Delet
 
 export type DeleteResponseVendorBResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (OpenAI)
      */
     200: DeletedResponse;
 };
@@ -13383,7 +13597,7 @@ export type GetResponseVendorBError = GetResponseVendorBErrors[keyof GetResponse
 
 export type GetResponseVendorBResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13451,7 +13665,7 @@ export type CancelResponseVendorBError = CancelResponseVendorBErrors[keyof Cance
 
 export type CancelResponseVendorBResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -14015,7 +14229,7 @@ export type CreateTranscriptionVendorBError = CreateTranscriptionVendorBErrors[k
 
 export type CreateTranscriptionVendorBResponses = {
     /**
-     * Transcribe audio (OpenAI)
+     * Transcribe speech to text (OpenAI)
      */
     200: Transcript;
 };
@@ -14501,7 +14715,7 @@ export type CreateMessageVendorCError = CreateMessageVendorCErrors[keyof CreateM
 
 export type CreateMessageVendorCResponses = {
     /**
-     * Create message (Anthropic)
+     * Create a message (Anthropic)
      */
     200: Message;
 };
@@ -14622,7 +14836,7 @@ export type CountMessageTokensVendorCError = CountMessageTokensVendorCErrors[key
 
 export type CountMessageTokensVendorCResponses = {
     /**
-     * Count tokens of a messages request
+     * Count a message's tokens (Anthropic)
      */
     200: MessagesTokenCount;
 };
@@ -15127,7 +15341,7 @@ export type StreamGenerateContentVendorDError = StreamGenerateContentVendorDErro
 
 export type StreamGenerateContentVendorDResponses = {
     /**
-     * Stream generated content
+     * Stream generated content (Google)
      */
     200: Array<GenerateAnswer>;
 };
@@ -15253,7 +15467,7 @@ export type CountTokensVendorDError = CountTokensVendorDErrors[keyof CountTokens
 
 export type CountTokensVendorDResponses = {
     /**
-     * Count tokens
+     * Count tokens (Google)
      */
     200: GenerateTokenCount;
 };
@@ -15399,7 +15613,7 @@ export type PredictVendorDError = PredictVendorDErrors[keyof PredictVendorDError
 
 export type PredictVendorDResponses = {
     /**
-     * Generate images (Google)
+     * Generate images with Imagen (Google)
      */
     200: PredictAnswer;
 };
@@ -15545,7 +15759,7 @@ export type EmbedContentVendorDError = EmbedContentVendorDErrors[keyof EmbedCont
 
 export type EmbedContentVendorDResponses = {
     /**
-     * Embed one content (Google)
+     * Embed content (Google)
      */
     200: EmbedContentAnswer;
 };
@@ -15691,7 +15905,7 @@ export type BatchEmbedContentsVendorDError = BatchEmbedContentsVendorDErrors[key
 
 export type BatchEmbedContentsVendorDResponses = {
     /**
-     * Embed several contents (Google)
+     * Embed contents in a batch (Google)
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -16036,7 +16250,7 @@ export type CreateChatCompletionVendorEError = CreateChatCompletionVendorEErrors
 
 export type CreateChatCompletionVendorEResponses = {
     /**
-     * Create chat completion (Google (chat front))
+     * Create chat completion (Google, OpenAI-compatible)
      */
     200: ChatCompletion;
 };
@@ -16181,7 +16395,7 @@ export type CreateResponseVendorEError = CreateResponseVendorEErrors[keyof Creat
 
 export type CreateResponseVendorEResponses = {
     /**
-     * Create response (Google (chat front))
+     * Create a response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16249,7 +16463,7 @@ export type DeleteResponseVendorEError = DeleteResponseVendorEErrors[keyof Delet
 
 export type DeleteResponseVendorEResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (Google, OpenAI-compatible)
      */
     200: DeletedResponse;
 };
@@ -16326,7 +16540,7 @@ export type GetResponseVendorEError = GetResponseVendorEErrors[keyof GetResponse
 
 export type GetResponseVendorEResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16394,7 +16608,7 @@ export type CancelResponseVendorEError = CancelResponseVendorEErrors[keyof Cance
 
 export type CancelResponseVendorEResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16535,7 +16749,7 @@ export type CreateEmbeddingVendorEError = CreateEmbeddingVendorEErrors[keyof Cre
 
 export type CreateEmbeddingVendorEResponses = {
     /**
-     * Create embeddings (Google (chat front))
+     * Create embeddings (Google, OpenAI-compatible)
      */
     200: EmbeddingList;
 };
@@ -16604,7 +16818,7 @@ export type ListModelsVendorEError = ListModelsVendorEErrors[keyof ListModelsVen
 
 export type ListModelsVendorEResponses = {
     /**
-     * List models (Google (chat front))
+     * List models (Google, OpenAI-compatible)
      */
     200: ModelList;
 };
@@ -16684,7 +16898,7 @@ export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEEr
 
 export type GetModelVendorEResponses = {
     /**
-     * Get a model (Google (chat front))
+     * Get a model (Google, OpenAI-compatible)
      */
     200: Model;
 };
@@ -16739,7 +16953,7 @@ export type GetHealthVendorEError = GetHealthVendorEErrors[keyof GetHealthVendor
 
 export type GetHealthVendorEResponses = {
     /**
-     * Check health (Google (chat front))
+     * Check health (Google, OpenAI-compatible)
      */
     200: VendorHealth;
 };
