@@ -55,8 +55,8 @@ export function createTracing(
   const { protocol, resource: attributes } = collector;
   const withContent = async ({ content, ...span }: Span): Promise<Span> => {
     if (!content) return span;
-    const said = messageAttributes(await readContent(content));
-    return { ...span, attributes: { ...span.attributes, ...said } };
+    const messages = messageAttributes(await readContent(content));
+    return { ...span, attributes: { ...span.attributes, ...messages } };
   };
   const send = async (spans: readonly Span[]): Promise<Sent> => {
     const { writeSpans } = await import("./otlp.ts");
