@@ -1,3 +1,4 @@
+import { adminProgram } from "../base/program_files.ts";
 import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { hashToken } from "../people/link_token.ts";
@@ -30,7 +31,7 @@ export function signInOff(app: Hono, ctx: PageContext): void {
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
           <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}
           in place of the issuer. Without a provider, <code>LOCAL_SIGN_IN=true</code>{" "}
-          lets the operator sign in by links that <code>deno task admin sign-in</code> prints.
+          lets the operator sign in by links that <code>{`${adminProgram} sign-in`}</code> prints.
         </p>
       </>,
     ));
@@ -80,7 +81,7 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
         Run this where the service runs, and open the link that it prints. It works once, for ten
         minutes.
       </p>
-      <pre tabindex={0}><code>deno task admin sign-in</code></pre>
+      <pre tabindex={0}><code>{`${adminProgram} sign-in`}</code></pre>
       <p>
         Teams sign in at an identity provider: set <code>OAUTH_ISSUER</code>,{" "}
         <code>OAUTH_CLIENT_ID</code> and <code>OAUTH_CLIENT_SECRET</code>, with the redirect address

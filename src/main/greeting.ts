@@ -1,7 +1,7 @@
 import type { Secret } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import { adminProgram } from "../base/program_files.ts";
+import { adminProgram, programName } from "../base/program_files.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { type Config, defaultDataDir, usualKeyVariables } from "./config.ts";
@@ -101,7 +101,7 @@ function firstCall(deps: ModelDeps, base: string, key: string): string[] {
   return [
     ...lines,
     "Next: no vendor key is set. Start again with OPENAI_API_KEY=<your key> (or VENDOR_B_API_KEY=)",
-    "to call models, or run 'deno task demo' to try every endpoint with simulated vendors.",
+    `to call models, or run '${programName} demo' to try every endpoint with simulated vendors.`,
     "",
   ];
 }

@@ -1,3 +1,4 @@
+import { adminProgram } from "../../../base/program_files.ts";
 import type { Hono } from "hono";
 import type { CreditEntry } from "../../../credit/credit_history.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
@@ -94,7 +95,8 @@ function CreditPart(
         )}
       <p class="hint narrow">
         Credit is granted by the operator:{" "}
-        <code>deno task admin credits grant</code>. Calls through vendor keys of your own cost none.
+        <code>{`${adminProgram} credits grant`}</code>. Calls through vendor keys of your own cost
+        none.
       </p>
     </>
   );
