@@ -13,11 +13,12 @@ else await refuse();
 
 async function refuse(): Promise<never> {
   const { version } = await import("./src/main/version.ts");
-  const asked = word === "--version" || word === "--help";
-  const text = word === "--version"
-    ? `demeter ${version}`
-    : "usage: demeter [start | demo [--empty] | admin <command> | --version]";
-  if (asked) console.log(text);
-  else console.error(text);
-  Deno.exit(asked ? 0 : 2);
+  const usage = "usage: demeter [start | demo [--empty] | admin <command> | --version]";
+  if (word === "--version") console.log(`demeter ${version}`);
+  else if (["help", "-h", "--help"].includes(word)) console.log(usage);
+  else {
+    console.error(`Unknown command '${[word, ...rest].join(" ")}'. ${usage}`);
+    Deno.exit(2);
+  }
+  Deno.exit(0);
 }

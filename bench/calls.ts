@@ -5,8 +5,8 @@ export type FilledDatabase = Pick<Database, "query" | "kind">;
 
 export const total = 1_000_000;
 export const day = 24 * 60 * 60 * 1000;
-/** Calls lie in the 90 days before this. */
-export const end = Date.UTC(2026, 10, 21);
+/** Calls lie in the 90 days before this, the end of today: what is shown of today is a whole day. */
+export const end = (Math.floor(Date.now() / day) + 1) * day;
 const span = 90 * day;
 /** Milliseconds between two of them. */
 export const step = span / total;
@@ -23,10 +23,9 @@ export function idOf(n: number): string {
 
 /** Calls of two accounts, a million unless said, spread over the 90 days before `end`. */
 export async function fill(database: FilledDatabase, rows = total): Promise<void> {
-  for (let month = 0; month < 4; month++) {
-    await database.query("select open_month($1)", [new Date(Date.UTC(2026, 7 + month, 1))]);
+  for (let at = end - span; at <= end; at += day) {
+    await database.query("select open_month($1)", [new Date(at)]);
   }
-  const began = performance.now();
   const portion = 100_000;
   for (let from = 0; from < rows; from += portion) {
     const last = Math.min(rows, from + portion) - 1;
@@ -34,22 +33,23 @@ export async function fill(database: FilledDatabase, rows = total): Promise<void
   }
   // A served database does so by itself, the embedded one never does.
   if (database.kind === "postgres") await database.query("analyze", []);
-  console.log(`${rows} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
 }
 
 const fillSql = `insert into interactions (transaction_id, created_at, request_id, session_id,
-    user_id, account_id, api_key_id, app, cohort_id, endpoint, dialect, vendor, model,
+    user_id, account_id, api_key_id, app, flow, cohort_id, endpoint, dialect, vendor, model,
     requested_model, mode, stream, status, http_status, finish_reason, input_tokens, output_tokens,
     total_tokens, cost_nanos, charged_nanos, billing_basis, usage_raw, translation_loss, latency_ms,
     payload_truncated)
   select lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '-' || md5(n::text), at,
-    'request ' || n, case when n % 3 = 0 then 'session ' || n / 20 end,
+    'request ' || n, case when n % 333 = 1 then 'session long' when n % 3 = 0 then 'session ' || n / 20 end,
     case when n % 10 = 0 then 'everybody' when n % 2 = 0 then 'user ' || h % 100000 end,
     case when n % 20 = 19 then 2 else 1 end,
     case when n % 100003 = 0 then 'key rare' else 'key ' || h % 8 end,
     case when n % 100003 = 1 then 'app rare' else 'app ' || h % 12 end,
+    case when n % 4 = 1 then 'flow ' || h % 9 end,
     case when n % 5 = 0 then 'cohort ' || h % 50 end, '/chat/v1/chat/completions', 'chat',
-    case when n % 100003 = 4 then 'vendor-z' else 'vendor-' || substr('abcdefg', (1 + h % 7)::int, 1) end,
+    case when n % 100003 = 4 then 'vendor-z'
+      else 'vendor-' || substr('abcdefg', (1 + h % 20 % 7)::int, 1) end,
     case when n % 100003 = 2 then 'model rare' else 'model ' || h % 20 end,
     'model', case when n % 100003 = 5 then 'dual_key' else 'managed' end, n % 2 = 0,
     case when n % 500 = 7 then 'failed' when n % 2000 = 3 then 'truncated'

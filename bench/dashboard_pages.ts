@@ -28,6 +28,9 @@ export function interactionPages(): Pages {
     "rare user": "user=user+77777",
     "unknown user": "user=nobody",
     "session": "session=session+4242",
+    "flow": "flow=flow+2",
+    "request id": "request=request+777777",
+    "request id, unknown": "request=nowhere",
     "one day a month ago": `from=${dayText(-31)}&to=${dayText(-30)}`,
     "cost, 1 of 1000": "cost_min=0.00999",
     "cost, 1 of 2": "cost_min=0.005",
@@ -57,19 +60,44 @@ export function interactionPages(): Pages {
       Object.entries(queries).map(([name, query]) => [name, query ? `${list}?${query}` : list]),
     ),
     "newest rows, for the script": `${list}/newest`,
+    "refused": `${list}/refused`,
+    "refused, 30 days": `${list}/refused?range=30d`,
+    "refused, by code": `${list}/refused?range=30d&code=rate_limit_exceeded`,
+    "refused, by key": `${list}/refused?range=30d&key=key+3`,
+    "refused, by model": `${list}/refused?range=30d&model=model+3`,
+    "refused, by request id": `${list}/refused?request=refused+777`,
+    "an agent's session": "/dashboard/session?id=session+4242",
+    "a session of 3,000 calls": "/dashboard/session?id=session+long",
     "one call": `${list}/${idOf(950_001)}`,
     "one call, old": `${list}/${idOf(1001)}`,
   };
 }
 
 export function overviewPages(): Pages {
+  const dates = (days: number) => `from=${dayText(-days)}&to=${dayText(-1)}`;
   const pages = [1, 3, 7, 30, 90, 366].flatMap((days) =>
     ["model", "key"].map((by) => [
       `overview, ${days} day${days === 1 ? "" : "s"} by ${by}`,
-      `/dashboard/overview?from=${dayText(-days)}&to=${dayText(-1)}&by=${by}`,
+      `/dashboard/overview?${dates(days)}&by=${by}`,
     ])
   );
-  return Object.fromEntries(pages);
+  return {
+    "overview": "/dashboard/overview",
+    ...Object.fromEntries(pages),
+    ...Object.fromEntries(
+      [7, 30, 90].flatMap((days) =>
+        ["user", "flow", "cohort"].map((by) => [
+          `overview, ${days} days by ${by}`,
+          `/dashboard/overview?${dates(days)}&by=${by}`,
+        ])
+      ),
+    ),
+    "this month by app": "/dashboard/overview?range=month&by=app",
+    "last month by user": "/dashboard/overview?range=last-month&by=user",
+    "CSV, last month by app": "/dashboard/overview/csv?range=last-month&by=app",
+    "CSV, last month by key": "/dashboard/overview/csv?range=last-month&by=key",
+    "CSV, last month by cohort": "/dashboard/overview/csv?range=last-month&by=cohort",
+  };
 }
 
 /** Days from the end of what was written. */
@@ -79,15 +107,27 @@ function dayText(days: number): string {
 
 export const otherPages: Pages = {
   "API keys": "/dashboard/keys",
+  "one key": "/dashboard/keys/key%203",
+  "new key": "/dashboard/keys/new",
   "cohorts": "/dashboard/cohorts",
   "cohorts, from a name": "/dashboard/cohorts?from=cohort%205",
   "cohort, 30 days": "/dashboard/cohorts/show?id=cohort+7",
   "cohort, all time": "/dashboard/cohorts/show?id=cohort+7&span=all",
   "two cohorts, all time": "/dashboard/cohorts/show?id=cohort+7&with=cohort+8&span=all",
   "evaluations": "/dashboard/evals",
+  "one evaluation": "/dashboard/evals/run-5",
   "new evaluation": "/dashboard/evals/new",
+  "playground": "/dashboard/playground",
   "exports": "/dashboard/exports",
+  "new export": "/dashboard/exports/new",
   "deletions": "/dashboard/deletion",
+  "receipt of a deletion": "/dashboard/deletion/d5",
+  "new deletion": "/dashboard/deletion/new",
+  "vendor keys": "/dashboard/settings/vendor-keys",
+  "virtual models": "/dashboard/settings/models",
+  "budgets": "/dashboard/settings/budgets",
+  "webhooks": "/dashboard/settings/webhooks",
+  "people": "/dashboard/settings/people",
   "limits and credit": "/dashboard/settings/limits",
   "retention": "/dashboard/settings/retention",
   "audit log": "/dashboard/settings/audit",

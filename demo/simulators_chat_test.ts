@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { type Label, startSimulators } from "./simulators.ts";
 
 const MODELS: Record<string, string> = {
-  "vendor-a": "deepseek-v4-flash",
+  "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
   "vendor-b": "gpt-6-luna",
   "vendor-f": "meta-llama/llama-3",
   "vendor-g": "grok-4.7",

@@ -101,6 +101,12 @@ Deno.test("calls carry a signature on the first one, which must come back", asyn
       });
     const second = await go(parts);
     assert.match(second.text ?? "", /get_weather: \{"sky":"grey"\}/);
+    const chunks = parts.map((part) => ({ role: "model", parts: [part] }));
+    await client.models.generateContent({
+      model,
+      contents: [question, ...chunks, answers],
+      config,
+    });
     const unsigned = parts.map(({ thoughtSignature: _, ...part }) => part);
     await assert.rejects(go(unsigned), /missing a thought_signature/);
     const escaped = unsigned.map((part, index) =>

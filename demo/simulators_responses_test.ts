@@ -24,7 +24,7 @@ async function withClient(
   try {
     await body(
       new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 }),
-      label === "vendor-a" ? "kimi-k2.6" : "gpt-6-luna",
+      label === "vendor-a" ? "moonshotai/Kimi-K2.6" : "gpt-6-luna",
     );
   } finally {
     await simulators.close();

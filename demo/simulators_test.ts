@@ -23,7 +23,7 @@ function request(
     body: { model, messages, stream: isStream },
   });
   const calls: Record<Label, { path: string; headers: Record<string, string>; body: object }> = {
-    "vendor-a": chat("kimi-k2.6"),
+    "vendor-a": chat("moonshotai/Kimi-K2.6"),
     "vendor-b": chat("gpt-5-mini"),
     "vendor-c": {
       path: "/messages",

@@ -60,7 +60,10 @@ export const commonParameters = {
     schema: {
       allOf: [
         { type: "string", enum: ["strict", "lenient"] },
-        { description: "How strict to be." },
+        {
+          description:
+            "What to do with fields the vendor can't take: refuse (`strict`) or drop and report (`lenient`).",
+        },
       ],
     },
   },

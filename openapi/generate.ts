@@ -2,26 +2,34 @@ import manifest from "../deno.json" with { type: "json" };
 import { clientFiles } from "./client_files.ts";
 import { buildDocument, type DocumentVersion } from "./document.ts";
 
-/**
- * Writes the document in both versions and the client's generated half into a folder; with `check`
- * it only compares. Returns the names of the files that are not what the contracts make, those
- * included that are there and should not be.
- */
-export async function writeGenerated(folder: URL, check: boolean): Promise<string[]> {
-  const wanted = new Map<string, string>();
+/** The document in both versions and the client's generated half: names and texts. */
+export async function generateFiles(): Promise<ReadonlyMap<string, string>> {
+  const files = new Map<string, string>();
   for (const [name, openapi] of documents) {
     const document = buildDocument(openapi, manifest.version);
-    wanted.set(name, JSON.stringify(document, null, 1) + "\n");
+    files.set(name, JSON.stringify(document, null, 1) + "\n");
   }
   for (const [name, text] of await clientFiles(buildDocument("3.1.0", manifest.version))) {
-    wanted.set(generated + name, text);
+    files.set(generated + name, text);
   }
+  return files;
+}
+
+/**
+ * Writes the files into a folder; with `check` it only compares. Returns the names of those that
+ * were different, those included that were there and should not be.
+ */
+export function writeGenerated(
+  folder: URL,
+  files: ReadonlyMap<string, string>,
+  check: boolean,
+): string[] {
   const present = new Set([...documents.keys(), ...filesIn(folder, generated)]);
-  const outdated = [...new Set([...wanted.keys(), ...present])].filter((name) =>
-    wanted.get(name) !== textOf(new URL(name, folder))
+  const outdated = [...new Set([...files.keys(), ...present])].filter((name) =>
+    files.get(name) !== textOf(new URL(name, folder))
   );
   if (!check) {
-    for (const name of outdated) write(new URL(name, folder), wanted.get(name));
+    for (const name of outdated) write(new URL(name, folder), files.get(name));
   }
   return outdated;
 }
@@ -62,7 +70,7 @@ function unlessMissing<T>(read: () => T): T | undefined {
 /** `deno task openapi` writes, `deno task openapi --check` exits 1 on drift. */
 async function main(args: readonly string[]): Promise<number> {
   const check = args.includes("--check");
-  const outdated = await writeGenerated(new URL("./", import.meta.url), check);
+  const outdated = writeGenerated(new URL("./", import.meta.url), await generateFiles(), check);
   for (const name of outdated) {
     const drift = `openapi/${name} is not what contracts/ makes: run 'deno task openapi'`;
     console.log(check ? drift : `wrote openapi/${name}`);

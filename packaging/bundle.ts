@@ -82,6 +82,10 @@ set -eu
 home=$(dirname "$(readlink -f "$0")")
 export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
 export ${runEnvironment}
+# As it was called, for the commands that it shows; a worker's parent has said it.
+command=$0
+[ "$(command -v demeter || :)" != "$0" ] || command=demeter
+export DEMETER_COMMAND="\${DEMETER_COMMAND:-$command}"
 run=--deny-run
 # Workers are this command again; they start nothing.
 [ "\${WORKERS:-1}" = 1 ] || [ -n "\${DEMETER_WORKER:-}" ] || run=--allow-run="$home/demeter"

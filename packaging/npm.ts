@@ -62,7 +62,7 @@ function launcher(): string {
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, isAbsolute, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const home = join(dirname(fileURLToPath(import.meta.url)), "app");
@@ -82,8 +82,7 @@ const args = [
 ];
 const env = {
   ...${JSON.stringify(environment)}, ...process.env,
-  DATA_DIR: dataDir, LAUNCHED_AS: calledAs(),
-  DENO_NO_UPDATE_CHECK: "1", DENO_NO_PACKAGE_JSON: "1",
+  DEMETER_COMMAND: command(), DATA_DIR: dataDir, DENO_NO_UPDATE_CHECK: "1", DENO_NO_PACKAGE_JSON: "1",
 };
 
 const child = spawn(runtime(), args, { stdio: "inherit", env });
@@ -91,31 +90,23 @@ const child = spawn(runtime(), args, { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => { if (signal !== "SIGINT") child.kill(signal); });
 }
-// npx dies of a signal without passing it on: who ends it means the service.
-if (process.env.npm_command === "exec") {
-  const npx = process.ppid;
-  setInterval(() => { if (process.ppid !== npx) child.kill("SIGTERM"); }, 500).unref();
-}
-child.on("error", (error) => {
+${followNpx}child.on("error", (error) => {
   console.error("error: " + error.message);
   process.exit(1);
 });
 child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 1 : 143)));
 
-${launcherHelpers}`;
-}
-
-const launcherHelpers =
-  `// What people typed before these words: npx keeps what it was asked for beside what it installed.
-function calledAs() {
+/** As it was called, for the commands that it shows: npx notes what it was given. */
+function command() {
+  if (process.env.npm_command !== "exec") return "demeter";
   try {
-    const beside = JSON.parse(readFileSync(join(home, "../../../package.json"), "utf8"));
-    const [asked] = beside._npx.packages;
-    if (!isAbsolute(asked)) return "npx " + asked;
-    const path = relative(process.cwd(), asked).replaceAll("\\\\", "/");
+    const { _npx } = JSON.parse(readFileSync(join(home, "../../../package.json"), "utf8"));
+    const [given] = _npx.packages;
+    if (!existsSync(given)) return "npx " + given;
+    const path = relative(process.cwd(), given);
     return "npx " + (path.startsWith(".") ? path : "./" + path);
   } catch {
-    return "demeter";
+    return "npx demeter-gateway";
   }
 }
 
@@ -125,6 +116,14 @@ function runtime() {
   const folder = dirname(require.resolve("deno/package.json"));
   const own = join(folder, process.platform === "win32" ? "deno.exe" : "deno");
   return existsSync(own) ? own : require("deno/install_api.cjs").runInstall();
+}
+`;
+}
+
+/** npx dies of a signal without passing it on: who ends it means the service. */
+const followNpx = `if (process.env.npm_command === "exec") {
+  const npx = process.ppid;
+  setInterval(() => { if (process.ppid !== npx) child.kill("SIGTERM"); }, 500).unref();
 }
 `;
 

@@ -9,6 +9,7 @@ import { isCi, testEnvironment } from "./run/environment.ts";
 import { startDatabaseServer } from "./run/database_server.ts";
 import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
 import { dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
+import { makeMemoryFolder } from "./run/memory_folder.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
 import { slowestLines } from "./run/slowest.ts";
@@ -19,6 +20,9 @@ async function main(args: readonly string[]): Promise<number> {
   // A database server that tests start as another user must be able to pass through.
   Deno.chmodSync(tempDir, 0o711);
   const processes = new Processes();
+  const memoryDir = makeMemoryFolder();
+  // For the database server of this process, and for the tests.
+  if (memoryDir !== undefined) Deno.env.set("TEST_MEMORY_DIR", memoryDir);
   const outer = Deno.env.toObject();
   const env = testEnvironment(outer, tempDir);
   const gate: Gate = { root, processes, env, tempDir, inCi: isCi(outer) };
@@ -37,7 +41,9 @@ async function main(args: readonly string[]): Promise<number> {
     record(crashed(error));
   } finally {
     processes.stop();
-    Deno.removeSync(tempDir, { recursive: true });
+    for (const folder of [tempDir, memoryDir]) {
+      if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
+    }
   }
   return finish(outcomes, gate.inCi);
 }
@@ -70,7 +76,7 @@ async function run(
   }
   const server = await startDatabaseServer(gate.root);
   const runGroup = async (group: TestGroup, jobs: number) =>
-    record(await tests(gate, group, { ...options, jobs, batched: group.waits, env: server.env }));
+    record(await tests(gate, group, { ...options, jobs, batched: true, env: server.env }));
   // What computes goes on beside what waits: checks and unit tests have half of the cores.
   const computing = async () => {
     await staticChecks(gate, record);

@@ -55,7 +55,7 @@ export const adminAccountContracts = {
     method: "get",
     path: "/api/v1/admin/accounts/{id}",
     operationId: "getAccount",
-    summary: "Retrieve an account",
+    summary: "Get an account",
     params,
     answer: account,
     errors: ["account_not_found"],

@@ -19,7 +19,7 @@ export const adminAuditContracts = {
     method: "get",
     path: "/api/v1/admin/audit",
     operationId: "listAuditEntries",
-    summary: "List what was changed, newest first",
+    summary: "List the audit log, newest first",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
     answer: z.strictObject({
       data: z.array(entry).describe("A page of entries."),

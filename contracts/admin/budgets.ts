@@ -38,7 +38,8 @@ export const adminBudgetContracts = {
     method: "get",
     path: "/api/v1/admin/budgets",
     operationId: "listBudgets",
-    summary: "List budgets with what is spent of them",
+    summary: "List budgets and what is spent",
+    description: "With what is spent of each in its present day or month, UTC.",
     query: z.strictObject({ account_id: accountIdFilter }),
     answer: z.strictObject({ data: z.array(budget).describe("By account, scope and name.") })
       .openapi("BudgetList"),
@@ -70,7 +71,7 @@ export const adminBudgetContracts = {
     method: "get",
     path: "/api/v1/admin/budgets/{id}",
     operationId: "getBudget",
-    summary: "Retrieve a budget",
+    summary: "Get a budget",
     params,
     answer: budget,
     errors: ["budget_not_found"],
@@ -80,7 +81,8 @@ export const adminBudgetContracts = {
     method: "patch",
     path: "/api/v1/admin/budgets/{id}",
     operationId: "updateBudget",
-    summary: "Change a budget's limit, or raise it for a while",
+    summary: "Change or raise a budget",
+    description: "Sets its limit, or raises it until a time.",
     params,
     body: z.strictObject({
       usd: usdAmount.optional().describe(
@@ -99,7 +101,8 @@ export const adminBudgetContracts = {
     method: "delete",
     path: "/api/v1/admin/budgets/{id}",
     operationId: "deleteBudget",
-    summary: "Remove a budget",
+    summary: "Delete a budget",
+    description: "Calls go on without its limit.",
     params,
     answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
       .openapi("RemovedBudget"),

@@ -33,7 +33,7 @@ export const adminCreditContracts = {
     method: "get",
     path: "/api/v1/admin/credits",
     operationId: "showAccountCredit",
-    summary: "Show an account's credit",
+    summary: "Get an account's credit",
     query: z.strictObject({ account_id: accountIdInQuery }),
     answer: z.strictObject(creditFields).openapi("AccountCredit"),
     errors: ["account_not_found"],
@@ -67,7 +67,8 @@ export const adminCreditContracts = {
     method: "get",
     path: "/api/v1/admin/credits/grants",
     operationId: "listCreditGrants",
-    summary: "List an account's grants and corrections, newest first",
+    summary: "List credit grants, newest first",
+    description: "Grants and corrections of an account.",
     query: z.strictObject({ account_id: accountIdInQuery, ...adminPage }),
     answer: z.strictObject({
       data: z.array(grantRow).describe("A page of grants."),

@@ -34,7 +34,9 @@ const keyFields = {
   account_id: accountId,
   scopes: z.array(z.string()).describe("Empty: everything but `admin`."),
   models: z.array(z.string()).describe("Empty: all models."),
-  on_disconnect: onDisconnect.describe("What a caller who hangs up does to the vendor's call."),
+  on_disconnect: onDisconnect.describe(
+    "What becomes of the vendor's call if the caller disconnects.",
+  ),
   translation_mode: z.enum(["default", "strict", "lenient"]).describe(
     "What becomes of fields that a vendor can't carry.",
   ),
@@ -105,7 +107,7 @@ export const adminKeyContracts = {
       cap_day_usd: usdAmount.optional().describe(`${cap("day")}. Default: no cap.`),
       cap_month_usd: usdAmount.optional().describe(`${cap("month")}. Default: no cap.`),
       on_disconnect: onDisconnect.optional().describe(
-        "What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.",
+        "What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.",
       ),
       translation_mode: z.enum(["strict", "lenient"]).optional().describe(
         "What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.",
@@ -146,7 +148,7 @@ export const adminKeyContracts = {
     method: "get",
     path: "/api/v1/admin/keys/{id}",
     operationId: "getApiKey",
-    summary: "Retrieve an API key",
+    summary: "Get an API key",
     params,
     answer: key,
     errors: ["api_key_not_found"],

@@ -88,7 +88,7 @@ export const adminModelContracts = {
     method: "get",
     path: at,
     operationId: "getVirtualModel",
-    summary: "Retrieve a virtual model",
+    summary: "Get a virtual model",
     params,
     query: ofAccount,
     answer: virtualModel,
@@ -118,7 +118,7 @@ export const adminModelContracts = {
     method: "delete",
     path: at,
     operationId: "deleteVirtualModel",
-    summary: "Remove a virtual model",
+    summary: "Delete a virtual model",
     params,
     query: ofAccount,
     answer: z.strictObject({

@@ -27,7 +27,7 @@ export const adminPriceContracts = {
     method: "get",
     path: "/api/v1/admin/prices",
     operationId: "listPrices",
-    summary: "List the prices in force",
+    summary: "List prices",
     description: "Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.",
     query: z.strictObject({
       vendor: z.string().min(1).max(60).optional().describe(
@@ -42,7 +42,8 @@ export const adminPriceContracts = {
     method: "get",
     path: "/api/v1/admin/prices/{version}",
     operationId: "getPrice",
-    summary: "Show the price that a record's price_version names",
+    summary: "Get a price version",
+    description: "The price that `price_version` of a record names.",
     params: z.object({
       version: z.string().regex(/^[\w.:-]{1,100}$/, "expected a version")
         .describe("Version of the price."),
@@ -88,7 +89,7 @@ export const adminPriceContracts = {
     method: "post",
     path: "/api/v1/admin/prices/reprice",
     operationId: "repriceCalls",
-    summary: "Price recorded calls again",
+    summary: "Reprice recorded calls",
     description:
       "Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.",
     body: z.strictObject({

@@ -43,8 +43,8 @@ export const adminWebhookContracts = {
     method: "get",
     path: "/api/v1/admin/webhooks",
     operationId: "listWebhooks",
-    summary: "List webhooks with what waits for them",
-    description: "Never their secrets.",
+    summary: "List webhooks",
+    description: "With how many events wait for each, and never their secrets.",
     query: z.strictObject({ account_id: accountIdFilter }),
     answer: z.strictObject({ data: z.array(webhook).describe("By account and age.") })
       .openapi("WebhookList"),
@@ -55,9 +55,9 @@ export const adminWebhookContracts = {
     method: "post",
     path: "/api/v1/admin/webhooks",
     operationId: "addWebhook",
-    summary: "Have events sent to an address",
+    summary: "Create a webhook",
     description:
-      "The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
+      "Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
     body: z.strictObject({
       url,
       events: z.array(event).max(100).optional().describe("Which are sent. Default: all."),
@@ -77,7 +77,7 @@ export const adminWebhookContracts = {
     method: "get",
     path: "/api/v1/admin/webhooks/{id}",
     operationId: "getWebhook",
-    summary: "Retrieve a webhook",
+    summary: "Get a webhook",
     params,
     answer: webhook,
     errors: ["webhook_not_found"],
@@ -108,7 +108,8 @@ export const adminWebhookContracts = {
     method: "delete",
     path: "/api/v1/admin/webhooks/{id}",
     operationId: "deleteWebhook",
-    summary: "Remove a webhook, and the events that wait for it",
+    summary: "Delete a webhook",
+    description: "Events that wait for it are not sent any more.",
     params,
     answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
       .openapi("RemovedWebhook"),
@@ -119,9 +120,9 @@ export const adminWebhookContracts = {
     method: "post",
     path: "/api/v1/admin/webhooks/{id}/test",
     operationId: "testWebhook",
-    summary: "Send `webhook.test` to a webhook",
+    summary: "Test a webhook",
     description:
-      "It is sent as any event is, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
+      "Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
     params,
     answer: z.strictObject({ id, queued: z.literal(true).describe("Always true.") })
       .openapi("QueuedWebhookTest"),

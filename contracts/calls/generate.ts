@@ -104,7 +104,7 @@ export function generateContracts(prefix: PathPrefix) {
     }),
     stream: defineContract({
       ...verb("streamGenerateContent"),
-      summary: "Stream generated content",
+      summary: summaryOf("Stream generated content", prefix),
       description: "One JSON array, or server-sent events with `?alt=sse`.",
       query,
       body: generateRequest,
@@ -114,7 +114,7 @@ export function generateContracts(prefix: PathPrefix) {
     }),
     count: defineContract({
       ...verb("countTokens"),
-      summary: "Count tokens",
+      summary: summaryOf("Count tokens", prefix),
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,

@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
-import type { MethodKind, PathPrefix } from "./vendors.ts";
+import { type MethodKind, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const ownModel = optional(z.string()).describe(
   "The model once more, as `models/<name>`; the one of the path.",
@@ -75,27 +75,26 @@ const predictAnswer = z.looseObject({
 
 /** `:predict` (pictures of the models that only draw) and the vectors of one or several contents. */
 export function methodContracts(prefix: PathPrefix) {
-  const whose = prefix.name === undefined ? ", by the model's own method" : ` (${prefix.name})`;
   const method = (name: MethodKind, what: string) => ({
     ...generateMethod(prefix, name),
-    summary: what + whose,
+    summary: summaryOf(what, prefix),
     description: "Goes on as it was written, and its answer comes back as it is.",
     interaction: true,
     errors: callErrors,
   });
   return {
     predict: defineContract({
-      ...method("predict", "Generate images"),
+      ...method("predict", "Generate images with Imagen"),
       body: predictRequest,
       answer: predictAnswer,
     }),
     embedContent: defineContract({
-      ...method("embedContent", "Embed one content"),
+      ...method("embedContent", "Embed content"),
       body: embedRequest,
       answer: embedAnswer,
     }),
     batchEmbedContents: defineContract({
-      ...method("batchEmbedContents", "Embed several contents"),
+      ...method("batchEmbedContents", "Embed contents in a batch"),
       body: batchEmbedRequest,
       answer: batchEmbedAnswer,
     }),

@@ -68,7 +68,7 @@ export function messagesContracts(prefix: PathPrefix) {
     create: defineContract({
       ...shared,
       ...pathBelow(prefix, "messages", "createMessage"),
-      summary: summaryOf("Create message", prefix),
+      summary: summaryOf("Create a message", prefix),
       body: messagesRequest,
       answer: messageObject,
       media: { "text/event-stream": messageEvent },
@@ -77,7 +77,7 @@ export function messagesContracts(prefix: PathPrefix) {
     count: defineContract({
       ...shared,
       ...pathBelow(prefix, "messages/count_tokens", "countMessageTokens"),
-      summary: "Count tokens of a messages request",
+      summary: summaryOf("Count a message's tokens", prefix),
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,

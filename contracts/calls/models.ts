@@ -53,7 +53,7 @@ export const unifiedModel = defineContract({
   path: "/chat/v1/models/{model}",
   mounts: ["/chat/v1/models/:model{.+}"],
   operationId: "getModel",
-  summary: "Get a model of any vendor",
+  summary: "Get a model",
   description:
     "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own.",
   tag: "chat",
@@ -93,7 +93,7 @@ export const unifiedModels = defineContract({
   method: "get",
   path: "/chat/v1/models",
   operationId: "listModels",
-  summary: "List models of every vendor",
+  summary: "List models",
   description:
     "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same.",
   tag: "chat",

@@ -65,7 +65,7 @@ export function responsesContracts(prefix: PathPrefix) {
     create: defineContract({
       ...at("", "createResponse"),
       method: "post",
-      summary: summaryOf("Create response", prefix),
+      summary: summaryOf("Create a response", prefix),
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
@@ -75,7 +75,7 @@ export function responsesContracts(prefix: PathPrefix) {
     get: defineContract({
       ...at("/{response_id}", "getResponse"),
       method: "get",
-      summary: "Retrieve a stored response",
+      summary: summaryOf("Retrieve a stored response", prefix),
       description:
         "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
       params,
@@ -90,7 +90,7 @@ export function responsesContracts(prefix: PathPrefix) {
     cancel: defineContract({
       ...at("/{response_id}/cancel", "cancelResponse"),
       method: "post",
-      summary: "Cancel a background response",
+      summary: summaryOf("Cancel a background response", prefix),
       description:
         "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
       params,
@@ -100,7 +100,7 @@ export function responsesContracts(prefix: PathPrefix) {
     remove: defineContract({
       ...at("/{response_id}", "deleteResponse"),
       method: "delete",
-      summary: "Delete a stored response",
+      summary: summaryOf("Delete a stored response", prefix),
       description: "It can't be read or continued afterwards; the interaction's record stays.",
       params,
       answer: deletedResponse,

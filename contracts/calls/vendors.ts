@@ -59,9 +59,9 @@ export type PathPrefix = Pick<VendorFamily, "label" | "aliases"> & { readonly na
 
 export const anyVendor: PathPrefix = { label: "chat", aliases: [] };
 
-/** `Create message (Anthropic)`, or `Create message, any vendor`. */
+/** `Create a message (Anthropic)`; what every vendor is asked by has no name behind it. */
 export function summaryOf(what: string, { name }: PathPrefix): string {
-  return name === undefined ? `${what}, any vendor` : `${what} (${name})`;
+  return name === undefined ? what : `${what} (${name})`;
 }
 
 /** What the operations below a prefix have in common. */
@@ -114,7 +114,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
   },
   {
     label: "vendor-e",
-    name: "Google (chat front)",
+    name: "Google, OpenAI-compatible",
     aliases: ["gemini"],
     kind: "chat-completions-style front for the models of vendor-d",
     dialects: ["chat", "responses"],

@@ -42,7 +42,7 @@ export const postCohortOutcome = defineContract({
   method: "post",
   path: "/api/v1/cohort/outcome",
   operationId: "postCohortOutcome",
-  summary: "Submit business outcomes of a cohort",
+  summary: "Submit a cohort's outcomes",
   description:
     "Outcomes may come before the cohort's first call. A repeat with the same `X-Request-ID` within 24 hours adds nothing.",
   body: cohortOutcome,
@@ -55,7 +55,7 @@ export const getCohort = defineContract({
   method: "get",
   path: "/api/v1/cohort/{cohort_id}",
   operationId: "getCohort",
-  summary: "Retrieve the figures of a cohort",
+  summary: "Get a cohort's figures",
   description:
     "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
   params: z.object({ cohort_id: cohortIdSchema }),

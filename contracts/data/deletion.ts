@@ -105,7 +105,7 @@ export const getDeletion = defineContract({
   method: "get",
   path: "/api/v1/data/requests/{request_id}",
   operationId: "getDeletion",
-  summary: "Retrieve progress and receipt of a deletion",
+  summary: "Get a deletion's progress or receipt",
   params: z.object({
     request_id: z.string().describe("A `request_id` or a `deletion_id`."),
   }),

@@ -32,10 +32,10 @@ export const evalRequest = z.strictObject({
   ),
   end_date: timestampSchema.optional().describe("Last moment, not included. Default: now."),
   limit: z.number().int().min(1).max(10_000).default(100).describe(
-    "At most so many interactions are taken, 1 to 10,000. Default 100.",
+    "Maximum number of interactions, 1 to 10,000. Default 100.",
   ),
   sample: z.enum(["newest", "random"]).default("newest").describe(
-    "Which ones where more match. Default `newest`.",
+    "Which interactions are taken where more match. Default `newest`.",
   ),
   graders: evalGraders,
 }).openapi("EvalRequest");
@@ -132,7 +132,7 @@ export const getEval = defineContract({
   method: "get",
   path: "/api/v1/evals/{eval_run_id}",
   operationId: "getEval",
-  summary: "Retrieve an evaluation with its results",
+  summary: "Get an evaluation and its results",
   params,
   query: z.strictObject(page),
   answer: z.strictObject({

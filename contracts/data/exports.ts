@@ -41,7 +41,7 @@ export const exportRequest = z.strictObject({
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
   ),
   raw_cells: z.boolean().default(false).describe(
-    "`csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.",
+    "`csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.",
   ),
   delivery: z.enum(["job", "stream", "bucket"]).optional().describe(
     "Default: `job` for `range`; for `start_date` and `end_date` `bucket` where one is configured, else `stream`.",
@@ -90,7 +90,7 @@ export const createExport = defineContract({
   method: "post",
   path: "/api/v1/exports",
   operationId: "createExport",
-  summary: "Export interactions and evaluations",
+  summary: "Export calls and evaluations",
   description:
     "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
   headers: z.object({
@@ -115,7 +115,7 @@ export const streamExport = defineContract({
   method: "get",
   path: "/api/v1/exports/{request_id}/stream",
   operationId: "streamExport",
-  summary: "Download the file of an export",
+  summary: "Download an export's file",
   description:
     "`Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.",
   params: idParams,
@@ -143,7 +143,7 @@ export const listExports = defineContract({
   method: "get",
   path: "/api/v1/exports",
   operationId: "listExports",
-  summary: "List the exports of this account, newest first",
+  summary: "List exports, newest first",
   answer: z.strictObject({
     data: z.array(z.strictObject({
       request_id: requestId,

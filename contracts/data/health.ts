@@ -45,7 +45,7 @@ export const unifiedHealth = defineContract({
   method: "get",
   path: "/chat/v1/health",
   operationId: "getHealth",
-  summary: "Check health of every vendor",
+  summary: "Check health of all vendors",
   tag: "chat",
   scope: "chat",
   dialect: "chat",

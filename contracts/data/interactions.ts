@@ -110,9 +110,9 @@ export const getInteraction = defineContract({
   method: "get",
   path: "/api/v1/interactions/{transaction_id}",
   operationId: "getInteraction",
-  summary: "Retrieve one call and what its cost is made of",
+  summary: "Get a call and its cost",
   description:
-    "The whole record, request and answer included, as soon as the call has ended: what a stream cost stands here at once after its last byte.",
+    "The whole record, request and answer included, and the lines that its cost adds up from, as soon as the call has ended: what a stream cost stands here at once after its last byte.",
   params: z.object({
     transaction_id: z.string().min(1).max(256).describe(
       "Id of the call, as in `X-Transaction-ID`.",

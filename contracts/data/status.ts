@@ -27,7 +27,9 @@ export const statusBody = z.strictObject({
     month: orNull(spendCap).describe("Of this month, UTC; null: none."),
   }).openapi("SpendCaps").describe("The key's own spend caps."),
   rate_limit: z.strictObject({
-    requests_per_minute: z.number().int().describe("How fast the account's tokens come back."),
+    requests_per_minute: z.number().int().describe(
+      "Requests a minute by which the account's burst refills.",
+    ),
     burst: z.number().int().describe("How many requests it may make at once."),
   }).openapi("AccountRateLimit").describe("The account's rate limit, as its tier says."),
 }).openapi("Status");
@@ -37,7 +39,7 @@ export const status = defineContract({
   method: "get",
   path: "/api/v1/status",
   operationId: "getStatus",
-  summary: "Verify the key",
+  summary: "Check the API key",
   answer: statusBody,
 });
 
@@ -50,7 +52,7 @@ export const livez = defineContract({
   ...open,
   path: "/livez",
   operationId: "getLivez",
-  summary: "Liveness probe",
+  summary: "Check liveness",
   answer: ok,
 });
 
@@ -58,7 +60,7 @@ export const readyz = defineContract({
   ...open,
   path: "/readyz",
   operationId: "getReadyz",
-  summary: "Readiness probe",
+  summary: "Check readiness",
   answer: ok,
   errors: ["store_unavailable", "overloaded"],
 });
@@ -81,7 +83,7 @@ export const documents = {
     ...open,
     path: "/openapi.json",
     operationId: "getOpenApi",
-    summary: "Get this document, OpenAPI 3.1",
+    summary: "Get this reference as OpenAPI 3.1",
     description: "`servers` names the address of the service that answers.",
     media: document,
   }),
@@ -89,7 +91,7 @@ export const documents = {
     ...open,
     path: "/openapi-3.0.json",
     operationId: "getOpenApi30",
-    summary: "Get this document, OpenAPI 3.0.3",
+    summary: "Get this reference as OpenAPI 3.0.3",
     description: "For generators that don't take 3.1.",
     media: document,
   }),
@@ -97,7 +99,7 @@ export const documents = {
     ...open,
     path: "/reference",
     operationId: "getReference",
-    summary: "Show this document as a page",
+    summary: "Get this reference",
     description: "Every operation can be tried against this service with a key that is typed in.",
     media: { "text/html": z.string().describe("The page.") },
   }),

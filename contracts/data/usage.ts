@@ -67,9 +67,9 @@ export const getUsage = defineContract({
   method: "get",
   path: "/api/v1/usage",
   operationId: "getUsage",
-  summary: "Sum up calls, tokens, cost and spend by model, app, user, day and more",
+  summary: "Get usage, cost and spend",
   description:
-    "What the account's calls cost, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.",
+    "What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.",
   headers: z.object({
     "Accept": z.string().optional().describe(
       "`text/csv`: a file for a spreadsheet. Default: JSON.",
@@ -103,7 +103,7 @@ export const getCredits = defineContract({
   method: "get",
   path: "/api/v1/credits",
   operationId: "getCredits",
-  summary: "Retrieve the credit balance and what was charged",
+  summary: "Get the credit balance",
   answer: z.strictObject({
     balance_usd: usdSchema.describe("Grants less charges, in US dollars; can be below zero."),
     reserved_usd: usdSchema.describe("What calls under way have set aside of it, in US dollars."),

@@ -115,6 +115,16 @@ export const recordExamples: Readonly<Record<string, OperationExamples>> = {
         total: sums,
         omitted: 0,
       },
+      byAppAndUser: {
+        data: [{ app: "docs", user: "customer-17", ...sums, erased: false }],
+        total: sums,
+        omitted: 0,
+      },
+      byDay: {
+        data: [{ day: "2026-11-21", ...sums, erased: false }],
+        total: sums,
+        omitted: 0,
+      },
     },
     texts: {
       "text/csv":

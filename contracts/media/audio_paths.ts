@@ -33,7 +33,7 @@ export function familySpeech(family: VendorFamily) {
     ...operationPath(family, "audio/speech", "createSpeech"),
     summary: summaryOf("Create speech", family),
     description:
-      "As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
+      "Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
     body: speechRequest,
     media: {
       ...Object.fromEntries(soundTypes.map((type) => [`audio/${type}`, sound])),
@@ -66,9 +66,8 @@ const transcript = z.looseObject({
 export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
-    summary: summaryOf("Create transcription", family),
-    description:
-      "Speech to text, as the vendor takes it; fields that are not named here go on as they are.",
+    summary: summaryOf("Transcribe speech to text", family),
+    description: "As the vendor takes it; fields that are not named here go on as they are.",
     form: transcriptionForm,
     answer: transcript,
     media: {

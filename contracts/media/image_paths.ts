@@ -93,7 +93,7 @@ const streamed = { "text/event-stream": imageEvent };
 export function familyImages(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/generations", "createImage"),
-    summary: summaryOf("Create image", family),
+    summary: summaryOf("Generate images", family),
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageRequest,
     answer: imageList,
@@ -105,7 +105,7 @@ export function familyImages(family: VendorFamily) {
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
-    summary: summaryOf("Edit image", family),
+    summary: summaryOf("Edit images", family),
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageEditRequest,
     ...(family.takesNoForms ? {} : { form: imageEditForm }),

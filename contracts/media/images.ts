@@ -123,7 +123,7 @@ export const generateImage = defineContract({
   method: "post",
   path: "/imagen/v1/generate",
   operationId: "generateImage",
-  summary: "Generate images, any vendor",
+  summary: "Generate images",
   description:
     "One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Images that the vendor withholds are counted in `filtered_count`. If it withholds all, the answer is 400 `content_policy_violation` and costs what the vendor charges for it, usually nothing.",
   tag: "images",
@@ -142,7 +142,7 @@ export const getMedia = defineContract({
   method: "get",
   path: "/api/v1/media/{sha256}",
   operationId: "getMedia",
-  summary: "Download media of a stored payload",
+  summary: "Download an image or sound of a recorded call",
   description:
     "Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.",
   params: z.object({

@@ -90,9 +90,9 @@ export const generateSpeech = defineContract({
   method: "post",
   path: "/tts/v1/generate",
   operationId: "generateSpeech",
-  summary: "Create speech, any vendor",
+  summary: "Create speech",
   description:
-    'One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio/*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.',
+    'Text to speech. One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio/*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.',
   tag: "speech",
   scope: "speech",
   dialect: "chat",

@@ -17,6 +17,7 @@ export async function fillDemo({ services, key, address }: FirstStart): Promise<
   await services.stores.ledger.grant(account.id, creditNanos, {
     note: `credit for ${demoDays} days of demo calls`,
   });
+  services.log.info("the demo is filled with calls, which takes some seconds", { days: demoDays });
   const { prices } = services.vendors;
   const rows = [...demoCalls({
     ...{ accountId: account.id, apiKeyId: apiKey.id, now: services.clock.now() },

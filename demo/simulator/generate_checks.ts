@@ -22,8 +22,9 @@ export function checkGenerate(request: JsonObject, model: GenerateModel): void {
       "* GenerateContentRequest.system_instruction: only text parts are supported\n",
     );
   }
-  checkTurns(contents);
-  if (model.generation >= 3) checkSignatures(contents);
+  const turns = turnsOf(contents);
+  checkTurns(turns);
+  if (model.generation >= 3) checkSignatures(turns);
   checkTools(request, model);
   checkConfig(request, model);
 }
@@ -53,12 +54,27 @@ function checkContent(content: JsonObject, path: string): void {
   mediaOf(parts, path);
 }
 
+/** Contents of the model behind one another are one turn: clients keep each chunk of a stream so. */
+function turnsOf(contents: readonly JsonObject[]): JsonObject[] {
+  const turns: JsonObject[] = [];
+  for (const content of contents) {
+    const last = turns.at(-1);
+    if (last?.role === "model" && content.role === "model") {
+      turns[turns.length - 1] = {
+        ...last,
+        parts: [...objectsIn(last.parts), ...objectsIn(content.parts)],
+      };
+    } else turns.push(content);
+  }
+  return turns;
+}
+
 function checkTurns(contents: readonly JsonObject[]): void {
   contents.forEach((content, index) => {
     const calls = partsOf(content, "functionCall");
     const next = contents[index + 1];
     const answers = next ? partsOf(next, "functionResponse") : [];
-    if (calls.length > 0 && (answers.length !== calls.length || next?.role === "model")) {
+    if (calls.length > 0 && answers.length !== calls.length) {
       throw badRequest(
         "Please ensure that the number of function response parts is equal to the number of " +
           "function call parts of the function call turn.",
@@ -75,7 +91,7 @@ function checkTurns(contents: readonly JsonObject[]): void {
         "Please ensure that function response turn comes immediately after a function call turn.",
       );
     }
-    if (calls.length > 0 && (before === undefined || before.role === "model")) {
+    if (calls.length > 0 && before === undefined) {
       throw badRequest(
         "Please ensure that function call turn comes immediately after a user turn or after a " +
           "function response turn.",

@@ -28,9 +28,6 @@ export const VENDOR_A_MODELS: readonly ChatModel[] = [
   row("deepseek-ai/DeepSeek-V4-Pro", true, [0.435, 0.003625, 0.87]),
   row("moonshotai/Kimi-K2.6", true, [0.95, 0.16, 4]),
   row("meta-llama/Llama-3.3-70B-Instruct", false, [0.59, 0.59, 0.79]),
-  row("deepseek-v4-flash", true, [0.14, 0.0028, 0.28]),
-  row("deepseek-v4-pro", true, [0.435, 0.003625, 0.87]),
-  row("kimi-k2.6", true, [0.95, 0.16, 4]),
 ];
 
 /** A reasoning model with what its chat endpoint refuses. */

@@ -67,7 +67,11 @@ export const SEARCH: Record<string, Rule> = {
   user_location: object,
 };
 
+/** What Codex adds to items for this vendor alone (0.169.0, its built-in provider). */
+const agentFields = { internal_chat_message_metadata_passthrough: object };
+
 const OUTPUT = {
+  ...agentFields,
   type: needed,
   id: optionalText,
   call_id: needed,
@@ -79,6 +83,7 @@ const OUTPUT = {
 
 export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
   message: {
+    ...agentFields,
     type: text,
     role: { is: "string", required: true, oneOf: ["user", "assistant", "system", "developer"] },
     content: { is: ["string", "array"], required: true },
@@ -87,6 +92,7 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     status: optionalText,
   } satisfies Record<keyof EasyInputMessage | "id" | "status", Rule>,
   function_call: {
+    ...agentFields,
     type: needed,
     id: text,
     call_id: needed,
@@ -99,17 +105,21 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
   } satisfies Record<keyof ResponseFunctionToolCall, Rule>,
   function_call_output: OUTPUT,
   custom_tool_call: {
+    ...agentFields,
     type: needed,
     id: text,
     call_id: needed,
     name: needed,
     input: needed,
+    // Its answers carry one, and clients send them back as they came.
+    status: optionalText,
     namespace: optionalText,
     caller: object,
     async: flag,
   } satisfies Partial<Record<keyof ResponseCustomToolCall, Rule>> & Record<string, Rule>,
   custom_tool_call_output: OUTPUT,
   reasoning: {
+    ...agentFields,
     type: needed,
     id: text,
     summary: { is: "array", required: true },

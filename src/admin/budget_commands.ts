@@ -17,6 +17,7 @@ import {
   type CommandResult,
   done,
   findAccount,
+  listed,
   optional,
   required,
   timeOption,
@@ -107,7 +108,11 @@ async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<Com
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const budgets = await deps.budgets.list(owner?.id);
   const now = deps.clock.now();
-  return done(budgets.map(budgetJson), budgets.map((one) => shown(one, now)));
+  return listed(
+    budgets.map(budgetJson),
+    budgets.map((one) => shown(one, now)),
+    "There is no budget.",
+  );
 }
 
 async function removeBudget(

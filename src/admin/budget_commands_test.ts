@@ -61,13 +61,13 @@ const wrong: readonly [argv: string[], line: RegExp][] = [
   [[...day, "--on", "account"], /^--usd is missing$/],
   [
     [...day, "--on", "team:a", "--usd", "1"],
-    /^--on: 'team:a' is no scope; expected account, app:NAME or user:ID$/,
+    /^--on: 'team:a' is not valid; expected account, app:NAME or user:ID$/,
   ],
-  [[...day, "--on", "app:", "--usd", "1"], /^--on: 'app:' is no scope/],
+  [[...day, "--on", "app:", "--usd", "1"], /^--on: 'app:' is not valid/],
   [[...day, "--on", `user:${"x".repeat(600)}`, "--usd", "1"], /^--on: a name has at most 512/],
   [
     ["set", "--on", "account", "--per", "week", "--usd", "1"],
-    /^--per: 'week' is no period; expected day or month$/,
+    /^--per: 'week' is not valid; expected day or month$/,
   ],
   [[...day, "--on", "account", "--usd", "-1"], /usd/],
   [[...day, "--on", "account", "--usd", "1e3"], /^--usd 1e3: expected an amount in US dollars/],

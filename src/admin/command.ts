@@ -64,6 +64,15 @@ export function done(json: unknown, lines: readonly string[]): CommandResult {
   return { exitCode: 0, json, lines };
 }
 
+/** Rows that a command lists; `none` tells people that there are none. */
+export function listed(
+  json: readonly unknown[],
+  lines: readonly string[],
+  none: string,
+): CommandResult {
+  return done(json, lines.length === 0 ? [none] : lines);
+}
+
 export function optional(values: Values, name: string): string | undefined {
   const value = values[name];
   return typeof value === "string" ? value : undefined;

@@ -39,7 +39,10 @@ export function parseCommand(
   } catch (thrown) {
     throw new UsageError(`${wrongOption(thrown, name, options)}\nusage: ${usage}`);
   }
-  if (parsed.positionals.length !== positionals.length) throw new UsageError(`usage: ${usage}`);
+  const missing = positionals[parsed.positionals.length];
+  if (missing !== undefined) throw new UsageError(`${missing} is missing\nusage: ${usage}`);
+  const extra = parsed.positionals[positionals.length];
+  if (extra !== undefined) throw new UsageError(`unexpected '${extra}'\nusage: ${usage}`);
   return { values: parsed.values as Values, positionals: parsed.positionals };
 }
 
@@ -47,7 +50,12 @@ export function parseCommand(
 export function unknownCommand(table: CommandTable, args: readonly string[]): string {
   const named = args.slice(0, 2).filter((word) => !word.startsWith("-"));
   const asked = named.join(" ") || args.slice(0, 1).join(" ");
-  const [near] = [...nearestNames(asked, Object.keys(table), 1), ...inGroup(named, table)];
+  const groups = Object.keys(table).map((name) => name.split(" ", 1)[0]!);
+  const [near] = [
+    ...nearestNames(asked, Object.keys(table), 1),
+    ...inGroup(named, table),
+    ...nearestNames(asked, groups, 1),
+  ];
   return `Unknown command '${asked}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`;
 }
 

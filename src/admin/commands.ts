@@ -20,6 +20,7 @@ import {
   type CommandResult,
   done,
   findAccount,
+  listed,
   optional,
   required,
   timeOption,
@@ -203,24 +204,25 @@ const localForms: CommandTable = {
 /** Every command, for help and for tests. */
 export const commandForms: CommandTable = { ...commands, ...localForms };
 
-/** The answer to `help`, `--help` and `-h`; undefined if the words ask for something else. */
-export function helpResult(argv: readonly string[]): CommandResult | undefined {
+/**
+ * The answer to `help`, `--help` and `-h`, and to words that name no command; undefined if they name
+ * one. `program` is what people type before a command.
+ */
+export function helpResult(argv: readonly string[], program: string): CommandResult | undefined {
   const topic = helpTopic(argv);
-  if (topic === undefined) return undefined;
-  const { isKnown, lines } = helpLines(commandForms, topic);
+  const args = argv.filter((word) => word !== "--json");
+  if (topic === undefined && findCommand(commandForms, args)) return undefined;
+  const { isKnown, lines } = helpLines(commandForms, topic ?? args, program);
   const text = lines.join("\n");
-  return isKnown ? done({ help: text }, lines) : { exitCode: 2, json: { error: text }, lines };
-}
-
-/** The text that says which commands there are. */
-export function usage(): string {
-  return helpLines(commandForms, []).lines.join("\n");
+  if (topic !== undefined && isKnown) return done({ help: text }, lines);
+  const error = args.length === 0 ? "no command" : unknownCommand(commandForms, topic ?? args);
+  return { exitCode: 2, json: { error }, lines };
 }
 
 function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: readonly string[]) {
   const args = argv.filter((word) => word !== "--json");
   const found = findCommand(table, args);
-  if (!found) throw new UsageError(`${unknownCommand(commandForms, args)}\n${usage()}`);
+  if (!found) throw new UsageError(unknownCommand(commandForms, args));
   const { name, command, rest } = found;
   return { command, ...parseCommand(name, command, rest) };
 }
@@ -281,7 +283,7 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const keys = await deps.apiKeys.list(owner?.id);
-  return done(
+  return listed(
     keys.map(apiKeyJson),
     keys.map((key) =>
       [
@@ -292,6 +294,7 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
         keyState(key, deps.clock.now()),
       ].join("  ")
     ),
+    "There is no API key.",
   );
 }
 

@@ -125,8 +125,8 @@ function filtersOf(texts: readonly string[]): Record<string, unknown[]> {
     }
     if (!columns.includes(column)) {
       const hint = didYouMean(column, columns);
-      const expected = `expected one of ${filterColumns("interactions").join(", ")}`;
-      throw new UsageError(`--filter ${one}: there is no column '${column}'.${hint} ${expected}`);
+      const expected = `Expected one of ${filterColumns("interactions").join(", ")}`;
+      throw new UsageError(`--filter ${one}: unknown column '${column}'.${hint} ${expected}`);
     }
     (filters[column] ??= []).push(typed(column, value));
   }

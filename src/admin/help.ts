@@ -1,4 +1,3 @@
-import { adminProgram as program } from "../base/program_files.ts";
 import { greatest } from "../base/lists.ts";
 import type { CommandForm } from "./command.ts";
 import { type CommandTable, findCommand, unknownCommand } from "./command_line.ts";
@@ -14,16 +13,18 @@ export function helpTopic(argv: readonly string[]): readonly string[] | undefine
 
 /**
  * The help about a command (`key create`), a group of them (`key`) or all (nothing). Lines for
- * people; `isKnown` is false if there is no such command.
+ * people; `isKnown` is false if there is no such command. `program` is what people type before one,
+ * such as `deno task admin`.
  */
 export function helpLines(
   table: CommandTable,
   topic: readonly string[],
+  program: string,
 ): { isKnown: boolean; lines: string[] } {
   const found = findCommand(table, topic);
-  if (found) return { isKnown: true, lines: commandHelp(found.command) };
+  if (found) return { isKnown: true, lines: commandHelp(found.command, program) };
   const [group] = topic;
-  const names = Object.keys(table).filter((name) =>
+  const names = byGroup(Object.keys(table)).filter((name) =>
     group === undefined || topic.length === 1 && name.startsWith(`${group} `)
   );
   if (names.length === 0) {
@@ -36,13 +37,19 @@ export function helpLines(
       "",
       ...twoColumns(names.map((name) => [name, table[name]!.summary ?? ""])),
       "",
-      `'${program} COMMAND --help' tells more of one. With --json a command prints one JSON value.`,
+      `'${program} COMMAND --help' explains one. With --json a command prints one JSON value.`,
       "Exit codes: 0 done, 1 failed, 2 wrong usage.",
     ],
   };
 }
 
-function commandHelp(command: CommandForm): string[] {
+/** Commands of one subject stand together, subjects in the order of the table. */
+function byGroup(names: readonly string[]): string[] {
+  const groups = Map.groupBy(names, (name) => name.split(" ", 1)[0]!);
+  return [...groups.values()].flat();
+}
+
+function commandHelp(command: CommandForm, program: string): string[] {
   const { usage, summary, options = {}, example, exampleInput } = command;
   const input = command.readsInput ? `${exampleInput ?? "printenv NEW_VALUE"} | ` : "";
   return [
@@ -56,7 +63,7 @@ function commandHelp(command: CommandForm): string[] {
       ["--json", "Print one JSON value."],
     ]),
     ...(example === undefined ? [] : ["", "Example:", `  ${input}${program} ${example}`]),
-    ...(name === "export" || !command.readsInput ? [] : [
+    ...(!command.readsInput ? [] : [
       "",
       "The value comes from standard input: arguments can be seen by everyone on a machine.",
     ]),

@@ -4,6 +4,7 @@ import { findCommand, parseCommand } from "./command_line.ts";
 import { optionText } from "./option_texts.ts";
 
 const names = Object.keys(commandForms);
+const helpOn = (argv: readonly string[]) => helpResult(argv, "./demeter admin");
 
 for (const [name, form] of Object.entries(commandForms)) {
   Deno.test(`'${name}' explains itself, each option and an example that it takes`, () => {
@@ -21,7 +22,7 @@ for (const [name, form] of Object.entries(commandForms)) {
     assert.equal(findCommand(commandForms, words)?.name, name, "the example is of this command");
     if (name === "help") return;
     parseCommand(name, form, words.slice(name.split(" ").length));
-    const help = helpResult([...name.split(" "), "--help"])!;
+    const help = helpOn([...name.split(" "), "--help"])!;
     assert.equal(help.exitCode, 0);
     const text = help.lines.join("\n");
     const shown = [summary, usage, example, ...Object.keys(options)];
@@ -32,30 +33,53 @@ for (const [name, form] of Object.entries(commandForms)) {
 
 Deno.test("help, --help and -h answer at each level, with --json as one value", () => {
   for (const argv of [["help"], ["--help"], ["-h"], ["--json", "help"]]) {
-    const { exitCode, json, lines } = helpResult(argv)!;
+    const { exitCode, json, lines } = helpOn(argv)!;
     assert.equal(exitCode, 0);
     const text = lines.join("\n");
     for (const name of names) assert.match(text, new RegExp(`^  ${name} .*\\.$`, "m"));
     assert.deepEqual(json, { help: text });
   }
-  const group = helpResult(["key", "--help"])!.lines.join("\n");
+  const group = helpOn(["key", "--help"])!.lines.join("\n");
   assert.match(group, /^ {2}key create /m);
   assert.doesNotMatch(group, /^ {2}account /m);
   for (
     const argv of [["help", "key", "create"], ["key", "-h", "create"], ["key", "create", "-h"]]
   ) {
-    assert.match(helpResult(argv)!.lines[0]!, /^Makes an API key/);
+    assert.match(helpOn(argv)!.lines[0]!, /^Makes an API key/);
   }
 });
 
 Deno.test("help about what isn't there is wrong usage and names the nearest", () => {
-  const { exitCode, lines } = helpResult(["help", "key", "crate"])!;
+  const { exitCode, lines } = helpOn(["help", "key", "crate"])!;
   assert.equal(exitCode, 2);
   assert.equal(lines[0], "Unknown command 'key crate'. Did you mean 'key create'?");
 });
 
-Deno.test("other words ask for no help", () => {
-  for (const argv of [[], ["key", "list"], ["helpme"], ["key", "create", "--name", "help"]]) {
-    assert.equal(helpResult(argv), undefined);
+Deno.test("words of a command ask for no help", () => {
+  for (const argv of [["key", "list"], ["key", "create", "--name", "help"], ["migrate", "x"]]) {
+    assert.equal(helpOn(argv), undefined);
   }
+});
+
+Deno.test("words that name no command are wrong usage: one line, or the group that they name", () => {
+  const said = (...argv: string[]) => {
+    const { exitCode, lines, json } = helpOn(argv)!;
+    assert.equal(exitCode, 2);
+    assert.match((json as { error: string }).error, /^(no command|Unknown command )/);
+    return lines;
+  };
+  const see = "See './demeter admin help'.";
+  assert.deepEqual(said("key", "craete"), [
+    ...["Unknown command 'key craete'. Did you mean 'key create'?", see],
+  ]);
+  assert.deepEqual(said("kye"), ["Unknown command 'kye'. Did you mean 'key'?", see]);
+  assert.deepEqual(said("--frob"), ["Unknown command '--frob'.", see]);
+  assert.match(said("key").join("\n"), /^usage: \.\/demeter admin COMMAND[^]*\n {2}key create /);
+  assert.match(said().join("\n"), /^usage: \.\/demeter admin COMMAND[^]*\n {2}account list /);
+});
+
+Deno.test("the list of all has commands of one subject together", () => {
+  const lines = helpOn(["help"])!.lines.flatMap((line) => /^ {2}([\w-]+)/.exec(line)?.[1] ?? []);
+  const subjects = lines.filter((one, at) => one !== lines[at - 1]);
+  assert.equal(new Set(subjects).size, subjects.length, subjects.join(" "));
 });

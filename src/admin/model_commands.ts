@@ -15,6 +15,7 @@ import {
   type CommandResult,
   done,
   findAccount,
+  listed,
   optional,
   UsageError,
   type Values,
@@ -115,7 +116,7 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
   const models = deps.openVirtualModels();
   const stored = await models.list(owner?.id);
   const ofService = owner ? [] : models.listOfService();
-  return done(
+  return listed(
     [
       ...ofService.map(fileModelJson),
       ...stored.map(storedModelJson),
@@ -128,5 +129,6 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
         [`account ${accountId}`, name, shownTargets(definition)].join("  ")
       ),
     ],
+    "There is no virtual model.",
   );
 }

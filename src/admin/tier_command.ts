@@ -30,9 +30,9 @@ export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
   "account tier": {
     summary: "Gives an account the rate limits of a tier.",
     example: "account tier team enterprise --rpm 6000 --burst 6000",
-    usage: "account tier A free|pro|enterprise [--rpm N --burst N]",
+    usage: "account tier ACCOUNT free|pro|enterprise [--rpm N --burst N]",
     options: { rpm: { type: "string" }, burst: { type: "string" } },
-    positionals: ["A", "TIER"],
+    positionals: ["ACCOUNT", "TIER"],
     run: changeTier,
   },
 };

@@ -18,6 +18,7 @@ import {
   type CommandResult,
   done,
   findAccount,
+  listed,
   optional,
   required,
   UsageError,
@@ -107,11 +108,12 @@ async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandRes
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const keys = await deps.vendorKeys.list(owner?.id);
-  return done(
+  return listed(
     keys.map(vendorKeyJson),
     keys.map((key) =>
       [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ")
     ),
+    "No vendor key is stored.",
   );
 }
 

@@ -8,6 +8,7 @@ import {
   type CommandResult,
   done,
   findAccount,
+  listed,
   optional,
   UsageError,
   type Values,
@@ -94,7 +95,7 @@ async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<C
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
   const hooks = await deps.webhooks.list(owner?.id);
-  return done(hooks.map(webhookJson), hooks.map(shown));
+  return listed(hooks.map(webhookJson), hooks.map(shown), "There is no webhook.");
 }
 
 function shown({ id, accountId, url, events, waiting, lost, lastError }: Webhook): string {

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 
 /** Runs `run` once after `ms`; returns a function that cancels it. Tests pass their own. */
 export type SetTimer = (ms: number, run: () => void) => () => void;
@@ -26,7 +26,7 @@ export class CoarseTimers {
   }
 
   set(ms: number, run: () => void): () => void {
-    const waiting = { atMs: performance.now() + ms, run };
+    const waiting = { atMs: systemClock.monotonicMs() + ms, run };
     this.#waiting.add(waiting);
     this.#sweep ??= setTimeout(this.#look, this.#sweepMs);
     return () => {
@@ -38,7 +38,7 @@ export class CoarseTimers {
 
   readonly #look = (): void => {
     this.#sweep = setTimeout(this.#look, this.#sweepMs);
-    const nowMs = performance.now();
+    const nowMs = systemClock.monotonicMs();
     for (const waiting of [...this.#waiting]) {
       // One that has run may have cancelled others.
       if (waiting.atMs > nowMs || !this.#waiting.delete(waiting)) continue;

@@ -67,42 +67,42 @@ export function* longStringsSteps(
 }
 
 /**
- * Calls `visit` with the range of each string value, quotes included, in order, until it returns
- * false: `longStrings` without places, at a third of its cost. Also says whether there was any.
+ * Calls `take` with the range of each string value, quotes included, in order, until it returns
+ * false: `longStrings` without paths, at a third of its cost. Also says whether there was any.
  */
-export function visitStrings(
+export function eachString(
   text: string,
-  visit: (start: number, end: number) => boolean,
+  take: (start: number, end: number) => boolean,
 ): boolean {
   /** What the containers around the innermost one are. */
-  const outer: Place[] = [];
-  let place: Place = "value";
+  const outer: Context[] = [];
+  let context: Context = "value";
   let isFound = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) {
       const end = seekQuote(text, at + 1, Infinity);
-      if (place === "key") {
-        place = "member";
+      if (context === "key") {
+        context = "member";
       } else if (end - at > 2) {
         isFound = true;
-        if (!visit(at, end)) return true;
+        if (!take(at, end)) return true;
       }
       at = end - 1;
     } else if (code === openBrace || code === openBracket) {
-      outer.push(place);
-      place = code === openBrace ? "key" : "value";
+      outer.push(context);
+      context = code === openBrace ? "key" : "value";
     } else if (code === closeBrace || code === closeBracket) {
-      place = outer.pop() ?? "value";
-    } else if (code === comma && place === "member") {
-      place = "key";
+      context = outer.pop() ?? "value";
+    } else if (code === comma && context === "member") {
+      context = "key";
     }
   }
   return isFound;
 }
 
 /** Where in a container the next string is: in an object as a key or after one, or in an array. */
-type Place = "key" | "member" | "value";
+type Context = "key" | "member" | "value";
 
 /** Shorter than other steps: containers cost more than strings. */
 const stepUnits = 128 * 1024;

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { longStrings, visitStrings } from "./json_strings.ts";
+import { eachString, longStrings } from "./json_strings.ts";
 
 function found(text: string, minUnits = 3) {
   return [...longStrings(text, minUnits)].map(({ start, end, key, parent, object }) => ({
@@ -61,11 +61,11 @@ Deno.test("visited strings are those that longStrings finds, in valid and in bro
     let text = Array.from({ length: random(25) }, () => bits[random(bits.length)]).join("");
     if (round % 3 === 0) text = JSON.stringify({ a: text, b: [text, { c: text }], d: {}, e: 1 });
     const visited: [number, number][] = [];
-    const isFound = visitStrings(text, (start, end) => visited.push([start, end]) > 0);
+    const isFound = eachString(text, (start, end) => visited.push([start, end]) > 0);
     const expected = [...longStrings(text, 1)].map(({ start, end }) => [start, end]);
     assert.deepEqual([visited, isFound], [expected, expected.length > 0], text);
   }
   const first: number[] = [];
-  assert.equal(visitStrings('["a","b"]', (start) => first.push(start) > 1), true);
+  assert.equal(eachString('["a","b"]', (start) => first.push(start) > 1), true);
   assert.deepEqual(first, [1]);
 });

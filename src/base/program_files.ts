@@ -18,12 +18,5 @@ export type ProgramForm = "source" | "bundle";
 const ownPath = "src/base/program_files.ts";
 const isSource = import.meta.url.endsWith(`/${ownPath}`);
 export const programForm: ProgramForm = isSource ? "source" : "bundle";
-/**
- * What people type before `demo` or `admin`. A launcher says how it was called itself
- * (`packaging/npm.ts`). No setting, since help needs it before settings are read.
- */
-export const programName = isSource ? "deno task" : Deno.env.get("LAUNCHED_AS") ?? "demeter";
-/** What people type before an operator's command. */
-export const adminProgram = `${programName} admin`;
 /** A bundle has its shared chunks in its root. */
 const root = new URL(isSource ? "../../" : "./", import.meta.url);

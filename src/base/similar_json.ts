@@ -1,3 +1,5 @@
+import { Buffer } from "node:buffer";
+
 type Json = Record<string | number, unknown>;
 
 /** A string or number that differs between one text and the next. */
@@ -15,6 +17,8 @@ interface Form {
   readonly value: unknown;
   readonly holes: readonly Hole[];
   readonly after: string;
+  /** Wherever it stands, it is one event: it ends with its blank line, and its lines end with LF. */
+  readonly isWholeEvent: boolean;
 }
 
 /** Longer events are not worth comparing. */
@@ -47,9 +51,30 @@ export class SimilarJson {
    */
   read(bytes: Uint8Array): unknown {
     if (this.#form === undefined || bytes.length > mostBytes) return undefined;
-    if (!fill(this.#form, decoder.decode(bytes), bytes)) return undefined;
+    const text = decoder.decode(bytes);
+    if (fill(this.#form, text, 0, bytes) !== text.length) return undefined;
     if (this.#credit < firstCredit) this.#credit++;
     return this.#form.value;
+  }
+
+  /**
+   * Reads the events that these bytes begin with, as far as they are like those before, and calls
+   * `take` with the value of each until it returns false. Returns how many bytes it took. The bytes
+   * must begin with an event; they may end in the middle of one.
+   */
+  readRun(bytes: Uint8Array, take: (value: unknown) => boolean): number {
+    const form = this.#form;
+    if (!form?.isWholeEvent) return 0;
+    const text = decoder.decode(bytes);
+    const isAscii = text.length === bytes.length;
+    // What stands for damaged bytes says nothing of their number.
+    if (!isAscii && text.includes("\ufffd")) return 0;
+    let taken = 0;
+    for (let end = fill(form, text, 0, bytes); end > 0; end = fill(form, text, taken, bytes)) {
+      if (!take(form.value)) break;
+      taken = end;
+    }
+    return isAscii ? taken : Buffer.byteLength(text.slice(0, taken));
   }
 
   /** Tells of an event that had to be parsed. */
@@ -145,7 +170,8 @@ function formOf(text: string, json: string, spans: readonly Span[]): Form | unde
     holes.push({ before: text.slice(from, start), isText, ...slot });
     from = end;
   }
-  return { value, holes, after: text.slice(from) };
+  const isWholeEvent = text.endsWith("\n\n") && !text.includes("\r");
+  return { value, holes, after: text.slice(from), isWholeEvent };
 }
 
 /** The JSON with a mark in place of each span; undefined if they are not all in it. */
@@ -186,19 +212,23 @@ function findMarks(
   }
 }
 
-/** Fills a form with what stands in the holes; false if the text has another one. */
-function fill({ holes, after }: Form, text: string, bytes: Uint8Array): boolean {
-  let at = 0;
+/**
+ * Fills a form with what stands in the holes, and returns where in the text it ends; -1 if the text,
+ * which is that of the bytes, has another form there.
+ */
+function fill({ holes, after }: Form, text: string, from: number, bytes: Uint8Array): number {
+  let at = from;
   for (const { before, isText, parent, key } of holes) {
-    if (text.slice(at, at + before.length) !== before) return false;
+    if (text.slice(at, at + before.length) !== before) return -1;
     at += before.length;
     const end = isText ? textEnd(text, at) : numberEnd(text, at);
     const value = isText ? textIn(text, at, end, bytes) : numberIn(text, at, end);
-    if (value === undefined) return false;
+    if (value === undefined) return -1;
     parent[key] = value;
     at = end;
   }
-  return text.slice(at) === after;
+  const end = at + after.length;
+  return text.slice(at, end) === after ? end : -1;
 }
 
 /** Where a string's closing quote is. */

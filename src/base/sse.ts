@@ -50,6 +50,11 @@ export class SseSplitter {
     this.#maxEventBytes = options.maxEventBytes;
   }
 
+  /** Whether the next byte begins an event. */
+  get isBetweenEvents(): boolean {
+    return this.#bom < 0 && this.#carryLength === 0 && this.#lineEmpty && !this.#afterCr;
+  }
+
   /** The events that this chunk completes. Throws SseEventTooLargeError. */
   push(chunk: Uint8Array): SseEvent[] {
     const at = this.#bom < 0 ? 0 : this.#skipBom(chunk);

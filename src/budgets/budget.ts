@@ -121,7 +121,7 @@ export function readBudgetScope(text: string): BudgetScope {
   if (text === "account") return { kind: "account", name: "" };
   const [, kind, name] = /^(app|user):(.+)$/s.exec(text) ?? [];
   if (kind === undefined || name === undefined) {
-    throw new BudgetError("on", `'${text.slice(0, 100)}' is no scope; ${scopeForm}`);
+    throw new BudgetError("on", `'${text.slice(0, 100)}' is not valid; ${scopeForm}`);
   }
   if (name.length > budgetLimits.nameLength) {
     throw new BudgetError("on", `a name has at most ${budgetLimits.nameLength} characters`);
@@ -136,7 +136,7 @@ export function budgetScopeText({ kind, name }: BudgetScope): string {
 /** Throws `BudgetError`. */
 export function readBudgetSpan(text: string): BudgetSpan {
   if (text === "day" || text === "month") return text;
-  throw new BudgetError("per", `'${text.slice(0, 100)}' is no period; expected day or month`);
+  throw new BudgetError("per", `'${text.slice(0, 100)}' is not valid; expected day or month`);
 }
 
 /** The first moment of the day or month of UTC that `at` is in. */

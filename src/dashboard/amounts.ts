@@ -21,8 +21,23 @@ export function exactUsd(nanos: bigint): string {
 
 /** `1,284`; further digits as far as they tell something. */
 export function count(value: number | bigint): string {
-  if (typeof value === "bigint" || Number.isInteger(value)) return value.toLocaleString("en-US");
-  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return grouped(String(value));
+  return fourDigits.format(value);
+}
+
+const fourDigits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+
+/**
+ * Whole digits with a comma before each three. A page has thousands of numbers, of which the runtime's
+ * own format takes ten microseconds each.
+ */
+function grouped(digits: string): string {
+  const start = digits.startsWith("-") ? 1 : 0;
+  let text = digits;
+  for (let at = digits.length - 3; at > start; at -= 3) {
+    text = `${text.slice(0, at)},${text.slice(at)}`;
+  }
+  return text;
 }
 
 /** `1.4 MB`. */
@@ -65,5 +80,5 @@ function shortened(size: bigint): string {
   const unit = 10n ** BigInt(9 - shownDigits);
   const rounded = (size + unit / 2n) / unit * unit;
   const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, shownDigits);
-  return `${(rounded / nanosPerUsd).toLocaleString("en-US")}.${part}`;
+  return `${grouped(String(rounded / nanosPerUsd))}.${part}`;
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../../tests/support/random.ts";
 import { bytes, count, counted, duration, percent, usd, usdText } from "./amounts.ts";
 
 Deno.test("amounts of money are as exact as their size asks for", () => {
@@ -17,6 +18,17 @@ Deno.test("amounts of money are as exact as their size asks for", () => {
   for (const [nanos, text] of shown) assert.equal(usd(nanos), text);
   assert.equal(usdText("12.3"), "$12.30");
   assert.equal(usdText("-0.000054399"), "−$0.000054");
+});
+
+Deno.test("digits are grouped as the runtime groups them", () => {
+  const random = new Random(7);
+  const numbers = [0, 1, -1, 12, 123, 1234, -1234, 999_999, 1_000_000, 2 ** 53 - 1];
+  for (let n = 0; n < 500; n++) numbers.push(Math.floor(random.next() * 10 ** random.below(16)));
+  for (const one of numbers) {
+    assert.equal(count(one), one.toLocaleString("en-US"));
+    assert.equal(count(BigInt(one)), one.toLocaleString("en-US"));
+  }
+  assert.equal(count(1e21), (1e21).toLocaleString("en-US", { maximumSignificantDigits: 4 }));
 });
 
 Deno.test("counts, sizes and times are short", () => {

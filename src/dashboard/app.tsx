@@ -26,6 +26,7 @@ import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
 import { budgetRoutes } from "./pages/settings/budgets.tsx";
 import { webhookRoutes } from "./pages/settings/webhooks.tsx";
+import { settingsCsvRoutes } from "./pages/settings/settings_csv.ts";
 import { virtualModelRoutes } from "./pages/settings/virtual_models.tsx";
 import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
@@ -85,6 +86,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     );
     vendorKeyRoutes(app, ctx);
     virtualModelRoutes(app, ctx);
+    settingsCsvRoutes(app, ctx);
     budgetRoutes(app, ctx);
     webhookRoutes(app, ctx);
     peopleRoutes(app, ctx);

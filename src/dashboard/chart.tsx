@@ -22,11 +22,21 @@ export interface ChartProps {
   kind: "bars" | "lines";
   series: readonly Series[];
   /** What each step is called, in full and on the axis, and the calls that it is made of. */
-  steps: readonly { name: string; short: string; href: string }[];
+  steps: readonly ChartStep[];
   /** What the first column of the table holds: Day or Hour. */
   stepTitle: string;
+  /** Where the steps are to be had as a file. */
+  csv: string;
   format: (value: number) => string;
   class?: string;
+}
+
+export interface ChartStep {
+  name: string;
+  short: string;
+  href: string;
+  /** Of a step in which a month begins: what the axis says there. */
+  month?: string;
 }
 
 /**
@@ -36,6 +46,7 @@ export interface ChartProps {
 export function Chart(props: ChartProps) {
   const { id, title, headline, detail, series, steps, kind, format } = props;
   const top = niceTop(highest(props));
+  const ticks = ticksOf(steps);
   return (
     <figure
       class={`panel chart ${props.class ?? ""}`}
@@ -57,13 +68,17 @@ export function Chart(props: ChartProps) {
           role="img"
           aria-label={`${title}: ${headline}. The table below holds the figures.`}
         >
-          <path class="grid" d={gridLines(steps.length)} />
+          <path class="grid" d={gridLines(steps.length) + ticks.map(tickLine).join("")} />
           <rect class="cursor" width={stepWidth} height={height} y="0" visibility="hidden" />
           {kind === "bars" ? layers(series, top) : lines(series, top)}
         </svg>
-        <div class="x-axis" aria-hidden="true">
-          {axisSteps(steps).map(({ short }) => <span>{short}</span>)}
-        </div>
+        <svg class="x-axis" aria-hidden="true">
+          {ticks.map(({ at, text, anchor }) => (
+            <text x={`${Math.round(1e4 * at / steps.length) / 100}%`} y="9" text-anchor={anchor}>
+              {text}
+            </text>
+          ))}
+        </svg>
       </div>
       {series.length > 1 || kind === "lines" ? <Legend series={series} /> : null}
       <details class="figures">
@@ -89,10 +104,10 @@ function Legend({ series }: { series: readonly Series[] }) {
   );
 }
 
-function Figures({ title, stepTitle, steps, series, format }: ChartProps) {
+function Figures({ title, stepTitle, steps, series, format, csv }: ChartProps) {
   const head = [{ title: stepTitle }, ...series.map(({ name }) => ({ title: name }))];
   return (
-    <Table label={`Figures of ${title}`} head={head}>
+    <Table label={`Figures of ${title}`} head={head} csv={csv}>
       {steps.map((step, at) => (
         <tr>
           <td>
@@ -167,10 +182,42 @@ function heightOf(value: number, top: number): number {
   return Math.round((1 - value / top) * height * 100) / 100;
 }
 
-/** The first, the last, and up to three between them, at even distances. */
-function axisSteps<T>(steps: readonly T[]): T[] {
+interface Tick {
+  /** Where it stands, in steps from the left edge. */
+  at: number;
+  text: string;
+  anchor: "start" | "middle" | "end";
+  /** Whether a line of the grid stands there: where a month begins. */
+  isMonth: boolean;
+}
+
+/** Where months begin, if that is so at least twice; else some steps at even distances. */
+function ticksOf(steps: readonly ChartStep[]): Tick[] {
+  const months = steps.flatMap(({ month }, at) => month === undefined ? [] : [{ at, text: month }]);
+  if (months.length < 2) return evenTicks(steps);
+  const every = Math.ceil(months.length / maxMonths);
+  return months.filter((_, nth) => nth % every === 0).map(({ at, text }): Tick => {
+    const isLast = at > steps.length * 0.94;
+    return { at, text, anchor: isLast ? "end" : "start", isMonth: true };
+  });
+}
+
+const maxMonths = 6;
+
+/** The first, the last, and up to three between them, in the middle of their steps. */
+function evenTicks(steps: readonly ChartStep[]): Tick[] {
   const count = Math.min(5, steps.length);
-  if (count < 2) return [...steps];
   const last = steps.length - 1;
-  return Array.from({ length: count }, (_, at) => steps[Math.round(at * last / (count - 1))]!);
+  return Array.from({ length: count }, (_, nth): Tick => {
+    const at = count < 2 ? 0 : Math.round(nth * last / (count - 1));
+    const { short: text } = steps[at]!;
+    if (at === 0) return { at, text, anchor: "start", isMonth: false };
+    return at === last
+      ? { at: last + 1, text, anchor: "end", isMonth: false }
+      : { at: at + 0.5, text, anchor: "middle", isMonth: false };
+  });
+}
+
+function tickLine({ at, isMonth }: Tick): string {
+  return isMonth ? `M${at * stepWidth} 0V${height}` : "";
 }

@@ -119,15 +119,17 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 
 /** A table that scrolls sideways on narrow screens, by keyboard too. */
 export function Table(
-  { label, head, cards, children }: {
+  { label, head, csv, cards, children }: {
     label: string;
     head: readonly (string | Column)[];
+    /** Where the table is to be had as a file. */
+    csv?: string;
     /** On phones each row is a card; its cells name themselves by `data-label`. */
     cards?: boolean;
     children?: Child;
   },
 ) {
-  return (
+  const table = (
     <div
       class={cards ? "table table-cards" : "table"}
       role="region"
@@ -148,6 +150,35 @@ export function Table(
         <tbody>{children}</tbody>
       </table>
     </div>
+  );
+  if (csv === undefined) return table;
+  return (
+    <div class="table-frame">
+      {table}
+      <p class="table-csv">
+        <a href={csv} download>
+          Download CSV<span class="visually-hidden">{` of ${label}`}</span>
+        </a>
+      </p>
+    </div>
+  );
+}
+
+/** Files to choose from, under a button. */
+export function DownloadMenu(
+  { title, files }: { title: string; files: readonly { text: string; href: string }[] },
+) {
+  return (
+    <details class="menu">
+      <summary class="button">{title}</summary>
+      <ul class="menu-items">
+        {files.map(({ text, href }) => (
+          <li>
+            <a href={href} download>{text}</a>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

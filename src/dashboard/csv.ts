@@ -1,25 +1,61 @@
+import { nanosToUsd } from "../base/money.ts";
+import { callerUnreadTimeout, pulledStream } from "../base/pulled_stream.ts";
+import { exportMediaType } from "../exports/export_spec.ts";
 import { csvCell } from "../exports/row_writers.ts";
 
-/** A cell: texts of callers are guarded against formulas, numbers and amounts are as they are. */
-export type CsvCell = { text: string } | { amount: string } | number | bigint;
+/** A cell. Texts are guarded against formulas; `nanos` are written as dollars, times in UTC. */
+export type CsvCell = string | number | bigint | boolean | Date | { nanos: bigint } | null;
 
-/** A table as a download: lines of RFC 4180, ended by CRLF. */
-export function csvAnswer(
+/** The columns of a file: each name with its cell of a row. */
+export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => CsvCell>>;
+
+/**
+ * A table as a download: lines of RFC 4180, ended by CRLF. Rows that come in pages are written as
+ * they are read.
+ */
+export function csvFile<Row>(
   name: string,
-  head: readonly string[],
-  rows: readonly (readonly CsvCell[])[],
+  columns: CsvColumns<Row>,
+  rows: readonly Row[] | AsyncIterable<readonly Row[]>,
 ): Response {
-  const lines = rows.map((row) => row.map(cellText).join(","));
-  return new Response([head.join(","), ...lines].map((line) => `${line}\r\n`).join(""), {
+  const pages = Symbol.asyncIterator in rows ? rows : [rows];
+  return new Response(pulledStream(linesOf(columns, pages), callerUnreadTimeout), {
     headers: {
-      "content-type": "text/csv; charset=utf-8; header=present",
+      "content-type": exportMediaType("csv"),
       "content-disposition": `attachment; filename="${name}.csv"`,
       "cache-control": "no-store",
     },
   });
 }
 
+async function* linesOf<Row>(
+  columns: CsvColumns<Row>,
+  pages: Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>,
+): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  yield encoder.encode(`${Object.keys(columns).join(",")}\r\n`);
+  const cells = Object.values(columns);
+  for await (const rows of pages) {
+    const lines = rows.map((row) => `${cells.map((cell) => cellText(cell(row))).join(",")}\r\n`);
+    yield encoder.encode(lines.join(""));
+  }
+}
+
 function cellText(cell: CsvCell): string {
-  if (typeof cell !== "object") return String(cell);
-  return "text" in cell ? csvCell(cell.text, "text", false) : cell.amount;
+  if (cell === null || typeof cell === "string") return csvCell(cell, "text", false);
+  if (cell instanceof Date) return cell.toISOString();
+  return typeof cell === "object" ? nanosToUsd(cell.nanos) : String(cell);
+}
+
+/** All pages of a list, each read behind the last row of the one before. */
+export async function* allPages<Row>(
+  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
+  limit = 1_000,
+): AsyncGenerator<readonly Row[]> {
+  let last: Row | undefined;
+  do {
+    const rows = await read(last, limit);
+    yield rows;
+    last = rows.length < limit ? undefined : rows.at(-1);
+  } while (last !== undefined);
 }

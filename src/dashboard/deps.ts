@@ -107,6 +107,8 @@ export interface DashboardDeps extends RecordDeps {
   signIn: SignInSettings | undefined;
   /** Whether the operator's links sign people in (`admin sign-in`). */
   hasLocalSignIn: boolean;
+  /** What the operator types before a command, such as `deno task admin`. */
+  adminCommand: string;
   /** E-mail domains whose people become members of the first account. */
   allowedDomains: readonly string[];
   signIns: SignInStore;

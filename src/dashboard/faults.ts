@@ -23,8 +23,14 @@ export async function submitOrExplain<T>(
 
 /** The message without the path of the field, beside which it stands. */
 function textOf({ message, param }: Fault): string {
-  const text = param !== undefined && message.startsWith(`${param}: `)
-    ? message.slice(param.length + 2)
-    : message;
+  return sentence(
+    param !== undefined && message.startsWith(`${param}: `)
+      ? message.slice(param.length + 2)
+      : message,
+  );
+}
+
+/** With a capital letter, as it stands beside a field. */
+export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

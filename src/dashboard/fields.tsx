@@ -1,6 +1,8 @@
 import type { Child } from "hono/jsx";
 import { describedBy, Field } from "./components.tsx";
 import type { FieldErrors } from "./faults.ts";
+import { readTime, typedTime } from "./format.ts";
+import { Icon } from "./navigation.tsx";
 
 /** What a form shows: the values as they were given, and what is wrong with them. */
 export interface Shown {
@@ -26,7 +28,7 @@ export function TextField(
       required?: boolean;
       /** Id of a list of suggestions. */
       list?: string;
-      type?: "text" | "date" | "number";
+      type?: "text" | "number";
     },
 ) {
   return (
@@ -43,6 +45,65 @@ export function TextField(
         {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}
       />
     </Field>
+  );
+}
+
+/** A day, typed as people write it or chosen from the browser's calendar; `isTime`: with a time. */
+export function DayField(
+  { values, fieldErrors, id, label, hint, required, isTime }: FieldProps & {
+    required?: boolean;
+    isTime?: boolean;
+  },
+) {
+  const has = { hint: hint !== undefined, error: fieldErrors[id] !== undefined };
+  return (
+    <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
+      <DayInput
+        {...{ id, label, required: required ?? false, isTime: isTime ?? false }}
+        value={values[id]?.[0] ?? ""}
+        described={describedBy(id, has)}
+      />
+    </Field>
+  );
+}
+
+/**
+ * Its text is the same in every browser's language, unlike that of `<input type="date">`, which is
+ * beside it for its calendar alone (`dashboard.js`).
+ */
+export function DayInput({ id, label, value, required, isTime, described = {} }: {
+  id: string;
+  label: string;
+  value: string;
+  required: boolean;
+  isTime: boolean;
+  described?: ReturnType<typeof describedBy>;
+}) {
+  const at = readTime(value, { hasTime: isTime });
+  return (
+    <div class="day">
+      <input
+        id={id}
+        name={id}
+        type="text"
+        autocomplete="off"
+        spellcheck={false}
+        required={required}
+        placeholder={isTime ? "21 Nov 2026, 09:00" : "21 Nov 2026"}
+        value={at ? typedTime(at, isTime) : value}
+        {...described}
+      />
+      <button type="button" class="button day-button" aria-label={`Calendar: ${label}`} hidden>
+        <Icon name="calendar" />
+      </button>
+      <input
+        class="day-calendar"
+        type={isTime ? "datetime-local" : "date"}
+        tabindex={-1}
+        aria-hidden="true"
+        hidden
+      />
+    </div>
   );
 }
 

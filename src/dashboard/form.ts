@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { isoDay, readTime } from "./format.ts";
 
 const usualFormBytes = 64 * 1024;
 
@@ -24,14 +25,19 @@ export class Form {
     return text === "" ? {} : { [name]: text };
   }
 
+  /** A day as the API takes it, `2026-11-21`. */
+  day(name: string): string {
+    return isoDay(this.text(name));
+  }
+
   /**
    * `start_date` and `end_date` as the API takes them. People name the last day, and ends are
    * half-open; what is no day is left for the contract to refuse.
    */
   span(): Record<string, string> {
-    const [start, end] = [this.text("start_date"), this.text("end_date")];
-    const last = Date.parse(`${end}T00:00:00Z`);
-    const next = Number.isNaN(last) ? end : new Date(last + 86_400_000).toISOString();
+    const [start, end] = [this.day("start_date"), this.day("end_date")];
+    const last = readTime(end, { hasTime: false });
+    const next = last ? new Date(last.getTime() + 86_400_000).toISOString() : end;
     return {
       ...(start === "" ? {} : { start_date: `${start}T00:00:00Z` }),
       ...(end === "" ? {} : { end_date: next }),

@@ -20,6 +20,35 @@ export function day(at: Date): string {
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 }
 
+/** `21 Nov 2026, 13:48`, in UTC; without its time where `hasTime` is false. */
+export function typedTime(at: Date, hasTime: boolean): string {
+  return hasTime ? exactTime(at).replace(" UTC", "") : day(at);
+}
+
+/**
+ * A day of UTC as people and addresses write it, `21 Nov 2026` or `2026-11-21`; with `hasTime` maybe
+ * with a time behind it, `21 Nov 2026, 13:48` or `2026-11-21T13:48`. Undefined for anything else.
+ */
+export function readTime(text: string, { hasTime }: { hasTime: boolean }): Date | undefined {
+  const [, number = "", name = "", year, iso, time] = typed.exec(text.trim()) ?? [];
+  const month = months.findIndex((one) => one.toLowerCase() === name.toLowerCase()) + 1;
+  const date = iso ??
+    [year, ...[String(month), number].map((one) => one.padStart(2, "0"))].join("-");
+  if (time !== undefined && !hasTime) return undefined;
+  const at = new Date(`${date}T${time ?? "00:00"}Z`);
+  // What is no day, such as the 31st of February, is read as one of the next month.
+  const isDay = !Number.isNaN(at.getTime()) && at.toISOString().slice(0, 10) === date;
+  return isDay ? at : undefined;
+}
+
+const typed =
+  /^(?:(\d{1,2}) ([A-Za-z]{3})[a-z]* (\d{4})|(\d{4}-\d\d-\d\d))(?:(?:, ?|T)(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(?:Z| UTC)?)?$/;
+
+/** The day of such a text as `2026-11-21`; another text as it is, for its reader to refuse. */
+export function isoDay(text: string): string {
+  return readTime(text, { hasTime: false })?.toISOString().slice(0, 10) ?? text;
+}
+
 const units = [
   { name: "year", ms: 365 * 86_400_000 },
   { name: "month", ms: 30 * 86_400_000 },

@@ -21,7 +21,7 @@ export function capsOf(
   ];
 }
 
-/** What capped keys have spent; only of those is it summed up (`key_charges`). */
+/** What capped keys have spent; only of those is it summed up. */
 export async function keySpend(
   store: SpendStore,
   keys: readonly Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">[],

@@ -102,7 +102,12 @@ async function openLock(path: string, name = "owner.lock"): Promise<Deno.FsFile>
 }
 
 function unusable(path: string, thrown: unknown): Error {
-  const reason = thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
+  // Deno's own words are about its flags, which nobody here has set.
+  const reason = thrown instanceof Deno.errors.NotCapable
+    ? "this program may not write there"
+    : thrown instanceof Error
+    ? thrown.message.split("\n")[0]!
+    : String(thrown);
   return new Error(
     `DATA_DIR=${path} can't be used (${reason}): set DATA_DIR to a directory that this user can write.`,
   );

@@ -73,6 +73,11 @@ export function columnNamesOf(table: ExportTable): string[] {
 
 const payloadColumns: readonly string[] = ["request", "response"];
 
+/** The columns of a table but what was sent and received. */
+export function columnsWithoutPayloads(table: ExportTable): string[] {
+  return columnNamesOf(table).filter((name) => !payloadColumns.includes(name));
+}
+
 /** Undefined: all columns. */
 function columnsOfRequest(
   { columns, payloads }: ExportRequest,
@@ -80,8 +85,7 @@ function columnsOfRequest(
 ): readonly string[] | undefined {
   if (columns === undefined) {
     if (payloads !== false) return undefined;
-    const all = [...new Set(tables.flatMap(columnNamesOf))];
-    return all.filter((name) => !payloadColumns.includes(name));
+    return [...new Set(tables.flatMap(columnsWithoutPayloads))];
   }
   const existing = new Set(tables.flatMap(columnNamesOf));
   for (const [at, name] of columns.entries()) {

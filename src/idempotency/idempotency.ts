@@ -1,4 +1,4 @@
-import { AnswerBytes, bytesOf } from "../base/answer_bytes.ts";
+import { AnswerBytes, bytesOf, streamOf } from "../base/answer_bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
@@ -16,9 +16,8 @@ import {
 import type { Interaction } from "../shared/interaction.ts";
 import { InFlightRequest } from "./in_flight_request.ts";
 import type { CallTrace } from "../relay/call_context.ts";
-import { replayOf } from "./stored_answer.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
-import type { Reply } from "../relay/reply.ts";
+import { replayHeader, type Reply } from "../relay/reply.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */
@@ -381,4 +380,18 @@ function nameOf(thrown: unknown): string {
 
 function isAway(thrown: unknown): boolean {
   return thrown instanceof Fault && thrown.code === "store_unavailable";
+}
+
+/** The stored answer as it was received, byte for byte, with the sign that it is a repetition. */
+function replayOf(answer: StoredAnswer): Reply {
+  const { status, headers, body, streamed, transactionId } = answer;
+  return {
+    status,
+    headers: {
+      ...headers,
+      ...(transactionId === null ? {} : { "x-transaction-id": transactionId }),
+      ...replayHeader,
+    },
+    body: streamed ? streamOf(body) : body.length === 0 ? null : body,
+  };
 }

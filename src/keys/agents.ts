@@ -41,8 +41,11 @@ export function agentLines(agent: AgentName, access: AgentAccess): string[] {
 }
 
 const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = {
+  // A profile is a file of its own: settings that are there stay.
   codex: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
-    "# ~/.codex/config.toml",
+    "# in the shell",
+    "mkdir -p ~/.codex",
+    "cat > ~/.codex/demeter.config.toml <<'END'",
     `model = ${JSON.stringify(model)}`,
     'model_provider = "demeter"',
     "[model_providers.demeter]",
@@ -50,9 +53,10 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
     `base_url = ${JSON.stringify(`${baseUrl}/chat/v1`)}`,
     'env_key = "DEMETER_API_KEY"',
     'wire_api = "responses"',
-    "# in the shell",
+    "supports_websockets = true",
+    "END",
     `export DEMETER_API_KEY=${word(key)}`,
-    "codex",
+    "codex --profile demeter",
   ],
   "claude-code": ({ baseUrl, key, model }) => [
     "# in the shell",

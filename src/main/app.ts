@@ -1,5 +1,5 @@
 import { answerProbes } from "../http/middleware/answer_probes.ts";
-import { Hono, type MiddlewareHandler } from "hono";
+import { Hono, type HonoRequest, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
@@ -278,10 +278,20 @@ export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
 }
 
-/** `endpoint_not_found`, with what the request may have meant. */
+/**
+ * `endpoint_not_found`, with what the request may have meant. A WebSocket's handshake whose upgrade
+ * a proxy has taken off is told so: clients then use HTTP at once, where a 404 has them try again.
+ */
 function createNotFound(registry: Registry) {
   const nearestEndpoint = createNearestEndpoint(registry.all.map(({ family }) => family));
-  return ({ method, path }: { method: string; path: string }): Fault => {
+  return (request: HonoRequest): Fault => {
+    const { method, path } = request;
+    const isHandshake = request.header("sec-websocket-key") && !request.header("upgrade");
+    if (method === "GET" && path.endsWith("/responses") && isHandshake) {
+      return new Fault("websocket_unsupported", {
+        message: "A proxy in front of this service forwards no WebSockets. Use HTTP.",
+      });
+    }
     const hint = nearestEndpoint(method, path);
     const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
     return new Fault("endpoint_not_found", { message });

@@ -9,6 +9,7 @@ import type { CollectorSettings } from "../telemetry/collector.ts";
 import type { MetricExportSettings } from "../telemetry/metric_export.ts";
 import type { TracingSettings } from "../telemetry/tracing.ts";
 import type { BucketSettings } from "../exports/store/export_bucket.ts";
+import { programForm } from "../base/program_files.ts";
 
 export { ConfigError };
 
@@ -78,6 +79,8 @@ export interface Config {
   notifySocket: string | undefined;
   /** Processes that answer on one port (`WORKERS`). */
   workers: number;
+  /** What people type before `admin` and `demo`, as this program was started. */
+  program: string;
   /** Which of them this process is (`DEMETER_WORKER`, set by the program itself). */
   worker: WorkerConfig | undefined;
   leaseSeconds: number;
@@ -228,6 +231,7 @@ export function parseConfig(environment: Environment): Config {
     logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
     workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
+    program: programOf(read),
     worker: workerSettings(read),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),
@@ -238,6 +242,28 @@ export function parseConfig(environment: Environment): Config {
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
   return config;
+}
+
+/** What people type before a word of this program; for help, which reads no settings. */
+export function readProgram(): string {
+  return programOf(new EnvironmentReader(Deno.env.toObject()));
+}
+
+/**
+ * The commands `demeter` say themselves how they were called (`DEMETER_COMMAND`); who ran Deno by npx
+ * has no `deno`.
+ */
+function programOf(read: EnvironmentReader): string {
+  const isByNpx = read.text("npm_command") === "exec";
+  const source = isByNpx ? `npx --yes deno@${Deno.version.deno} task` : "deno task";
+  const packaged = Deno.build.standalone ? Deno.execPath() : "demeter";
+  return read.text("DEMETER_COMMAND") ?? (programForm === "source" ? source : packaged);
+}
+
+/** An operator's command as it reaches the data of this configuration. */
+export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "dataDir">): string {
+  const admin = `${program} admin`;
+  return dataDir === defaultDataDir() ? admin : `DATA_DIR=${dataDir} ${admin}`;
 }
 
 /** A compiled program has its data beside itself, whatever the working directory. */
@@ -403,7 +429,9 @@ function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
   const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url);
   if (!match) {
     const shown = url.includes("@") ? "****" : url;
-    throw new ConfigError(`EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix.`);
+    throw new ConfigError(
+      `EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix, with 3 to 63 lower-case letters, digits, dots and hyphens as the bucket's name.`,
+    );
   }
   const accessKeyId = read.secret("AWS_ACCESS_KEY_ID");
   const secretAccessKey = read.secret("AWS_SECRET_ACCESS_KEY");

@@ -1,5 +1,12 @@
 import assert from "@std/assert";
-import { type Config, ConfigError, defaultDataDir, isLoopback, parseConfig } from "./config.ts";
+import {
+  adminCommandOf,
+  type Config,
+  ConfigError,
+  defaultDataDir,
+  isLoopback,
+  parseConfig,
+} from "./config.ts";
 import type { Secret } from "../base/secret.ts";
 import { shareOf } from "./worker_services.ts";
 
@@ -138,7 +145,10 @@ const addresses: Wrong[] = [
     set: { ...bucket, EXPORT_BUCKET_URL: "https://bucket" },
     says: /^EXPORT_BUCKET_URL=https:\/\/bucket .*expected s3:\/\/bucket\/prefix/,
   },
-  { set: { ...bucket, EXPORT_BUCKET_URL: "s3://Upper_Case" }, says: /^EXPORT_BUCKET_URL=s3:/ },
+  {
+    set: { ...bucket, EXPORT_BUCKET_URL: "s3://Upper_Case" },
+    says: /^EXPORT_BUCKET_URL=s3:.* 3 to 63 lower-case letters, /,
+  },
 ];
 
 const files: Wrong[] = ["TLS_CERT_FILE", "TLS_KEY_FILE"].map((name) => ({
@@ -245,6 +255,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       vendors: ["a", "b", "c", "d", "e", "f", "g"].map((letter) => `vendor-${letter}`),
       vendorsFile: undefined,
       pricesFile: undefined,
+      program: "deno task",
       modelsFile: undefined,
       startingCreditNanos: 10_000_000_000n,
       tls: undefined,
@@ -499,4 +510,14 @@ Deno.test("links sign in where there is no identity provider, or where they are 
     [on({ LOCAL_SIGN_IN: "false" }), on({ ...oauth, LOCAL_SIGN_IN: "true" })],
     [false, true],
   );
+});
+
+Deno.test("commands are shown as the program was started: as a task, by npx, by a command of its own", () => {
+  const shown = (env: Record<string, string>) => adminCommandOf(parseConfig(env));
+  assert.equal(shown({}), "deno task admin");
+  assert.equal(shown({ DATA_DIR: "/srv/x" }), "DATA_DIR=/srv/x deno task admin");
+  const byNpx = { npm_command: "exec" };
+  assert.equal(shown(byNpx), `npx --yes deno@${Deno.version.deno} task admin`);
+  assert.equal(shown({ ...byNpx, DEMETER_COMMAND: "./demeter" }), "./demeter admin");
+  assert.equal(shown({ npm_command: "run-script" }), "deno task admin");
 });

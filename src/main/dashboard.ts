@@ -25,7 +25,8 @@ import { createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
-import { firstModel, firstModelOf } from "./greeting.ts";
+import { adminCommandOf } from "./config.ts";
+import { asPeopleKnowIt, firstModel, firstModelOf } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
@@ -40,6 +41,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     baseUrl: address,
     signIn: config.oauth,
     hasLocalSignIn: config.localSignIn,
+    adminCommand: adminCommandOf(config),
     allowedDomains: config.oauth?.emailDomains ?? [],
     signIns: createSignIns(database),
     sessions: createSessions(database),
@@ -50,6 +52,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     scopes: scopesOf(registry),
     exampleModels: {
       anyModel: () => firstModel({ registry, prices, clock }),
+      shown: (id) => asPeopleKnowIt({ registry }, id),
       ofVendor(label) {
         const vendor = registry.all.find((one) => one.label === label);
         if (!vendor?.family.dialects.includes("chat")) return undefined;
@@ -77,13 +80,13 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
       usage,
       labels: createLabelUsage({
         rows: createFairLabelRows(records.reads),
-        storedDays: usage.storedDays,
+        storedSteps: usage.storedSteps,
       }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),
       spent: createSpend(database).read,
-      keys,
+      keys: stores.apiKeys,
     },
     playground: createPlaygroundDeps(services),
     clock,

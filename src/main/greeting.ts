@@ -1,10 +1,9 @@
 import type { Secret } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import { adminProgram, programName } from "../base/program_files.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { type Config, defaultDataDir, usualKeyVariables } from "./config.ts";
+import { adminCommandOf, type Config, usualKeyVariables } from "./config.ts";
 import { defaultModels } from "../pricing/table/price_table.ts";
 
 /** Links into the dashboard that work once. */
@@ -41,10 +40,7 @@ export function greeting(
 }
 
 function addressLines({ config, registry }: ModelDeps & { config: Config }, base: string) {
-  // A command looks where the service's data is by default.
-  const admin = config.dataDir === defaultDataDir()
-    ? adminProgram
-    : `DATA_DIR=${config.dataDir} ${adminProgram}`;
+  const admin = adminCommandOf(config);
   const signIn = config.localSignIn ? ` (sign in: ${admin} sign-in)` : "";
   const withKey = registry.all.filter((vendor) => vendor.apiKey);
   const without = registry.all.filter((vendor) => !vendor.apiKey);
@@ -84,8 +80,9 @@ function oneTimeLink(link: string | undefined, text: string): string[] {
   return link === undefined ? [] : [text, "", `  ${link}`, ""];
 }
 
-function firstCall(deps: ModelDeps, base: string, key: string): string[] {
-  const model = asPeopleKnowIt(deps, firstModel(deps));
+function firstCall(deps: ModelDeps & { config: Config }, base: string, key: string): string[] {
+  const first = firstModel(deps);
+  const model = first && asPeopleKnowIt(deps, first);
   const lines = [
     "First start. This API key is shown only now, keep it:",
     "",
@@ -101,16 +98,16 @@ function firstCall(deps: ModelDeps, base: string, key: string): string[] {
   return [
     ...lines,
     "Next: no vendor key is set. Start again with OPENAI_API_KEY=<your key> (or VENDOR_B_API_KEY=)",
-    `to call models, or run '${programName} demo' to try every endpoint with simulated vendors.`,
+    `to call models, or run '${deps.config.program} demo' to try every endpoint with simulated vendors.`,
     "",
   ];
 }
 
 /** `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
-function asPeopleKnowIt({ registry }: ModelDeps, model: string | undefined): string | undefined {
-  const label = model?.split("/", 1)[0] ?? "";
+export function asPeopleKnowIt({ registry }: Pick<ModelDeps, "registry">, model: string): string {
+  const label = model.split("/", 1)[0]!;
   const alias = registry.find(label)?.aliases[0];
-  return alias === undefined ? model : alias + model!.slice(label.length);
+  return alias === undefined ? model : alias + model.slice(label.length);
 }
 
 interface ModelDeps {

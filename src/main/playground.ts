@@ -38,7 +38,7 @@ const listMs = 400;
 async function callableModels(deps: ModelDeps, accountId: number): Promise<ModelGroup[]> {
   const groups = await Promise.all(
     deps.registry.all.map(async (vendor): Promise<ModelGroup> => {
-      const title = [vendor.label, ...vendor.aliases].join(" · ");
+      const title = [...vendor.aliases, vendor.label].join(" · ");
       const stored = await deps.storedKeys.find(accountId, vendor.label);
       if (!vendor.apiKey && !stored) return { title, models: [] };
       const names = new Set(await listed(deps, vendor));

@@ -3,13 +3,13 @@ import { type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
-import { helpResult, readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
+import { helpResult, readsInput, runCommand, runCommandOf } from "../admin/commands.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
-import { type Config, readConfig } from "./config.ts";
+import { type Config, readConfig, readProgram } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { chargedInScope } from "../budgets/budget.ts";
 import { createBudgets } from "../budgets/wire.ts";
@@ -42,6 +42,8 @@ import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /** What a command reads and writes. */
 export interface AdminConsole extends ExportTerminal {
+  /** What people type before a command, such as `deno task admin`. */
+  program: string;
   /** All of standard input, for a command that reads a secret from it. */
   input(): Promise<string>;
   print(line: string): void;
@@ -52,6 +54,7 @@ export interface AdminConsole extends ExportTerminal {
 export async function runAdmin(argv: readonly string[]): Promise<never> {
   Deno.exit(
     await adminCommand(argv, readConfig, {
+      program: `${readProgram()} admin`,
       isWatched: Deno.stderr.isTerminal(),
       async write(bytes) {
         for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
@@ -78,11 +81,9 @@ export async function adminCommand(
   const asJson = argv.includes("--json");
   try {
     // Help reads no settings: they may be what is wrong.
-    const help = helpResult(argv);
+    const help = helpResult(argv, at.program);
     const result = help !== undefined
       ? help
-      : argv.length === 0
-      ? { exitCode: 2 as const, json: { error: "no command" }, lines: [usage()] }
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "export"

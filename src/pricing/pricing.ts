@@ -310,14 +310,12 @@ function ratesFor(row: PriceRow, inputTokens: number): Rates {
 
 /** Rates of the tiers that the prompt reaches, lowest threshold first. */
 function reachedTiers({ contextTiers }: PriceRow, inputTokens: number): readonly Rates[] {
-  if (contextTiers.length === 0) return none;
+  if (contextTiers.length === 0) return [];
   return contextTiers
     .filter((tier) => tier.inclusive ? inputTokens >= tier.threshold : inputTokens > tier.threshold)
     .toSorted((one, other) => one.threshold - other.threshold)
     .map((tier) => tier.rates);
 }
-
-const none: readonly Rates[] = [];
 
 /** Later rates win by dimension. Only the row's own and the highest tier's count. */
 function mergeRates(list: readonly [Rates, ...Rates[]]): Rates {

@@ -1,4 +1,4 @@
-import { visitStrings } from "../base/json_strings.ts";
+import { eachString } from "../base/json_strings.ts";
 
 /** Keys of words depend on the span of time: a search goes through the spans, newest first. */
 export const spanMs = 4 * 3_600_000;
@@ -135,7 +135,7 @@ function* pieces(payload: string): Generator<string> {
 
 function addStrings(jsonText: string, keys: Keys): void {
   let escape = 0;
-  const isJson = visitStrings(jsonText, (start, end) => {
+  const isJson = eachString(jsonText, (start, end) => {
     const last = jsonText[end - 1] === '"' ? end - 1 : end;
     // One search serves all strings up to the next backslash.
     if (escape >= 0 && escape <= start) escape = jsonText.indexOf("\\", start + 1);

@@ -168,23 +168,21 @@ function mediaPart(
   { kind, source }: MediaPart,
   mediaOf: (data: string) => ShownMedia,
 ): ShownPart {
+  const { mimeType } = source;
+  return { type: "media", kind, mimeType, source: shownSource(source, mediaOf) };
+}
+
+function shownSource(
+  source: MediaPart["source"],
+  mediaOf: (data: string) => ShownMedia,
+): ShownMedia {
   switch (source.type) {
     case "base64":
-      return { type: "media", kind, mimeType: source.mimeType, source: mediaOf(source.data) };
+      return mediaOf(source.data);
     case "url":
-      return {
-        type: "media",
-        kind,
-        mimeType: source.mimeType,
-        source: { type: "address", url: source.url },
-      };
+      return { type: "address", url: source.url };
     case "vendor-file":
-      return {
-        type: "media",
-        kind,
-        mimeType: source.mimeType,
-        source: { type: "vendor-file", id: source.id },
-      };
+      return { type: "vendor-file", id: source.id };
   }
 }
 

@@ -84,8 +84,8 @@ function unknown(name: string, nearest: readonly string[]): Fault {
     : ` Did you mean ${nearest.map((one) => `'${one}'`).join(" or ")}?`;
   return new Fault("model_not_found", {
     param: "model",
-    message: `model: '${
+    message: `model: unknown model '${
       shorten(name)
-    }' names no model here.${hint} Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+    }'.${hint} Use '<provider>/<model_name>', such as 'openai/gpt-5-mini'; GET /chat/v1/models lists them.`,
   });
 }

@@ -21,8 +21,8 @@ export function timeSpan(
     throw new Fault("invalid_value", {
       param: names.end,
       message: isDay(start_date!) && isDay(end_date!)
-        ? `${names.end}: expected a day not before ${names.start}.`
-        : `${names.end}: expected a time after ${names.start}.`,
+        ? `${names.end}: the last day is before the first.`
+        : `${names.end}: the end is not after the start.`,
     });
   }
   return assertStorableTime({ start, end });

@@ -16,6 +16,19 @@ Deno.test("an end that is not after the start names end_date", () => {
   );
 });
 
+Deno.test("what is wrong with a span is said in words that forms can show", () => {
+  const cases = [
+    [{ start_date: "2026-11-20", end_date: "2026-11-10" }, "the last day is before the first."],
+    [
+      { start_date: "2026-11-20T00:00:00Z", end_date: "2026-11-10" },
+      "the end is not after the start.",
+    ],
+  ] as const;
+  for (const [span, message] of cases) {
+    assert.throws(() => timeSpan(span), { message: `end_date: ${message}` });
+  }
+});
+
 Deno.test("times at the ends of the calendar become ones that a database can store", () => {
   const span = timeSpan({
     start_date: "0000-01-01T00:00:00+14:00",

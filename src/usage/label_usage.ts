@@ -1,21 +1,33 @@
+import { pushAll } from "../base/lists.ts";
 import { noUsage, type UsageQuery, type UsageSums, type UsageValue } from "./usage_sums.ts";
 
 /** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
 export type UsageLabel = "user" | "flow" | "cohort";
 export const usageLabels: readonly UsageLabel[] = ["user", "flow", "cohort"];
 
-/** Sums of the calls of one hour or day that have one value of a label; without latencies. */
-export interface DayLabelSums extends Omit<UsageSums, "latency"> {
+/** The sums of one value: those of `UsageSums` but for latencies. */
+export const labelSums = [
+  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
+  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
+  ...["reasoningTokens", "costNanos", "chargedNanos", "ownKeyNanos"] as const,
+] as const;
+
+export type LabelSum = typeof labelSums[number];
+
+/** Sums of the calls of one hour or day by the values of a label: one number for each value. */
+export interface LabelStep {
   /** The beginning of the hour or day. */
   at: Date;
   /** Empty: calls without the label. */
-  value: string;
+  values: readonly string[];
+  /** Whole numbers, exact up to 2^53: nine million dollars of one value and day. */
+  sums: Readonly<Record<LabelSum, readonly number[]>>;
 }
 
 /** Reads rows of calls. Implemented in `src/records/store/label_days.ts`. */
 export interface LabelRows {
-  /** The dearest values of each hour or day, up to `maxValuesADay`. */
-  read(query: UsageQuery, label: UsageLabel): Promise<DayLabelSums[]>;
+  /** Hours or days with calls; of each the dearest values, up to `maxValuesADay`. */
+  read(query: UsageQuery, label: UsageLabel): Promise<LabelStep[]>;
 }
 
 /** Values of one day beyond these, the cheapest, are in no sum by label. */
@@ -30,183 +42,263 @@ export interface LabelUsage {
   ): Promise<{ values: UsageValue[]; all: number }>;
 }
 
-/** Days that have calls, each with a text that changes whenever the day's calls do. */
-export type StoredDays = (query: UsageQuery) => Promise<{ at: Date; state: string }[]>;
+/** An hour or day that has calls, with a text that changes whenever its calls do. */
+export interface StoredStep {
+  at: Date;
+  state: string;
+}
 
-/** Days read in one statement, so that others get their turns between. */
-const daysAtOnce = 7;
-const dayMs = 86_400_000;
-/** Values of days held in memory at most: about 130 bytes each. */
-const maxHeld = 200_000;
-/** Results held for who looks again while nothing has changed. */
-const maxResults = 20;
+export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
+
+const stepMs = { hour: 3_600_000, day: 86_400_000 };
+/** Read in one statement, so that others get their turns between. */
+const stepsAtOnce = { hour: 7 * 24, day: 7 };
+/** Sums held in memory, as bytes of numbers; names come to about as much. */
+const maxHeldBytes = 48 * 1024 * 1024;
 /** Charts show the steps of few values; of more, such as a download's, nobody looks at them. */
 const maxWithCosts = 100;
 
 /**
- * Sums by label. A day's rows are read once and held in memory with the state of the day's calls:
- * what is written, erased or repriced since changes the state, and the day is read again.
+ * Sums by label. Rows of calls are read once and their sums held in memory, with the state of the
+ * calls they are of: what is written, erased or repriced since changes the state, and is read again.
+ * Of the newest day hours are held, so that a call has one hour read again.
  */
-export function createLabelUsage(deps: { rows: LabelRows; storedDays: StoredDays }): LabelUsage {
-  return new HeldDays(deps.rows, deps.storedDays);
+export function createLabelUsage(
+  deps: { rows: LabelRows; storedSteps: StoredSteps; maxBytes?: number },
+): LabelUsage {
+  return new HeldUsage(deps.rows, deps.storedSteps, deps.maxBytes ?? maxHeldBytes);
 }
 
-/** One hour or day: its values, and for each as many numbers as `sumNames` has. */
-interface Packed {
+/** Sums of one hour or day: a number in each column for each slot. Columns of zeros are absent. */
+interface Step {
   atMs: number;
-  values: readonly string[];
-  sums: Float64Array;
+  slots: Uint32Array;
+  columns: Partial<Record<LabelSum, Float64Array>>;
 }
 
-const sumNames = [
-  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
-  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
-  ...["reasoningTokens", "costNanos", "chargedNanos", "ownKeyNanos"] as const,
-] as const;
-const width = sumNames.length;
-const costAt = sumNames.indexOf("costNanos");
-const callsAt = sumNames.indexOf("calls");
+type HeldStep = Step & { state: string; names: Names };
 
-class HeldDays implements LabelUsage {
-  readonly #days = new Map<string, Packed & { state: string }>();
-  #held = 0;
-  /** What was shown of late, by the states of its days. */
-  readonly #latest = new Map<string, { values: UsageValue[]; all: number }>();
+class HeldUsage implements LabelUsage {
+  /** The one that was read first comes first. */
+  readonly #steps = new Map<string, HeldStep>();
+  readonly #names = new Map<string, Names>();
+  #bytes = 0;
 
-  constructor(readonly rows: LabelRows, readonly storedDays: StoredDays) {}
+  constructor(
+    readonly rows: LabelRows,
+    readonly storedSteps: StoredSteps,
+    readonly maxBytes: number,
+  ) {}
 
   async values(query: UsageQuery, label: UsageLabel, limit: number) {
-    if (query.span === "hour") return dearest(pack(await this.rows.read(query, label)), limit);
-    const days = await this.storedDays(query);
-    const key = JSON.stringify([query.accountId, label, limit, days]);
-    const latest = this.#latest.get(key);
-    if (latest) return latest;
-    const result = dearest(await this.#readDays(query, label, days), limit);
-    if (limit > maxWithCosts) return result;
-    this.#latest.set(key, result);
-    if (this.#latest.size > maxResults) {
-      this.#latest.delete(this.#latest.keys().next().value!);
-    }
-    return result;
+    const group = `${query.accountId} ${label}`;
+    const names = this.#names.get(group) ?? new Names();
+    this.#names.set(group, names);
+    return await names.reading(async () =>
+      dearest(names, await this.#read(query, label, names), limit)
+    );
   }
 
-  async #readDays(
-    query: UsageQuery,
-    label: UsageLabel,
-    days: Awaited<ReturnType<StoredDays>>,
-  ): Promise<Packed[]> {
-    const keyOf = (atMs: number) => `${query.accountId} ${label} ${atMs}`;
-    const found: Packed[] = [];
-    const missing: { at: Date; state: string }[] = [];
-    for (const day of days) {
-      const held = this.#days.get(keyOf(day.at.getTime()));
-      if (held?.state === day.state) found.push(held);
-      else missing.push(day);
+  async #read(query: UsageQuery, label: UsageLabel, names: Names): Promise<Step[]> {
+    const { accountId, span } = query;
+    const keyOf = (atMs: number) => `${accountId} ${label} ${span} ${atMs}`;
+    const found: Step[] = [];
+    const missing: StoredStep[] = [];
+    const stored = await this.storedSteps(query);
+    for (const step of stored) {
+      const held = this.#steps.get(keyOf(step.at.getTime()));
+      if (held?.state === step.state) found.push(held);
+      else missing.push(step);
     }
-    for (const some of runsOf(missing)) {
-      const [from, to] = [some[0]!.at, new Date(some.at(-1)!.at.getTime() + dayMs)];
-      const read = pack(await this.rows.read({ ...query, from, to }, label));
+    const newest = span === "day" ? stored.at(-1) : undefined;
+    for (const some of runsOf(missing, span, newest)) {
+      const from = some[0]!.at;
+      const to = new Date(some.at(-1)!.at.getTime() + stepMs[span]);
+      if (some[0] === newest) {
+        const hours = await this.#read({ ...query, from, to, span: "hour" }, label, names);
+        pushAll(found, hours.map((hour) => ({ ...hour, atMs: from.getTime() })));
+        continue;
+      }
+      const read = await this.rows.read({ ...query, from, to }, label);
       for (const { at, state } of some) {
         const atMs = at.getTime();
-        const none = { atMs, values: [], sums: new Float64Array() };
-        const day = read.find((one) => one.atMs === atMs) ?? none;
-        found.push(day);
-        this.#hold(keyOf(atMs), { ...day, state });
+        const step = names.pack(atMs, read.find((one) => one.at.getTime() === atMs));
+        found.push(step);
+        this.#hold(keyOf(atMs), { ...step, state, names });
       }
     }
     return found;
   }
 
-  #hold(key: string, day: Packed & { state: string }): void {
+  #hold(key: string, step: HeldStep): void {
     this.#forget(key);
-    this.#days.set(key, day);
-    this.#held += day.values.length + 1;
-    while (this.#held > maxHeld) this.#forget(this.#days.keys().next().value!);
+    this.#steps.set(key, step);
+    step.names.keep(step);
+    this.#bytes += bytesOf(step);
+    while (this.#bytes > this.maxBytes) this.#forget(this.#steps.keys().next().value!);
   }
 
   #forget(key: string): void {
-    const day = this.#days.get(key);
-    if (!day) return;
-    this.#days.delete(key);
-    this.#held -= day.values.length + 1;
+    const step = this.#steps.get(key);
+    if (!step) return;
+    this.#steps.delete(key);
+    step.names.release(step);
+    this.#bytes -= bytesOf(step);
   }
 }
 
-/** Whole numbers stay exact in these up to 2^53: nine million dollars of one value and day. */
-function pack(sums: readonly DayLabelSums[]): Packed[] {
-  const byTime = new Map<number, DayLabelSums[]>();
-  for (const one of sums) {
-    const atMs = one.at.getTime();
-    const some = byTime.get(atMs);
-    if (some) some.push(one);
-    else byTime.set(atMs, [one]);
-  }
-  return [...byTime].map(([atMs, some]) => {
-    const numbers = new Float64Array(some.length * width);
-    for (const [slot, one] of some.entries()) {
-      for (const [at, name] of sumNames.entries()) numbers[slot * width + at] = Number(one[name]);
+/**
+ * Numbers for the values of a label, so that sums of many steps are added up without looking names up.
+ * A number that no held step has any more goes to another value once nobody is reading.
+ */
+class Names {
+  /** By their numbers. */
+  readonly values: string[] = [];
+  readonly #slots = new Map<string, number>();
+  readonly #uses: number[] = [];
+  readonly #free: number[] = [];
+  readonly #unused = new Set<number>();
+  #readers = 0;
+
+  async reading<T>(read: () => Promise<T>): Promise<T> {
+    this.#readers++;
+    try {
+      return await read();
+    } finally {
+      if (--this.#readers === 0) this.#forgetUnused();
     }
-    return { atMs, values: some.map(({ value }) => value), sums: numbers };
-  });
+  }
+
+  pack(atMs: number, step: LabelStep | undefined): Step {
+    if (!step) return { atMs, slots: new Uint32Array(), columns: {} };
+    const slots = Uint32Array.from(step.values, (value) => this.#slotOf(value));
+    const columns: Step["columns"] = {};
+    for (const name of labelSums) {
+      const numbers = step.sums[name];
+      if (numbers.some((one) => one !== 0)) columns[name] = Float64Array.from(numbers);
+    }
+    return { atMs, slots, columns };
+  }
+
+  keep({ slots }: Step): void {
+    for (const slot of slots) this.#uses[slot]!++;
+  }
+
+  release({ slots }: Step): void {
+    for (const slot of slots) if (--this.#uses[slot]! === 0) this.#unused.add(slot);
+  }
+
+  #slotOf(value: string): number {
+    const existing = this.#slots.get(value);
+    if (existing !== undefined) return existing;
+    const slot = this.#free.pop() ?? this.values.length;
+    this.values[slot] = value;
+    this.#uses[slot] = 0;
+    this.#slots.set(value, slot);
+    return slot;
+  }
+
+  /** They may be of people whose calls were erased. */
+  #forgetUnused(): void {
+    for (const slot of this.#unused) {
+      if (this.#uses[slot]! > 0) continue;
+      this.#slots.delete(this.values[slot]!);
+      this.values[slot] = "";
+      this.#free.push(slot);
+    }
+    this.#unused.clear();
+  }
 }
 
-/** Days that follow each other, in groups that one statement reads. */
-function runsOf<T extends { at: Date }>(days: readonly T[]): T[][] {
-  const runs: T[][] = [];
-  for (const day of days) {
+/** Of a step with nothing in it too, so that their number is limited. */
+function bytesOf({ slots, columns }: Step): number {
+  const all = [slots, ...Object.values(columns)];
+  return all.reduce((sum, numbers) => sum + numbers.byteLength, 200);
+}
+
+/** Steps that follow each other, in groups that one statement reads; the newest day alone. */
+function runsOf(
+  steps: readonly StoredStep[],
+  span: UsageQuery["span"],
+  newest: StoredStep | undefined,
+): StoredStep[][] {
+  const runs: StoredStep[][] = [];
+  for (const step of steps) {
     const run = runs.at(-1);
-    const follows = run && day.at.getTime() - run.at(-1)!.at.getTime() === dayMs;
-    if (follows && run.length < daysAtOnce) run.push(day);
-    else runs.push([day]);
+    const follows = run && step.at.getTime() - run.at(-1)!.at.getTime() === stepMs[span];
+    if (follows && step !== newest && run.length < stepsAtOnce[span]) run.push(step);
+    else runs.push([step]);
   }
   return runs;
 }
 
-function dearest(packed: readonly Packed[], limit: number) {
-  const slots = new Map<string, number>();
-  let totals = new Float64Array(1024 * width);
-  for (const { values, sums } of packed) {
-    for (let one = 0; one < values.length; one++) {
-      let slot = slots.get(values[one]!);
-      if (slot === undefined) {
-        slot = slots.size;
-        slots.set(values[one]!, slot);
-        if ((slot + 1) * width > totals.length) totals = grown(totals);
-      }
-      for (let at = 0; at < width; at++) totals[slot * width + at]! += sums[one * width + at]!;
+function dearest(names: Names, steps: readonly Step[], limit: number) {
+  const totals = (sum: LabelSum) => {
+    const all = new Float64Array(names.values.length);
+    for (const { slots, columns } of steps) {
+      const column = columns[sum];
+      if (!column) continue;
+      for (let at = 0; at < slots.length; at++) all[slots[at]!]! += column[at]!;
     }
+    return all;
+  };
+  const [calls, costs] = [totals("calls"), totals("costNanos")];
+  const nameOf = (slot: number) => names.values[slot]!;
+  const found: number[] = [];
+  for (let slot = 0; slot < calls.length; slot++) {
+    if (calls[slot]! > 0) found.push(slot);
   }
-  const of = (slot: number, at: number) => totals[slot * width + at]!;
-  const sorted = [...slots].sort(([a, one], [b, other]) =>
-    of(other, costAt) - of(one, costAt) || of(other, callsAt) - of(one, callsAt) || (a < b ? -1 : 1)
+  const shown = firstOf(
+    found,
+    limit,
+    (a, b) => costs[b]! - costs[a]! || calls[b]! - calls[a]! || (nameOf(a) < nameOf(b) ? -1 : 1),
   );
-  const shown = sorted.slice(0, limit).map(([value, slot]) => unpack(value, totals, slot));
-  if (shown.length <= maxWithCosts) addCosts(shown, packed);
-  return { values: shown, all: sorted.length };
+  const values = shown.map((slot): Shown => ({
+    ...noUsage,
+    value: nameOf(slot),
+    costs: new Map(),
+  }));
+  for (const sum of labelSums) {
+    const all = totals(sum);
+    for (const [at, slot] of shown.entries()) setSum(values[at]!, sum, all[slot]!);
+  }
+  if (shown.length <= maxWithCosts) {
+    addCosts(new Map(shown.map((slot, at) => [slot, values[at]!])), steps);
+  }
+  return { values, all: found.length };
 }
 
-function grown(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(numbers.length * 2);
-  larger.set(numbers);
-  return larger;
+/** The first ones in an order, without sorting all: of a hundred thousand that takes ten times as long. */
+function firstOf(
+  all: readonly number[],
+  limit: number,
+  compare: (a: number, b: number) => number,
+): number[] {
+  const first: number[] = [];
+  let last: number | undefined;
+  for (const one of all) {
+    if (last !== undefined && compare(one, last) > 0) continue;
+    first.push(one);
+    if (first.length < 2 * limit) continue;
+    first.sort(compare);
+    first.length = limit;
+    last = first.at(-1);
+  }
+  return first.sort(compare).slice(0, limit);
 }
 
 type Shown = UsageValue & { costs: Map<number, bigint> };
 
-function unpack(value: string, totals: Float64Array, slot: number): Shown {
-  const shown: Record<string, unknown> = { ...noUsage, value, costs: new Map() };
-  for (const [at, name] of sumNames.entries()) {
-    const sum = totals[slot * width + at]!;
-    shown[name] = typeof noUsage[name] === "bigint" ? BigInt(sum) : sum;
-  }
-  return shown as unknown as Shown;
+function setSum(shown: UsageSums, name: LabelSum, sum: number): void {
+  Object.assign(shown, { [name]: typeof noUsage[name] === "bigint" ? BigInt(sum) : sum });
 }
 
-function addCosts(shown: readonly Shown[], packed: readonly Packed[]): void {
-  const byValue = new Map(shown.map((one) => [one.value, one]));
-  for (const { atMs, values, sums } of packed) {
-    for (let one = 0; one < values.length; one++) {
-      byValue.get(values[one]!)?.costs.set(atMs, BigInt(sums[one * width + costAt]!));
+function addCosts(bySlot: ReadonlyMap<number, Shown>, steps: readonly Step[]): void {
+  for (const { atMs, slots, columns } of steps) {
+    for (let at = 0; at < slots.length; at++) {
+      const costs = bySlot.get(slots[at]!)?.costs;
+      if (!costs) continue;
+      costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(columns.costNanos?.[at] ?? 0));
     }
   }
 }

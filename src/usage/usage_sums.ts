@@ -1,5 +1,5 @@
 import type { GroupSums } from "../shared/interaction.ts";
-import type { StoredDays } from "./label_usage.ts";
+import type { StoredSteps } from "./label_usage.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** The dimensions of usage. */
@@ -59,8 +59,10 @@ export interface UsageQuery {
 export interface UsageStore {
   /** Hours or days that had calls, in their order, calls whose records are erased included. */
   steps(query: UsageQuery): Promise<UsageStep[]>;
-  /** Days that have stored calls, each with a text that changes whenever the day's calls do. */
-  storedDays: StoredDays;
+  /** The hour of the account's oldest stored call. */
+  firstHour(accountId: number): Promise<Date | undefined>;
+  /** Hours or days that have stored calls, each with a text that changes whenever its calls do. */
+  storedSteps: StoredSteps;
   /** Of these, calls whose records were erased: by request, or for their age. */
   erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
   /** Values of a dimension by cost, then by calls; `all` is their number. */

@@ -8,7 +8,8 @@ export function createFairUsage(reads: FairReads): UsageStore {
   const of = (accountId: number) => createUsageSums(reads.of(accountId));
   return {
     steps: (query) => of(query.accountId).steps(query),
-    storedDays: (query) => of(query.accountId).storedDays(query),
+    firstHour: (accountId) => of(accountId).firstHour(accountId),
+    storedSteps: (query) => of(query.accountId).storedSteps(query),
     erased: (query) => of(query.accountId).erased(query),
     groups: (query, ...args) => of(query.accountId).groups(query, ...args),
     values: (query, ...args) => of(query.accountId).values(query, ...args),

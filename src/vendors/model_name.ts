@@ -32,9 +32,9 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
   if (!vendor || model === "") {
     throw new Fault("model_not_found", {
       param: "model",
-      message: `model: '${
+      message: `model: unknown model '${
         shorten(name)
-      }' names no model here. Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+      }'. Use '<provider>/<model_name>', such as 'openai/gpt-5-mini'; GET /chat/v1/models lists them.`,
     });
   }
   return { vendor, model, id: `${vendor.label}/${model}` };
@@ -47,7 +47,7 @@ export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   if (model === "") {
     throw new Fault("model_not_found", {
       param: "model",
-      message: `model: '${shorten(name)}' names no model.`,
+      message: `model: unknown model '${shorten(name)}'.`,
     });
   }
   return { vendor, model, id: `${vendor.label}/${model}` };

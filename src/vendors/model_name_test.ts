@@ -44,7 +44,7 @@ for (const name of [...unknown, "constructor/x", "__proto__/x"]) {
   Deno.test(`unified: '${name}' is 404 model_not_found that names the field and the list`, () => {
     const fault = refusal(() => resolveUnified(registry, name));
     assert.deepEqual([fault.code, fault.param], ["model_not_found", "model"]);
-    assert.match(fault.message, /^model: '.*' names no model here\..*GET \/chat\/v1\/models/);
+    assert.match(fault.message, /^model: unknown model '.*'\..*GET \/chat\/v1\/models/);
   });
 }
 

@@ -175,14 +175,14 @@ const googleRow = {
 const sampling = ["temperature", "topP", "logprobs"] as const;
 const always: readonly SettingName[] = ["frequencyPenalty", "presencePenalty", "logitBias", "stop"];
 
+/** They know the output limit of chat by its newer name only. */
+const reasoningOfVendorB =
+  /^(?:o\d|gpt-(?:5(?!-chat)|[6-9]|\d\d)(?!\d)|codex-mini|computer-use-preview)/;
+
 const refusedByVendorB: readonly RefusedSettings[] = [
   // From 5.1 on they take sampling where reasoning is off.
   { models: /^gpt-5\.[1-9]/, always, whileReasoning: sampling },
-  {
-    models: /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!\d)|codex-mini|computer-use-preview)/,
-    except: /^gpt-5-chat/,
-    always: [...always, ...sampling],
-  },
+  { models: reasoningOfVendorB, always: [...always, ...sampling] },
 ];
 
 /** Here the sampling itself is free. */
@@ -223,7 +223,7 @@ const rows: readonly VendorRow[] = [
     translateTo: "responses",
     dialectHeaders: ["openai-*", ...agentHeaders],
     ownKeyHeaders: ["openai-organization", "openai-project"],
-    quirks: { refuses: refusedByVendorB },
+    quirks: { refuses: refusedByVendorB, newerTokenLimit: reasoningOfVendorB },
     ...mediaRouteTable["vendor-b"],
     keyForm: /^sk-(?!ant-|or-)/,
     sharesWith: "vendor-b",
@@ -273,6 +273,8 @@ const rows: readonly VendorRow[] = [
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,
     },
+    // By it a conversation keeps to one server and its cache, whatever dialect the caller speaks.
+    forwardHeaders: ["x-grok-conv-id"],
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
     ...mediaRouteTable["vendor-g"],

@@ -103,7 +103,10 @@ for (const [label, headers] of sent) {
   });
 }
 
-const alwaysSent = ["authorization", "x-api-key", "x-goog-api-key", "http-referer", "x-title"];
+const alwaysSent = [
+  ...["authorization", "x-api-key", "x-goog-api-key", "http-referer", "x-title"],
+  "x-grok-conv-id",
+];
 
 Deno.test("what a caller of another dialect says of its own version does not reach the vendor", () => {
   for (const [label, headers] of sent) {

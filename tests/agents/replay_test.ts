@@ -3,9 +3,10 @@
  * others, each judged by a simulated vendor that refuses what the real one refuses.
  */
 import assert from "@std/assert";
-import { startSimulators } from "../../demo/simulators.ts";
-import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
-import { noToolText, startScriptedAgentVendor } from "./scripted_vendor.ts";
+import { openSocket } from "../support/response_socket.ts";
+import { shared } from "../support/service.ts";
+import { noToolText } from "./scripted_vendor.ts";
+import { startAgentWorld } from "./world.ts";
 
 interface Recorded {
   path: string;
@@ -14,24 +15,8 @@ interface Recorded {
 }
 
 const models = ["openai/gpt-5.6-sol", "anthropic/claude-sonnet-4-6", "google/gemini-3.8-flash"];
-const labels = ["vendor-b", "vendor-c", "vendor-d"] as const;
 
-const world = shared(async () => {
-  const simulators = await startSimulators();
-  const env: Record<string, string> = simulatedEnvironment(simulators);
-  const vendors = labels.map((label) => {
-    const vendor = startScriptedAgentVendor(simulators.vendors[label].baseUrl, () => "/work/note");
-    env[`${label.toUpperCase().replace("-", "_")}_BASE_URL`] = vendor.url;
-    return vendor;
-  });
-  const service = await startTestService({ env: { ...env, STARTING_CREDIT_USD: "1000" } });
-  const stop = async () => {
-    await service.stop();
-    await Promise.all(vendors.map((vendor) => vendor.close()));
-    await simulators.close();
-  };
-  return { ...service, vendors, stop };
-});
+const world = shared(() => startAgentWorld(() => "/work/note"));
 
 const folder = new URL("../fixtures/agents/", import.meta.url);
 const recordings = [...Deno.readDirSync(folder)].map(({ name }) => name).toSorted();
@@ -45,7 +30,7 @@ Deno.test("agents with most users are recorded", () => {
 for (const name of recordings) {
   for (const model of models) {
     Deno.test(`what ${name.replace(".json", "")} sends is taken by ${model}`, async () => {
-      const { vendors, post, rows } = world();
+      const { vendors, service: { post, rows } } = world();
       const recorded = JSON.parse(Deno.readTextFileSync(new URL(name, folder))) as Recorded;
       for (const vendor of vendors) vendor.refusals.length = 0;
       const session = crypto.randomUUID();
@@ -65,6 +50,23 @@ for (const name of recordings) {
       assert.ok(words.some((one) => text.includes(one)), text.slice(0, 500));
     });
   }
+}
+
+for (const model of models) {
+  Deno.test(`what codex sends as a frame of a WebSocket is taken by ${model}`, async () => {
+    const { vendors, service } = world();
+    const { body } = JSON.parse(Deno.readTextFileSync(new URL("codex.json", folder))) as Recorded;
+    const { stream: _, ...request } = body;
+    for (const vendor of vendors) vendor.refusals.length = 0;
+    const session = crypto.randomUUID();
+    await using socket = await openSocket(service, "/chat/v1", { "x-session-id": session });
+    const events = await socket.ask({ ...request, model });
+    assert.equal(events.at(-1)!.type, "response.completed");
+    assert.deepEqual(vendors.flatMap(({ refusals }) => refusals), []);
+    const rows = await service.rows({ session_id: session });
+    assert.deepEqual(rows.map(({ status }) => status), ["completed"]);
+    assert.match(String(rows[0]!.charged_usd), /[1-9]/);
+  });
 }
 
 /** The unified family's path of the same endpoint, for whichever vendor. */

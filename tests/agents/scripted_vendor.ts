@@ -3,8 +3,8 @@ import { seal } from "../../demo/simulator/seals.ts";
 
 /**
  * A vendor for agents: the simulated one judges each request as the real one would, and what it
- * accepts is answered by a script: one call of a tool that reads a file, then a text. The text says
- * whether the file's content came back.
+ * accepts is answered by a script: one call of a tool that reads a file, then a text, or a call of
+ * the tool by which the agent ends. Both say whether the file's content came back.
  */
 
 export interface ScriptedAgentVendor {
@@ -23,17 +23,41 @@ export const noToolText = "DONE without a tool";
 
 type Json = Record<string, unknown>;
 
-/** Tools that read a file, as the agents name them, with their arguments. */
-function readingTool(bodyText: string, file: string): { name: string; args: Json } | undefined {
-  const tools: readonly [string, Json][] = [
-    ["exec_command", { cmd: `cat ${file}` }],
-    ["shell_command", { command: `cat ${file}` }],
-    ["Read", { file_path: file }],
-    ["read_file", { file_path: file, absolute_path: file, path: file }],
-    ["read", { filePath: file }],
+/** A call of an agent's tool: with arguments, or where it takes free text with that. */
+interface ScriptedCall {
+  readonly name: string;
+  readonly args: Json;
+  /** For a tool that takes free text, in a namespace. */
+  readonly free?: { readonly namespace: string; readonly input: string };
+}
+
+/** The call by which an agent reads the file: its tools have different names and arguments. */
+function readingCall(bodyText: string, file: string): ScriptedCall | undefined {
+  const cmd = `cat ${file}`;
+  const calls: readonly ScriptedCall[] = [
+    { name: "exec_command", args: { cmd } },
+    { name: "shell_command", args: { command: cmd } },
+    { name: "Read", args: { file_path: file } },
+    { name: "read_file", args: { file_path: file, absolute_path: file, path: file } },
+    { name: "read", args: { filePath: file } },
+    { name: "read_files", args: { files: [{ path: file }] } },
+    // Codex for its vendor's newest models: a program that calls tools.
+    {
+      ...{ name: "exec", args: {} },
+      free: {
+        namespace: "functions",
+        input: `text(await tools.exec_command(${JSON.stringify({ cmd })}));`,
+      },
+    },
   ];
-  const found = tools.find(([name]) => bodyText.includes(`"name":"${name}"`));
-  return found && { name: found[0], args: found[1] };
+  return calls.find(({ name }) => bodyText.includes(`"name":"${name}"`));
+}
+
+/** The call by which an agent ends that takes no text for the end. */
+function endingCall(bodyText: string): ScriptedCall | undefined {
+  const name = "submit_and_exit";
+  if (!bodyText.includes(`"name":"${name}"`)) return undefined;
+  return { name, args: { summary: doneText, verified: true } };
 }
 
 export function startScriptedAgentVendor(target: string, file: () => string): ScriptedAgentVendor {
@@ -59,12 +83,14 @@ export function startScriptedAgentVendor(target: string, file: () => string): Sc
       }
       await answer.body?.cancel();
       const body = JSON.parse(bodyText) as Json;
-      const tool = readingTool(JSON.stringify(body.tools ?? "") + bodyText, file());
+      const offered = JSON.stringify(body.tools ?? "") + bodyText;
+      const tool = readingCall(offered, file());
       // What the file holds stands nowhere but in the tool's result.
       const hasRead = bodyText.includes(fileWord);
       const hasCalled = /"(?:tool_call_id|call_id|tool_use_id|functionResponse)"/.test(bodyText);
       const said = hasRead ? doneText : hasCalled ? "NO RESULT" : noToolText;
-      const turn = tool !== undefined && !hasCalled ? { tool } : { text: said };
+      const call = hasCalled ? hasRead ? endingCall(offered) : undefined : tool;
+      const turn = call === undefined ? { text: said } : { tool: call };
       const isStreamed = body.stream === true || url.pathname.includes(":stream");
       return write(turn, isStreamed, String(body.model ?? ""));
     },
@@ -76,7 +102,7 @@ export function startScriptedAgentVendor(target: string, file: () => string): Sc
   };
 }
 
-type Turn = { tool: { name: string; args: Json } } | { text: string };
+type Turn = { tool: ScriptedCall } | { text: string };
 type Write = (turn: Turn, isStreamed: boolean, model: string) => Response;
 
 function writerOf(path: string): Write | undefined {
@@ -131,10 +157,7 @@ function writeResponses(turn: Turn, isStreamed: boolean, model: string): Respons
       ...{ type: "message", id: `msg_${id()}`, role: "assistant", status: "completed" },
       content: [{ type: "output_text", text: turn.text, annotations: [] }],
     }
-    : {
-      ...{ type: "function_call", id: `fc_${id()}`, call_id: `call_${id()}`, status: "completed" },
-      ...{ name: turn.tool.name, arguments: JSON.stringify(turn.tool.args) },
-    };
+    : writeItem(turn.tool);
   const usage = {
     ...{ input_tokens: 100, output_tokens: 10, total_tokens: 110 },
     input_tokens_details: { cached_tokens: 0 },
@@ -165,6 +188,13 @@ function writeResponses(turn: Turn, isStreamed: boolean, model: string): Respons
   return events(all.map((one, sequence_number) => ({ ...one, sequence_number })), true);
 }
 
+function writeItem({ name, args, free }: ScriptedCall): Json {
+  const call = { name, call_id: `call_${id()}`, status: "completed" };
+  return free
+    ? { type: "custom_tool_call", id: `ctc_${id()}`, ...call, ...free }
+    : { type: "function_call", id: `fc_${id()}`, ...call, arguments: JSON.stringify(args) };
+}
+
 function writeMessages(turn: Turn, isStreamed: boolean, model: string): Response {
   const block: Json = "text" in turn
     ? { type: "text", text: turn.text }
@@ -191,7 +221,7 @@ function writeMessages(turn: Turn, isStreamed: boolean, model: string): Response
 }
 
 /** As the simulated vendor checks it when it comes back. */
-function signatureOf({ name, args }: { name: string; args: Json }): string {
+function signatureOf({ name, args }: ScriptedCall): string {
   return seal("thought", signedContent(name, args));
 }
 

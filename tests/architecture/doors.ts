@@ -30,8 +30,7 @@ const clock = /^src\/base\/clock\.ts$/;
 const memberDoors: readonly Door[] = [
   {
     what: /^(Deno|process)\.env$/,
-    // The second one asks how the program was called, before there are settings.
-    may: /^src\/(main\/config|base\/program_files)\.ts$/,
+    may: /^src\/main\/config\.ts$/,
     instead: "take a field of the configuration; only src/main/config.ts reads the environment",
   },
   {

@@ -30,7 +30,7 @@ const tables: Readonly<Record<string, string>> = {
   usage: "usage_sums",
   audit: "audit_log",
   keys: "accounts api_keys api_key_notes vendor_keys master_key",
-  credit: "ledger_entries account_balances leases key_charges corrected_charges",
+  credit: "ledger_entries account_balances leases key_charges key_spend corrected_charges",
   budgets: "budgets budget_periods budget_leases budget_charges",
   webhooks: "webhooks webhook_deliveries vendor_states",
   people: "people memberships invitations dashboard_sessions sign_in_states",

@@ -33,7 +33,7 @@ export function listed(findings: readonly Finding[]): string {
 
 const codeName = /\.(ts|tsx|mts|js|mjs|jsx)$/;
 const leftOut =
-  /^(\.git|node_modules|data|dist|coverage|openapi\/client\/generated|tests\/fixtures)$/;
+  /^(\.git|node_modules|data|dist|coverage|openapi\/client\/generated|tests\/fixtures|tests\/sdks\/programs)$/;
 
 function walk(root: string, folder: string): string[] {
   const found: string[] = [];

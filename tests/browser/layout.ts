@@ -11,6 +11,7 @@ export const widths = [390, 1024, 1280, 1600] as const;
  */
 export async function misfits(page: Page, where: string): Promise<string[]> {
   const found: string[] = [];
+  await page.$$eval("main details.menu", (menus) => menus.forEach((one) => one.open = true));
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
     const problems = await page.evaluate<string[]>(`(${findProblems})()`);
@@ -24,7 +25,7 @@ const findProblems = `function () {
   const problems = [];
   const right = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > right + 1) problems.push("the page scrolls sideways");
-  const pressable = "main a.button, main button, main .tabs a, main .segments a, main input, main select";
+  const pressable = "main a.button, main button, main .tabs a, main .segments a, main .menu-items a, main input, main select";
   for (const one of document.querySelectorAll(pressable)) {
     const box = one.getBoundingClientRect();
     if (box.width === 0 || one.closest("details:not([open])") && !one.closest("summary")) continue;

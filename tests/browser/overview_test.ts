@@ -38,8 +38,8 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
   const { page, complaints } = await world().open();
   await page.goto(`${world().baseUrl}/dashboard/overview?range=7d`);
   const chart = page.locator("figure:has(#requests-t)");
-  const { width } = (await chart.locator(".plot svg").boundingBox())!;
-  await chart.locator(".plot svg").hover({ position: { x: width * 5.5 / 7, y: 40 } });
+  const { width } = (await chart.locator(".plot [role=img]").boundingBox())!;
+  await chart.locator(".plot [role=img]").hover({ position: { x: width * 5.5 / 7, y: 40 } });
   const said = await chart.locator(".tooltip").innerText();
   const [day, ...figures] = await chart.locator("tbody tr").nth(5).locator("td").allTextContents();
   for (const one of [day!.trim(), ...figures]) {
@@ -47,7 +47,7 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
   }
   await page.mouse.move(0, 0);
   assert.equal(await chart.locator(".tooltip").isVisible(), false);
-  await chart.locator(".plot svg").click({ position: { x: width * 5.5 / 7, y: 40 } });
+  await chart.locator(".plot [role=img]").click({ position: { x: width * 5.5 / 7, y: 40 } });
   await page.waitForURL("**/dashboard/interactions?from=*");
   assert.deepEqual(complaints.filter((one) => !/status of 404/.test(one)), []);
 });

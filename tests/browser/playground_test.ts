@@ -21,7 +21,8 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   assert.equal(stopped!.status, "cancelled");
 
   await page.fill("#prompt", "[say:And once more.]");
-  await page.click("#send");
+  await page.focus("#system");
+  await page.keyboard.press("Control+Enter");
   await page.waitForSelector(".turn-assistant:last-child .took:has-text('tokens in')");
   assert.match(await page.innerText(".turn-assistant:last-child .said"), /And once more\./);
   const href = await page.getAttribute(".turn-assistant:last-child .took a", "href");

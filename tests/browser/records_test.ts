@@ -72,10 +72,10 @@ Deno.test("a file is made, fetched and data deleted without script, by keyboard"
   await page.focus("text=Start export");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/dashboard/exports");
-  await reloadUntil(page, "text=Download");
+  await reloadUntil(page, "td.actions >> text=Download");
   const [download] = await Promise.all([
     page.waitForEvent("download"),
-    page.press("a:has-text('Download')", "Enter"),
+    page.press("td.actions a:has-text('Download')", "Enter"),
   ]);
   assert.match(download.suggestedFilename(), /^export-[0-9a-f-]{36}\.json$/);
 
@@ -225,4 +225,59 @@ Deno.test("a key is made, rotated and revoked, and a customer's data deleted, by
   await page.waitForURL(/deletion\/[0-9a-f-]{36}$/);
   await page.waitForSelector("text=Done");
   assert.equal((await service.rows({ user_id: "customer-9" })).length, 0);
+});
+
+Deno.test("days are typed as pages write them, or chosen from the browser's calendar", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  await page.goto(`${service.baseUrl}/dashboard/exports/new`);
+  assert.match(await page.inputValue("#from"), /^\d{1,2} [A-Z][a-z]{2} \d{4}$/);
+  const calendar = page.locator(".day:has(#from) .day-calendar");
+  await page.fill("#from", "5 Nov 2026");
+  await page.getByRole("button", { name: "Calendar: First day" }).click();
+  assert.equal(await calendar.inputValue(), "2026-11-05", "the calendar opens at what is typed");
+  await calendar.evaluate((one) => {
+    one.value = "2026-11-07";
+    one.dispatchEvent(new Event("change"));
+  });
+  assert.equal(await page.inputValue("#from"), "7 Nov 2026");
+  await page.fill("#to", "31 Feb 2027");
+  await page.click("text=Start export");
+  await page.waitForSelector("#to-error");
+  assert.equal(await page.inputValue("#to"), "31 Feb 2027");
+  await page.fill("#to", "2026-11-08");
+  await page.click("text=Start export");
+  await page.waitForURL("**/dashboard/exports");
+  await page.waitForSelector("text=7 Nov 2026 – 8 Nov 2026");
+
+  await page.goto(`${service.baseUrl}/dashboard/interactions`);
+  await page.click("summary:has-text('More filters')");
+  await page.fill("#from", "5 Nov 2026, 09:07");
+  await page.click("text=Apply filters");
+  await page.waitForSelector(".chip:has-text('5 Nov 2026, 09:07 UTC')");
+  assert.deepEqual(world.complaints.filter((one) => !/status of 400/.test(one)), []);
+});
+
+Deno.test("two cohorts that are checked in the list are compared", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  for (const cohort of ["one", "two", "three"]) {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: `/// COHORT ${cohort}\nHello` }],
+    });
+    await answer.body?.cancel();
+  }
+  await page.goto(`${service.baseUrl}/dashboard/cohorts`);
+  await page.getByLabel("Compare two", { exact: true }).check();
+  await page.getByLabel("Compare one", { exact: true }).check();
+  await page.click("text=Compare the two checked");
+  await page.waitForSelector("h1:has-text('one and two')");
+  assert.ok(await page.isVisible("text=Conversions per call"));
+  const names = await page.$$eval("#cohort-names option", (all) => all.map(({ value }) => value));
+  assert.deepEqual(names, ["three", "two"]);
+  // Without any checked the list stays.
+  await page.goto(`${service.baseUrl}/dashboard/cohorts/show`);
+  assert.equal(page.url(), `${service.baseUrl}/dashboard/cohorts`);
+  assert.deepEqual(world.complaints, []);
 });

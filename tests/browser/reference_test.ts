@@ -13,11 +13,15 @@ Deno.test({
     try {
       const { page, heard } = await open(browser, service.baseUrl);
       await page.goto(`${service.baseUrl}/reference`);
-      await page.getByText("Verify the key").first().waitFor();
+      await page.getByText("Create chat completion").first().waitFor();
       const at = { page, service, heard };
       await t.step(
         "it lists every operation, asks nobody else, and nothing of it is blocked",
         () => listsEverything(at),
+      );
+      await t.step(
+        "its search finds what people look for, by the words that they use",
+        () => finds(at),
       );
       await t.step(
         "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
@@ -28,6 +32,12 @@ Deno.test({
         "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
         () => triesPost(at),
       );
+      await t.step("a link to an operation of a folded family opens it", async () => {
+        const { page } = await open(browser, service.baseUrl);
+        const path = "/vendor-b/v1/embeddings";
+        await page.goto(`${service.baseUrl}/reference#tag/vendor-b/POST${path}`);
+        await page.locator("button", { hasText: `(post ${path})` }).first().waitFor();
+      });
     } finally {
       await browser.close();
     }
@@ -42,6 +52,17 @@ interface Opened {
 
 async function listsEverything({ page, service, heard }: Opened): Promise<void> {
   const document = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
+  // What all vendors share stands first and open, the vendors last and folded.
+  const families = page.locator("li:has(> div > button:has-text('Open Group'))");
+  const folded = await families.locator("> div > a").allInnerTexts();
+  assert.deepEqual(folded.map((title) => title.replace(/[ :].*/, "")), [
+    ...["Images", "Speech", "Data", "Administration", "Operations", "Hugging", "OpenAI"],
+    ...["Anthropic", "Google", "Google,", "OpenRouter", "xAI"],
+  ]);
+  assert.ok(await page.locator("a[href='#tag/chat/POST/chat/v1/chat/completions']").isVisible());
+  for (let left = folded.length; left > 0; left--) {
+    await page.getByRole("button", { name: /^Open Group/ }).first().click();
+  }
   const wanted = Object.entries<Record<string, { tags: string[] }>>(document.paths).flatMap(
     ([path, item]) =>
       Object.entries(item).map(([method, { tags }]) =>
@@ -56,6 +77,37 @@ async function listsEverything({ page, service, heard }: Opened): Promise<void> 
   // It looks as it should: with its style sheets the text stands beside the list.
   const title = await page.locator("h1").first().boundingBox();
   assert.ok(title !== null && title.x > 280 && title.y < 400, JSON.stringify(title));
+  assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+}
+
+/** What stands first, or among the first three, for words that are typed into the search. */
+const searches: readonly (readonly [words: string, first: string, ...others: string[]])[] = [
+  ["cost", "/api/v1/usage", "/api/v1/interactions"],
+  ["balance", "/api/v1/credits", "/api/v1/status"],
+  ["speech to text", "/vendor-b/v1/audio/transcriptions", "/tts/v1/generate"],
+  ["embeddings", "/chat/v1/embeddings", "/vendor-b/v1/embeddings"],
+  ["spend", "/api/v1/usage"],
+  ["delete", "/api/v1/data"],
+  ["webhook", "/api/v1/admin/webhooks/{id}"],
+];
+
+async function finds({ page, heard }: Opened): Promise<void> {
+  await page.keyboard.press("Control+k");
+  const box = page.getByRole("combobox").last();
+  for (const [words, first, ...others] of searches) {
+    await box.fill(words);
+    const hits = page.getByRole("option").filter({ hasText: /Path:/ });
+    await hits.first().filter({ hasText: `Path: ${first}` }).waitFor();
+    const shown = (await hits.allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+    for (const path of others) {
+      assert.ok(
+        shown.slice(0, 3).some((text) => text.endsWith(`Path: ${path}`)),
+        `${words}: ${shown}`,
+      );
+    }
+    assert.equal(await page.getByRole("option", { name: /^Models:/ }).count(), 0, words);
+  }
+  await page.keyboard.press("Escape");
   assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
 }
 

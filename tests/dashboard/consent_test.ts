@@ -118,7 +118,10 @@ Deno.test("the claim link owns nothing until its person says so", async () => {
   );
   const asked = await browser.follow(begun.location!);
   assert.match(asked.text, /as <strong>owner<\/strong>/);
-  assert.match((await fresh.browser().get("/dashboard/sign-in")).text, /Nobody owns/);
+  assert.match(
+    (await fresh.browser().get("/dashboard/sign-in")).text,
+    /This gateway has no owner yet/,
+  );
   assert.equal((await browser.get("/dashboard/keys")).status, 303, "no session yet");
   const fields = hiddenFields(asked.text);
   await browser.post("/dashboard/join", { ...fields, answer: "yes" });

@@ -46,6 +46,11 @@ function kindOf(browser: BrowserClient, address: string): string {
   return `${pathname}?${[...new Set(searchParams.keys())].sort().join("&")}`;
 }
 
+/** A page by its address alone, which no link may lead to. */
+export async function visit(browser: BrowserClient, address: string): Promise<CrawledPage> {
+  return readPage(browser, address, await browser.get(address));
+}
+
 function readPage(browser: BrowserClient, address: string, answer: Answer): CrawledPage {
   const isHtml = answer.headers.get("content-type")?.startsWith("text/html") ?? false;
   const mistakes: string[] = [];

@@ -42,7 +42,7 @@ const kinds: {
   model?: string;
   asks?: string;
 }[] = [
-  { name: "everything", fields: {}, model: "vendor-b/" },
+  { name: "everything", fields: {}, model: "openai/" },
   {
     name: "a vendor's paths alone",
     fields: { access: "some", scope: ["vendor-b", "status"] },
@@ -56,7 +56,7 @@ const kinds: {
   {
     name: "one model of another vendor",
     fields: { models: "vendor-c/claude-haiku-4-5" },
-    model: "vendor-c/claude-haiku-4-5",
+    model: "anthropic/claude-haiku-4-5",
   },
   {
     name: "exports alone",

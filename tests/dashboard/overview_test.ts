@@ -46,7 +46,7 @@ Deno.test("a call that was answered is on the next page, at the cost that its re
   }
   const byApp = (await owner.get(`${page}?by=app`)).text;
   assert.match(byApp, /href="\/dashboard\/interactions\?[^"]*app=shop"[^>]*>shop</);
-  assert.match(byApp, /Without an app/);
+  assert.match(byApp, /No app tag/);
   const byKey = (await owner.get(`${page}?by=key`)).text;
   assert.match(byKey, /href="\/dashboard\/interactions\?[^"]*key=[^"]+"/);
   const balance = 10_000_000_000n - spent;

@@ -51,6 +51,10 @@ Deno.test("a viewer sees figures and rows, and prompts only once an owner lets t
   assert.match(page, /HTTP 200/);
   assert.equal((await finn.get(`${list}/${id}/raw/request`)).status, 403);
   assert.ok(!(await finn.get(list)).text.includes('name="q"'));
+  // By its id they find a call, as everybody does.
+  const found = (await finn.get(`${list}?id=${id}`)).text;
+  assert.match(found, /1 call with this id/);
+  assert.match((await finn.get(`${list}?id=nobodys`)).text, /Neither a call nor a refused request/);
   // A search that finds nothing would say that nobody asked it.
   assert.ok((await finn.get(`${list}?q=nothing`)).text.includes(id));
   assert.ok(!(await finn.get(list)).text.includes('href="/dashboard/playground"'));

@@ -105,7 +105,7 @@ Deno.test("what goes wrong is said in words", async () => {
   const unknown = await stream(owner, { model: "vendor-b/nothing-9", prompt: "Hello" });
   assert.match(unknown.error, /nothing-9/);
   const nowhere = await stream(owner, { model: "<script>", prompt: "Hello" });
-  assert.match(nowhere.error, /names no model/);
+  assert.match(nowhere.error, /unknown model/);
   const refused = await stream(owner, { prompt: "[error:400]" });
   assert.match(refused.error, /\w+ \w+/);
   const cut = await stream(owner, { prompt: "[cut]" });

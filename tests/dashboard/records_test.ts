@@ -106,6 +106,9 @@ Deno.test("that nothing matched can be put on record", async () => {
   const owner = await world().owner();
   const form = "/dashboard/deletion/new";
   const wanted = { user_id: "nobody", tables: "interactions", reason: "asked by letter" };
+  const backwards = { ...wanted, start_date: "2026-11-20", end_date: "2026-11-10" };
+  const refused = (await owner.submit(form, form, backwards)).text;
+  assert.match(refused, /id="end_date-error">The end is not after the start\./);
   assert.match((await owner.submit(form, form, wanted)).text, /Nothing matches/);
   const done = await owner.submit(form, "/dashboard/deletion", {
     ...{ ...wanted, expected: "0", confirm: "0" },
@@ -122,7 +125,7 @@ Deno.test("an export is asked for, fetched, noted and deleted", async () => {
   const wrong: [Record<string, string | string[]>, RegExp][] = [
     [{ ...wanted, tables: ["interactions", "eval_runs"] }, /Csv takes exactly one table/i],
     [{ ...wanted, tables: [] }, /At least 1 item/i],
-    [{ ...wanted, from: "2027-01-01", to: "2026-01-01" }, /id="to-error"/],
+    [{ ...wanted, from: "2027-01-01", to: "2026-01-01" }, /id="to-error">The last day is before/],
     [{ ...wanted, from: "soon" }, /id="from-error"/],
     [{ ...wanted, filter_status: "sideways" }, /expected|Expected/],
   ];
@@ -133,7 +136,7 @@ Deno.test("an export is asked for, fetched, noted and deleted", async () => {
   }
   const made = await owner.submit(form, form, { ...wanted, filter_user_id: "exported" });
   assert.equal(made.location, "/dashboard/exports");
-  const list = await until(owner, "/dashboard/exports", /Download/);
+  const list = await until(owner, "/dashboard/exports", /\/file"/);
   const path = /href="(\/dashboard\/exports\/[^"]+\/file)"/.exec(list.text)?.[1] ?? "";
   const file = await owner.get(path);
   assert.match(file.headers.get("content-type") ?? "", /^text\/csv/);
@@ -214,8 +217,11 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
   const one = await owner.get(path);
   assert.match(one.text, /&lt;i&gt;orders/);
   assert.match(one.text, /2 completed/);
+  assert.match(one.text, />\d+ in<[^]*?>\d+ out</, "tokens per call");
   const both = await owner.get(`${path}&with=other`);
-  for (const text of ["Maybe chance|Too few|Lower|Higher", "Conversions per call", "Sums"]) {
+  for (
+    const text of ["Could be chance|Too few calls|Lower|Higher", "Conversions per call", "Sums"]
+  ) {
     assert.match(both.text, new RegExp(text));
   }
   assert.match(
@@ -227,7 +233,9 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
     (await owner.get("/dashboard/cohorts/show?id=unknown")).text,
     /No calls in this time/,
   );
-  for (const wrong of ["", "?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {
+  const none = await owner.get("/dashboard/cohorts/show");
+  assert.deepEqual([none.status, none.location], [303, "/dashboard/cohorts"]);
+  for (const wrong of ["?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {
     assert.equal((await owner.get(`/dashboard/cohorts/show${wrong}`)).status, 404, wrong);
   }
 });
@@ -268,7 +276,7 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
   assert.match(rows[1]!, /0\.5/);
   assert.match(rows[1]!, /Higher/, "the longer answers of the dearer model cost more");
   assert.ok(
-    !/Maybe chance|Higher|Lower/.test(rows[0]!),
+    !/Could be chance|Higher|Lower/.test(rows[0]!),
     "the first is what others are compared with",
   );
   assert.match(text, /1 outcome of the cohort counts for no model/);

@@ -5,11 +5,11 @@ import {
 import type { Simulators } from "../../demo/simulators.ts";
 import { type Answer, BrowserClient } from "../support/browser_client.ts";
 import {
-  type DatabaseChoice,
   type Environment,
   startSimulatedService,
   startTestService,
   type TestService,
+  type TestServiceOptions,
 } from "../support/service.ts";
 
 /** A service whose people sign in at the simulated provider. */
@@ -28,18 +28,18 @@ export interface DashboardWorld extends TestService {
  * stand behind the service. `embedded`: its database is the embedded one in every run.
  */
 export async function startDashboard(
-  { addresses = false, vendors = false, embedded = false, env = {} }: {
-    addresses?: boolean;
-    vendors?: boolean;
-    embedded?: boolean;
-    env?: Environment;
-  } = {},
+  { addresses = false, vendors = false, embedded = false, env = {}, ...options }:
+    & { addresses?: boolean; vendors?: boolean; embedded?: boolean; env?: Environment }
+    & Pick<TestServiceOptions, "onFirstStart"> = {},
 ): Promise<DashboardWorld> {
   const provider = startIdentityProvider();
   const { issuer } = provider;
   // The long round takes the one that the gate does not.
   const isEmbedded = embedded || Deno.env.get("STORE") === "both";
-  const choice: DatabaseChoice = isEmbedded ? { database: "embedded" } : {};
+  const choice: TestServiceOptions = {
+    ...options,
+    ...(isEmbedded ? { database: "embedded" } : {}),
+  };
   const start = (all: Environment) =>
     vendors ? startSimulatedService(all, choice) : startTestService({ env: all, ...choice });
   const service = await start(

@@ -107,7 +107,7 @@ export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
 }
 
 /** The plan of a call whose request was emulated as `reversal` says. */
-function planOf(passage: Passage): TextPlan {
+export function planOf(passage: Passage): TextPlan {
   const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false } = passage;
   // Nothing else of a vendor's row is asked for here.
   const vendor = { quirks } as ResolvedModel["vendor"];

@@ -3,6 +3,8 @@ export interface Snippet {
   readonly language: string;
   /** Whether the page promises that it works as it stands: ` ```sh run `. */
   readonly runs: boolean;
+  /** Whether `deno task agents` runs it: ` ```sh agent=NAME `. */
+  readonly isOfAgent: boolean;
   readonly line: number;
   readonly text: string;
 }
@@ -12,12 +14,13 @@ export function snippetsOf(page: string): Snippet[] {
   const found: Snippet[] = [];
   const lines = page.split("\n");
   for (let at = 0; at < lines.length; at++) {
-    const [, fence, language = "", mark = ""] = /^(```+)(\w*) ?(\w*)$/.exec(lines[at]!) ?? [];
+    const [, fence, language = "", mark = ""] = /^(```+)(\w*) ?(\S*)$/.exec(lines[at]!) ?? [];
     if (fence === undefined) continue;
     const end = lines.indexOf(fence, at + 1);
     if (end < 0) throw new Error(`The block of line ${at + 1} has no end.`);
     const text = lines.slice(at + 1, end).join("\n");
-    found.push({ language, runs: mark === "run", line: at + 1, text });
+    const isOfAgent = mark.startsWith("agent=");
+    found.push({ language, runs: mark === "run", isOfAgent, line: at + 1, text });
     at = end;
   }
   return found;

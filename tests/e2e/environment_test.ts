@@ -86,6 +86,11 @@ const wrongStarts: readonly WrongStart[] = [
     env: { HOST: "192.0.2.1", ALLOW_PLAIN_HTTP: "true" },
     says: /^error: HOST=192\.0\.2\.1 is not valid .*: expected an address of this machine/,
   },
+  // As the program is started, Deno refuses it, in words about its flags.
+  {
+    env: { DATA_DIR: "/proc/x" },
+    says: /^error: DATA_DIR=\/proc\/x can't be used \((?!.*--allow)/,
+  },
   {
     env: { DATA_DIR: noPem },
     says: /^error: DATA_DIR=.*no-pem\.txt can't be used \(.*\): set DATA_DIR to a directory that/,
@@ -129,7 +134,8 @@ const wrongStarts: readonly WrongStart[] = [
   },
   {
     env: { MODELS_FILE: file("models.json", '{"fast":{"targets":["gpt-5-mini","nobody/x"]}}') },
-    says: /^error: MODELS_FILE=.*models\.json is not valid: fast\.targets\[1\]\.model: 'nobody\/x'/,
+    says:
+      /^error: MODELS_FILE=.*models\.json is not valid: fast\.targets\[1\]\.model: unknown model 'nobody\/x'/,
   },
   {
     env: { STARTING_CREDIT_USD: "much" },

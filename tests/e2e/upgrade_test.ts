@@ -119,7 +119,7 @@ postgresSite(
       const newer = await start(later, secondEnv);
       assert.match(newer.output(), new RegExp(`migrating the database step=${own + 3} name=shops`));
       const newerLoad = load(newer, key);
-      await newer.printed(/a backfill is complete/, 60_000);
+      await newer.printed(/a backfill is complete/);
 
       // The old version is started again on the schema of the newer one.
       const thirdEnv = site.another();

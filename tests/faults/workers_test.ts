@@ -58,7 +58,7 @@ async function twoWorkers(
   const MODELS_FILE = `${env.DATA_DIR}-models.json`;
   await writeModels(MODELS_FILE, "early");
   await using service = await startService({ env: { ...env, WORKERS: "2", MODELS_FILE } });
-  await service.printed(/all workers answer calls/, 60_000);
+  await service.printed(/all workers answer calls/);
   const key = service.firstKey;
   const target = { baseUrl: service.baseUrl, key };
   await grant(env);
@@ -73,7 +73,7 @@ async function twoWorkers(
   const load = startLoad(target, 12, random);
   await untilAnswered(load, 40);
   Deno.kill(second!, "SIGKILL");
-  await service.printed(/a worker is back worker=2 /, 60_000);
+  await service.printed(/a worker is back worker=2 /);
   const atReturn = load.answers.length;
   assert.ok(atReturn > 40, "the other worker goes on");
   await untilAnswered(load, atReturn + 40);
@@ -108,7 +108,7 @@ async function cutAll(
   answers: Answer[],
 ): Promise<void> {
   await using service = await startService({ env });
-  await service.printed(/all workers answer calls/, 60_000);
+  await service.printed(/all workers answer calls/);
   const workers = await workersOf(service);
   const load = startLoad({ baseUrl: service.baseUrl, key }, 12, random);
   await untilAnswered(load, 40);

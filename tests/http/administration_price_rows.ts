@@ -20,7 +20,7 @@ export const budgetRows = {
     wrong: [
       [
         "invalid_value",
-        /^on: 'shop' is no scope/,
+        /^on: 'shop' is not valid/,
         (to) => sdk.setBudget({ ...to, body: { on: "shop", per: "day", usd: "1" } }),
       ],
       ["invalid_value", /^raise_until: expected a time to come/, (to) =>

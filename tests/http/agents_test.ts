@@ -3,7 +3,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { answered, hello, startTodaysVendors } from "../support/todays_vendors.ts";
-import { callingTool } from "../support/tool_calling_vendor.ts";
+import { callingTool, toolNames } from "../support/tool_calling_vendor.ts";
 
 const world = shared(startTodaysVendors);
 
@@ -72,6 +72,44 @@ Deno.test("a loaded tool is told of in words where the vendor has no reference t
     assert.equal(answer.status, 200, await answer.text());
     assert.match(world().last().body, /Tool mcp__dict__lookup is loaded\./, model);
     assert.equal(answer.headers.get("x-translation-loss"), null, model);
+  }
+});
+
+Deno.test("the tool that holds a place for deferred ones is left out by name, deferred ones stay", async () => {
+  world().play(answered);
+  const input_schema = { type: "object", properties: {} };
+  const deferred = (name: string) => ({ name, input_schema, defer_loading: true });
+  const body = {
+    max_tokens: 9,
+    messages: hello,
+    tools: [deferred("mcp__dict__lookup"), deferred("DeferredToolPlaceholder")],
+  };
+  for (const model of ["vendor-b/gpt-5.6-sol", "vendor-d/gemini-2.5-flash", "acme/acme-1"]) {
+    const answer = await world().post(messages, { ...body, model });
+    assert.equal(answer.status, 200, await answer.text());
+    const losses = answer.headers.get("x-translation-loss")!.split(",");
+    assert.deepEqual(losses.toSorted(), ["tools[0].defer_loading", "tools[1]"], model);
+    assert.deepEqual(toolNames(JSON.parse(world().last().body)), ["mcp__dict__lookup"], model);
+  }
+  // Its own vendor gets the list as it is.
+  const own = await world().post(messages, { ...body, model: "vendor-c/claude-haiku-4-5" });
+  assert.equal(own.headers.get("x-translation-loss"), null, await own.text());
+  assert.match(world().last().body, /DeferredToolPlaceholder/);
+});
+
+Deno.test("what Codex writes on items for its vendor reaches that one alone, and is no loss elsewhere", async () => {
+  world().play(answered);
+  const internal_chat_message_metadata_passthrough = { turn_id: "turn-of-codex" };
+  const input = [{ role: "user", content: "Hi", internal_chat_message_metadata_passthrough }];
+  for (const model of ["vendor-b/gpt-5.6-sol", "vendor-c/claude-haiku-4-5", "acme/acme-1"]) {
+    const answer = await world().post("/chat/v1/responses", { model, input });
+    assert.equal(answer.status, 200, await answer.text());
+    assert.equal(answer.headers.get("x-translation-loss"), null, model);
+    assert.equal(
+      world().last().body.includes("turn-of-codex"),
+      model.startsWith("vendor-b"),
+      model,
+    );
   }
 });
 

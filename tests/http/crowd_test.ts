@@ -13,6 +13,7 @@ for (const descriptors of descriptorLimits) {
     const start = settings.tasks.start.replace("deno run", `exec '${Deno.execPath()}' run`);
     await using service = await startService({
       executable: "/bin/sh",
+      migrates: false,
       args: ["-c", `ulimit -n ${descriptors}; ${start}`],
       env: {
         VENDOR_F_BASE_URL: `${vendor.url}/v1`,

@@ -52,7 +52,7 @@ testScenarios(service, [
     ...hello,
     start_date: "2026-11-21T00:00:00Z",
     end_date: "2026-11-20T00:00:00Z",
-  }, /^end_date: expected a time after start_date/),
+  }, /^end_date: the end is not after the start/),
   refused("an unknown field", { ...hello, models: [] }, /^models: unknown field/),
   refused("an unknown grader", grader({ type: "vibes" }), /^graders\[0\]/),
   refused(
@@ -89,7 +89,7 @@ testScenarios(service, [
   missing(
     "an unknown model",
     { ...hello, model: "vendor-z/x" },
-    /^model: 'vendor-z\/x' names no model here/,
+    /^model: unknown model 'vendor-z\/x'/,
   ),
   missing(
     "a model without a price",
@@ -99,7 +99,7 @@ testScenarios(service, [
   missing(
     "an unknown judge",
     grader({ type: "judge", model: "gpt", prompt: "?" }),
-    /^graders\[0\]\.model: 'gpt' names no model/,
+    /^graders\[0\]\.model: unknown model 'gpt'/,
   ),
   badRead("GET", `${path}/no-uuid`, 400, "invalid_value", /^eval_run_id: expected a UUID/),
   badRead("DELETE", `${path}/no-uuid`, 400, "invalid_value", /^eval_run_id: expected a UUID/),

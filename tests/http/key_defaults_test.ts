@@ -232,6 +232,21 @@ Deno.test("a key for an agent comes with the lines to paste, which hold address,
       assert.ok(text.includes(part), `${agent}: ${part} in ${text}`);
     }
   }
+  for (const agent of ["codex", "claude-code", "aider"]) {
+    const made = await world().admin("key", "create", "--name", "k", "--for", agent);
+    const home = await Deno.makeTempDir({ prefix: "paste-" });
+    // The last line starts the program.
+    const pasted = made.lines.slice(made.lines.findIndex((one) => one.startsWith("For ")) + 1, -1);
+    const { stdout, stderr } = await new Deno.Command("bash", {
+      args: ["-eu", "-c", `${pasted.join("\n")}\nenv; cat .codex/*.toml || true`],
+      ...{ cwd: home, clearEnv: true, env: { HOME: home, PATH: "/usr/bin:/bin" } },
+    }).output();
+    const set = new TextDecoder().decode(stdout);
+    for (const part of [(made.json as { key: string }).key, `${world().baseUrl}/chat`]) {
+      assert.ok(set.includes(part), `${agent}: ${new TextDecoder().decode(stderr)}`);
+    }
+    await Deno.remove(home, { recursive: true });
+  }
   const listed = (await world().admin("key", "list")).json as Record<string, unknown>[];
   const codex = listed.find((one) => one.for === "codex");
   assert.deepEqual([codex?.app, codex?.default_model, codex?.expected_output_tokens], [

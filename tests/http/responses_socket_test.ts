@@ -220,6 +220,17 @@ Deno.test("RESPONSES_WEBSOCKET=false answers 426, which clients take for HTTP", 
   assert.match(answer, /"code":"websocket_unsupported"/);
 });
 
+Deno.test("a handshake whose upgrade a proxy took off is answered 426, and a plain GET 404", async () => {
+  const get = (headers: Record<string, string>) =>
+    service().fetch("/chat/v1/responses", { headers });
+  const stripped = await get({ "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" });
+  assert.equal(stripped.status, 426);
+  assert.equal((await stripped.json()).error.code, "websocket_unsupported");
+  const plain = await get({});
+  assert.equal(plain.status, 404);
+  assert.equal((await plain.json()).error.code, "endpoint_not_found");
+});
+
 async function handshake(
   path: string,
   key: string,

@@ -48,6 +48,20 @@ Deno.test("/v1 is /chat/v1 for the clients of Anthropic and Google, too", async 
   assert.ok(count > 0);
 });
 
+Deno.test("a temperature that no vendor takes is the caller's error, whoever is asked", async () => {
+  for (
+    const model of ["openai/gpt-4.1", "anthropic/claude-sonnet-4-6", "google/gemini-2.5-flash"]
+  ) {
+    for (const temperature of [9, -1]) {
+      const answer = await service().post("/v1/chat/completions", { ...say(model), temperature });
+      const { error } = await answer.json();
+      assert.deepEqual([answer.status, error.param], [400, "temperature"], error.message);
+    }
+    const warm = await service().post("/v1/chat/completions", { ...say(model), temperature: 2 });
+    assert.equal(warm.status, 200, await warm.text());
+  }
+});
+
 Deno.test("an error below /v1 has its dialect's form", async () => {
   const answer = await service().post("/v1/messages", { model: "nobody/x" });
   const { type, error } = await answer.json();

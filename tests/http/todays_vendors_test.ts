@@ -64,6 +64,29 @@ Deno.test("what was left out is named; a strict caller is told in place of it", 
   world().play();
 });
 
+Deno.test("a chat call's older output limit is renamed for models that refuse it, and for no others", async () => {
+  world().play();
+  const body = '"messages":[{"role":"user","content":"max_tokens"}],"max_tokens":1.6e4,"x":1.0}';
+  const renamed = body.replace('"max_tokens":', '"max_completion_tokens":');
+  const models = [
+    ["vendor-b", "gpt-5-mini", renamed],
+    ["vendor-b", "gpt-5.6-sol", renamed],
+    ["vendor-b", "o4-mini", renamed],
+    ["vendor-b", "gpt-5-chat-latest", body],
+    ["vendor-b", "gpt-4.1", body],
+    ["vendor-g", "grok-4.3", body],
+  ] as const;
+  for (const [label, model, sent] of models) {
+    // Of a model without a price here the caller pays the vendor.
+    const authorization = `Bearer ${world().key};sk-of-the-caller`;
+    const text = `{"model":"${label}/${model}",${body}`;
+    const answer = await world().post("/chat/v1/chat/completions", text, { authorization });
+    assert.equal(answer.status, 200, await answer.text());
+    assert.equal(answer.headers.get("x-translation-loss"), null);
+    assert.equal(world().last().body, `{"model":"${model}",${sent}`);
+  }
+});
+
 Deno.test("open prefixes reach their own vendor in its own dialect, and no other", async () => {
   world().play();
   const headers = {

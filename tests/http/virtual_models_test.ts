@@ -241,8 +241,8 @@ Deno.test("token counts, embeddings and evaluations take virtual and plain names
 
 const unknown: [string, string, number, string, RegExp][] = [
   ["nearly another", "shpo", 404, "model_not_found", /Did you mean 'shop'\?/],
-  ["like no other", "qwertz", 404, "model_not_found", /names no model here/],
-  ["a reseller's", "deepseek-v4-pro", 404, "model_not_found", /names no model here/],
+  ["like no other", "qwertz", 404, "model_not_found", /unknown model/],
+  ["a reseller's", "deepseek-v4-pro", 404, "model_not_found", /unknown model/],
   ["two vendors' own", "double", 400, "invalid_value", /'vendor-g\/double' or 'vendor-b\/double'/],
 ];
 for (const [what, model, status, code, message] of unknown) {
@@ -264,9 +264,13 @@ const wrong: [string[], unknown, RegExp][] = [
   [["model", "set", "x/y"], { targets: ["gpt-4.1"] }, /^name: 'x\/y' is not a name/],
   [["model", "set", "x"], "{", /^standard input: expected JSON/],
   [["model", "set", "x"], {}, /^standard input: targets: /],
-  [["model", "set", "x"], { targets: ["shop"] }, /^standard input: targets\[0\]\.model: 'shop'/],
+  [
+    ["model", "set", "x"],
+    { targets: ["shop"] },
+    /^standard input: targets\[0\]\.model: unknown model 'shop'/,
+  ],
   [["model", "set", "x"], { targets: ["gpt-4.1"], weight: 1 }, /^standard input: .*weight/],
-  [["model", "set"], {}, /^usage: model set NAME/],
+  [["model", "set"], {}, /^NAME is missing\nusage: model set NAME/],
 ];
 for (const [argv, input, message] of wrong) {
   Deno.test(`'${argv.join(" ")}' with ${JSON.stringify(input)} is wrong usage`, async () => {
@@ -308,6 +312,6 @@ Deno.test("a changed file counts within five seconds; a wrong one changes nothin
     assert.ok(performance.now() - changedMs < 30_000, "the log says nothing");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  assert.match(said()!, /fresh\.targets\[0\]\.model: 'gpt-4'/);
+  assert.match(said()!, /fresh\.targets\[0\]\.model: unknown model 'gpt-4'/);
   assert.deepEqual(seen((await ask("fresh")).row), ["fresh", "vendor-b", "gpt-4.1"]);
 });

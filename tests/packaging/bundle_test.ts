@@ -40,6 +40,8 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
     env: { ...env, DATA_DIR: directory },
   });
   const key = demo.firstKey;
+  const shown = `New key    DATA_DIR=${dataDir} ${executable} admin key create`;
+  assert.ok(demo.output().includes(shown), "commands begin as it was called");
   await calls(demo, key);
   await pages(demo.baseUrl);
   await document(demo.baseUrl);
@@ -102,7 +104,7 @@ Deno.test("the bundle says its version, and how it is used", async () => {
   assert.match((await said("--help")).stdout, /^usage: demeter /);
   const wrong = await said("serve");
   assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-  assert.match(wrong.stderr, /^usage: /);
+  assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: demeter /);
 });
 
 async function calls(demo: ServiceProcess, key: string): Promise<void> {
@@ -253,6 +255,7 @@ Deno.test({
     }
     const first = await startService(options);
     const { firstKey } = first;
+    assert.match(first.output(), /New key {4}demeter admin key create/);
     await good(`${first.baseUrl}/api/v1/status`, auth(firstKey)).then((one) => one.body?.cancel());
     const made = await runProgram({
       ...options,

@@ -1,8 +1,8 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** Folders whose files start services in their own process and load the product for it. */
-const batchedFolders = /^tests\/(http|matrix|dashboard)\//;
+/** Folders whose files load much: the product, to start it in their own process, or the dialects. */
+const batchedFolders = /^(tests\/(http|matrix|dashboard|store|search|media|money)|src\/dialects)\//;
 /** One of its servers replaces the runtime's own `Response`, which others must have. */
 const besideNobody: readonly string[] = ["tests/http/overload_test.ts"];
 /** Fewer leave less to load; more leave one batch running alone at the end. */

@@ -12,6 +12,8 @@ Deno.test("files of a folder come together, those that take long and those elsew
     ...http,
     "tests/matrix/a_test.ts",
     "src/base/b_test.ts",
+    "src/dialects/kernel/c_test.ts",
+    "src/dialects/text/chat/d_test.ts",
   ]);
   assert.deepEqual(batches, [
     ["tests/http/evals_test.ts"],
@@ -20,6 +22,7 @@ Deno.test("files of a folder come together, those that take long and those elsew
     http.slice(5),
     ["tests/matrix/a_test.ts"],
     ["src/base/b_test.ts"],
+    ["src/dialects/kernel/c_test.ts", "src/dialects/text/chat/d_test.ts"],
   ]);
 });
 

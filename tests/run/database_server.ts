@@ -12,7 +12,11 @@ export async function startDatabaseServer(root: string): Promise<DatabaseServer>
   const none = { env: {}, stop: () => Promise.resolve() };
   const postgres = await programs(root);
   if (!postgres || !isThere(postgres)) return none;
-  const server = await postgres.startPostgres({ private: true });
+  const server = await postgres.startPostgres({
+    private: true,
+    // Its files may be in memory, and nobody recovers them.
+    settings: { max_wal_size: "128MB" },
+  });
   return { env: { TEST_DATABASE_URL: server.url("postgres") }, stop: () => server.stop() };
 }
 

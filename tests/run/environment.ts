@@ -50,6 +50,7 @@ const kept: readonly RegExp[] = [
   /^LC_/,
   ...longForms,
   /^XDG_/,
+  /^TEST_MEMORY_DIR$/,
   /^DENO_/,
   /^(npm|NPM)_/,
   /^(https?|all)_proxy$/i,

@@ -83,6 +83,18 @@ test(
       );
       assert.deepEqual(said, told);
       assert.deepEqual(blocked, []);
+      await using closed = await startService();
+      const refused = await page.evaluate(
+        `import("@demeter-gateway/client").then(({ createGateway, getStatus }) => getStatus({
+          client: createGateway({
+            ...${JSON.stringify({ baseUrl: closed.baseUrl, apiKey: closed.key })},
+            retry: { attempts: 1 },
+          }),
+        })).then(() => "answered", ({ code, message }) => code + ": " + message)`,
+      );
+      const hint = `This page's origin is ${site.origin}: is it one of the service's CORS_ORIGINS?`;
+      assert.match(String(refused), /^connection_failed: No answer: Failed to fetch/);
+      assert.ok(String(refused).endsWith(hint), String(refused));
     } finally {
       await browser.close();
     }

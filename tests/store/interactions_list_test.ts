@@ -37,6 +37,7 @@ function rowsOf(accountId: number): Interaction[] {
     (_, n) =>
       interaction(accountId, `txn_${String(n).padStart(3, "0")}`, {
         createdAt: new Date(Date.UTC(2026, 8, 15) + Math.floor(n / 3) * 2 * 24 * 60 * 60 * 1000),
+        requestId: `request ${n % 30}`,
         userId: n % 2 === 0 ? `user ${n % 10}` : null,
         sessionId: n % 3 === 0 ? `session ${n % 9}` : null,
         cohortId: n % 5 === 0 ? "cohort" : null,
@@ -73,6 +74,12 @@ const filters: readonly (readonly [Shape, (row: Interaction, n: number) => boole
     (row) => row.userId === "user 4" || row.userId === "user 2",
   ],
   [{ filters: { session_id: ["session 3"] } }, (row) => row.sessionId === "session 3"],
+  [{ filters: { request_id: ["request 7"] } }, (_, n) => n % 30 === 7],
+  [{ filters: { request_id: ["request 7", "request 9"] } }, (_, n) => [7, 9].includes(n % 30)],
+  [
+    { filters: { request_id: ["request 6"], user_id: ["user 6", "user 8"] } },
+    (row, n) => n % 30 === 6 && row.userId === "user 6",
+  ],
   [{ filters: { cohort_id: ["cohort"], app: ["app"] } }, (row) => !!row.cohortId && !!row.app],
   [{ filters: { flow: ["flow"] } }, (row) => row.flow === "flow"],
   [{ filters: { api_key_id: ["key_1", "key_3"] } }, (_, n) => n % 2 === 1],

@@ -6,6 +6,7 @@ import { createLabelRows } from "../../src/records/store/label_days.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createLabelUsage, type LabelRows } from "../../src/usage/label_usage.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
+import type { Database } from "../../src/database/database.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { erase, request } from "./erasing.ts";
@@ -15,7 +16,17 @@ const first = Date.UTC(2026, 8, 1);
 const hour = 3_600_000;
 const span = { from: new Date(first), to: new Date(first + 62 * 24 * hour) };
 
-eachDatabase("sums by label follow writes, corrections and erasures", async (database) => {
+eachDatabase(
+  "sums by label follow writes, corrections and erasures",
+  (database) => followHistory(database, {}),
+);
+
+eachDatabase(
+  "sums by label are whole where memory holds next to none of them",
+  (database) => followHistory(database, { maxBytes: 1000 }),
+);
+
+async function followHistory(database: Database, bounds: { maxBytes?: number }) {
   const random = new Random(20261123);
   const [accountId, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
   const records = createRecords(database);
@@ -30,7 +41,10 @@ eachDatabase("sums by label follow writes, corrections and erasures", async (dat
     },
   };
   const usage = createUsageSums(database);
-  const labels = createLabelUsage({ rows: counted, storedDays: usage.storedDays });
+  const labels = createLabelUsage({
+    ...{ rows: counted, storedSteps: usage.storedSteps },
+    ...bounds,
+  });
   let written: Interaction[] = [];
   const fields = { user: "userId", flow: "flow", cohort: "cohortId" } as const;
   const agree = async (spanName: "day" | "hour") => {
@@ -78,7 +92,48 @@ eachDatabase("sums by label follow writes, corrections and erasures", async (dat
   await agree("hour");
   statements = 0;
   await agree("day");
-  assert.equal(statements, 0, "days that did not change are not read again");
+  if (bounds.maxBytes === undefined) {
+    assert.equal(statements, 0, "days that did not change are not read again");
+  }
+}
+
+eachDatabase("a call has one hour of the newest day read again", async (database) => {
+  const accountId = await newAccount(database);
+  const records = createRecords(database);
+  const rows = createLabelRows(database);
+  const read: string[] = [];
+  const counted: LabelRows = {
+    read: (query, label) => {
+      const hours = (query.to.getTime() - query.from.getTime()) / hour;
+      read.push(`${label} ${query.from.toISOString().slice(0, 13)} ${hours}`);
+      return rows.read(query, label);
+    },
+  };
+  const { storedSteps } = createUsageSums(database);
+  const labels = createLabelUsage({ rows: counted, storedSteps });
+  const call = (id: string, at: number) =>
+    records.insert([
+      interaction(accountId, id, {
+        ...{ createdAt: new Date(at), userId: id, costNanos: 5n, chargedNanos: 5n },
+      }),
+    ]);
+  for (let day = 0; day < 20; day++) {
+    for (const at of [3, 9]) await call(`call ${day}-${at}`, first + (day * 24 + at) * hour);
+  }
+  const ask = () => labels.values({ accountId, span: "day", ...span }, "user", 100);
+  assert.equal((await ask()).all, 40);
+  read.length = 0;
+  await call("another", first + (19 * 24 + 9) * hour + 60_000);
+  const { values, all } = await ask();
+  assert.equal(all, 41);
+  assert.deepEqual(read, ["user 2026-09-20T09 1"]);
+  const costs = values.find(({ value }) => value === "another")?.costs;
+  assert.deepEqual([...costs ?? []], [[first + 19 * 24 * hour, 5n]], "under its day");
+  // Of days before whole ones are held.
+  read.length = 0;
+  await call("late", first + (4 * 24 + 3) * hour);
+  assert.equal((await ask()).all, 42);
+  assert.deepEqual(read, ["user 2026-09-05T00 24"]);
 });
 
 /** Calls, cost and charge by value, as the rows say. */

@@ -5,7 +5,13 @@ import { Fault } from "../../src/shared/fault.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/credit/store/spend.ts";
-import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
+import {
+  eachDatabase,
+  onBothDatabases,
+  onPostgres,
+  productMigrations,
+} from "../support/databases.ts";
+import { Random } from "../support/random.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 async function newKey(database: Database, id: string, capDayNanos: bigint | null) {
@@ -65,6 +71,67 @@ eachDatabase("charges are summed up by day and month, each once, for capped keys
   const none = await store.read({ keyIds: ["unknown"], since: day, day, transactionIds: ["t1"] });
   assert.deepEqual(none, { spent: new Map(), stored: new Set(["t1"]) });
   assert.equal(await sweepKeyCharges(database, new Date("2026-12-15T00:00:00Z")), 1);
+});
+
+onBothDatabases(
+  "sums by day are those of the charges, whatever is done to these",
+  async (database) => {
+    const random = new Random(20261124);
+    for (const id of ["a", "b", "c"]) await newKey(database, id, 1n);
+    const ids: string[] = [];
+    const agree = async () => {
+      const counted = await database.query(
+        `select api_key_id, date_trunc('day', created_at, 'UTC') as day,
+         sum(charged_nanos)::numeric as charged_nanos
+       from key_charges group by 1, 2 having sum(charged_nanos) <> 0 order by 1, 2`,
+      );
+      const held = await database.query(
+        `select api_key_id, day, charged_nanos from key_spend where charged_nanos <> 0 order by 1, 2`,
+      );
+      assert.deepEqual(held, counted);
+    };
+    for (let step = 0; step < 20; step++) {
+      const rows = Array.from(
+        { length: random.below(8) },
+        (_, n) =>
+          interaction(1, `t${step}-${n}`, {
+            apiKeyId: random.pick(["a", "b", "c"]),
+            createdAt: new Date(month.getTime() + random.below(60 * 24) * 3_600_000),
+            chargedNanos: BigInt(random.below(1000)),
+          }),
+      );
+      ids.push(...rows.map(({ transactionId }) => transactionId));
+      // The second time nothing is added.
+      for (let time = 0; time < 2; time++) await insertKeyCharges(database, rows);
+      await database.query("delete from key_charges where transaction_id = $1", [random.pick(ids)]);
+      await database.query(
+        `update key_charges set charged_nanos = charged_nanos + 7 where transaction_id = any($1::text[])`,
+        [[random.pick(ids), random.pick(ids)]],
+      );
+      await agree();
+    }
+    assert.ok(await sweepKeyCharges(database, new Date("2027-01-15T00:00:00Z")) > 0);
+    await agree();
+    const [first] = await database.query("select min(day) as day from key_spend");
+    assert.ok(first!.day as Date >= new Date("2026-12-01T00:00:00Z"));
+  },
+);
+
+onPostgres("charges of before are in the sums", async (database) => {
+  await newKey(database, "a", 1n);
+  await insertKeyCharges(database, [
+    interaction(1, "t1", { apiKeyId: "a", createdAt: day, chargedNanos: 6n }),
+  ]);
+  const step = (await productMigrations()).find(({ name }) => name === "key_spend")!;
+  await database.query(
+    `drop table key_spend; drop function add_key_spend cascade; drop function take_key_spend cascade;
+     drop function change_key_spend cascade;`,
+  );
+  await database.query(step.sql);
+  const { spent } = await createSpend(database).read({
+    ...{ keyIds: ["a"], since: month, day, transactionIds: [] },
+  });
+  assert.equal(spent.get("a")?.dayNanos, 6n);
 });
 
 onBothDatabases("a cap still holds after a restart", async (database, open) => {

@@ -99,6 +99,12 @@ async function gaps(database: Database): Promise<unknown[]> {
   );
 }
 
+async function firstHourAgrees(database: Database, accountId: number): Promise<void> {
+  const oldest = await createAnalyticsStore(database).oldestCall(accountId);
+  const first = await createUsageSums(database).firstHour(accountId);
+  assert.equal(first?.getTime(), Math.floor(oldest!.getTime() / hour) * hour);
+}
+
 eachDatabase(
   "after random writes, repeats, corrections and deletions sums are those of the rows",
   async (database) => {
@@ -155,7 +161,6 @@ eachDatabase(
       if (step % 10 === 9) assert.deepEqual(await gaps(database), [], `after step ${step}`);
     }
     assert.deepEqual(await gaps(database), []);
-
     // No call was counted twice or lost on its way from the one to the other.
     const store = createUsageSums(database);
     const counted = await Promise.all(accounts.map(async (accountId) => {
@@ -166,6 +171,7 @@ eachDatabase(
       return sum(steps);
     }));
     assert.equal(counted[0]! + counted[1]!, everWritten.size);
+    for (const accountId of accounts) await firstHourAgrees(database, accountId);
     for (const part of usageSumColumns) await valuesAgree(store, accounts[0]!, part);
     // The ledger says the same of what was charged, but for charges given back after the erasure.
     const [rows] = await database.query("select count(*) as count from interactions");

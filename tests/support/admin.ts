@@ -18,6 +18,7 @@ export async function runAdminHere(
   const print = (text: string) => void written.push(new TextEncoder().encode(text));
   let stderr = "";
   const code = await adminCommand(args, () => parseConfig({ ...env }), {
+    program: "deno task admin",
     isWatched: false,
     write: (bytes) => Promise.resolve(void written.push(bytes.slice())),
     input: () => Promise.resolve(input),

@@ -2,6 +2,7 @@ import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { memoryFolder } from "./memory_folder.ts";
 import { copyMigrated, productMigrations } from "./new_database.ts";
 import {
   postgresAvailability,
@@ -126,7 +127,7 @@ let embedded: EmbeddedDirectory | undefined;
 
 /** One directory for all tests of a file: emptying the database is faster than opening another. */
 class EmbeddedDirectory {
-  readonly #path = Deno.makeTempDirSync({ prefix: "embedded-" });
+  readonly #path = Deno.makeTempDirSync({ prefix: "embedded-", ...memoryFolder() });
   #database: Database | undefined;
   #closed = true;
   /** What there is after the migrations. */

@@ -2,6 +2,7 @@ import { tmpdir } from "node:os";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { memoryFolder } from "./memory_folder.ts";
 import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
 
 /** The steps of `migrations/`. */
@@ -27,14 +28,16 @@ let template: Promise<string> | undefined;
 async function migratedTemplate(): Promise<string> {
   const migrations = await productMigrations();
   const hash = sha256Hex(JSON.stringify([embeddedImage.href, migrations]));
-  const place = `${tmpdir()}/gateway-migrated-${Deno.uid()}-${hash.slice(0, 16)}`;
+  const place = `${memoryFolder().dir ?? tmpdir()}/gateway-migrated-${Deno.uid()}-${
+    hash.slice(0, 16)
+  }`;
   if (!exists(place)) await makeTemplate(place, migrations);
   return place;
 }
 
 /** Made beside its place and renamed: of several processes that make it at once one is used. */
 async function makeTemplate(place: string, migrations: readonly Migration[]): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "gateway-migrating-" });
+  const folder = await Deno.makeTempDir({ prefix: "gateway-migrating-", ...memoryFolder() });
   const database = await openEmbedded(`${folder}/database`);
   await migrate(database, migrations);
   await database.query("checkpoint", []);

@@ -21,7 +21,10 @@ export interface ProgramOptions {
 export interface ServiceOptions extends ProgramOptions {
   /** For a service with TLS: a client that trusts its certificate. */
   readonly client?: Deno.HttpClient;
-  /** Has the service make and migrate its embedded database itself, as a first start does. */
+  /**
+   * Has the service make and migrate its embedded database itself, as a first start does; so does
+   * one started by a script or executable of its own, unless this is false.
+   */
   readonly migrates?: boolean;
 }
 
@@ -54,7 +57,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 /** Whether it would make a new embedded database, and nobody wants to see it do that. */
 function startsOnCopy(options: ServiceOptions, dataDir: string): boolean {
   const { script, executable, env, migrates } = options;
-  if (migrates || script !== undefined || executable !== undefined) return false;
+  if (migrates ?? (script !== undefined || executable !== undefined)) return false;
   return env?.DATABASE_URL === undefined && !isThere(`${dataDir}/database`);
 }
 
@@ -114,7 +117,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   /** Waits until the output matches. Rejects when the process ends first, or after `timeoutMs`. */
-  printed(pattern: RegExp, timeoutMs = 10_000): Promise<RegExpExecArray> {
+  printed(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
     return this.#program.printed(pattern, timeoutMs);
   }
 

@@ -6,6 +6,7 @@ import { parseConfig } from "../../src/main/config.ts";
 import { type OnFirstStart, startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
 import { createMigrated } from "./databases.ts";
+import { memoryFolder } from "./memory_folder.ts";
 import { copyMigrated } from "./new_database.ts";
 import { postgresAvailability } from "./postgres.ts";
 
@@ -65,7 +66,8 @@ export interface DatabaseChoice {
  */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const given = options.env?.DATA_DIR;
-  const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
+  const dataDir = given ??
+    await Deno.makeTempDir({ prefix: "gateway-data-", ...memoryFolder() });
   const isOpen = given === undefined && options.env?.DATABASE_URL === undefined;
   const postgres = isOpen && options.database !== "embedded" && isPostgresPreferred()
     ? await createMigrated()
@@ -186,7 +188,7 @@ export function simulatedEnvironment(simulators: Simulators): Record<string, str
 /** A service in front of the simulated vendors. */
 export async function startSimulatedService(
   env: Environment = {},
-  choice: DatabaseChoice = {},
+  choice: Omit<TestServiceOptions, "env"> = {},
 ): Promise<TestService & { simulators: Simulators }> {
   const simulators = await startSimulators();
   const environment = { ...simulatedEnvironment(simulators), ...env };

@@ -18,9 +18,9 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 };
 
 /**
- * Create chat completion, any vendor
+ * Create chat completion
  *
- * Create chat completion, any vendor.
+ * Create chat completion.
  *
  * Also at `/v1/chat/completions`.
  *
@@ -39,9 +39,9 @@ export const createChatCompletion = <ThrowOnError extends boolean = true>(option
 });
 
 /**
- * Create response, any vendor
+ * Create a response
  *
- * Create response, any vendor.
+ * Create a response.
  *
  * Also at `/v1/responses`.
  *
@@ -105,9 +105,9 @@ export const cancelResponse = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Create message, any vendor
+ * Create a message
  *
- * Create message, any vendor.
+ * Create a message.
  *
  * Also at `/v1/messages`.
  *
@@ -126,7 +126,7 @@ export const createMessage = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Count tokens of a messages request
+ * Count a message's tokens
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -145,9 +145,9 @@ export const countMessageTokens = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Generate content, any vendor
+ * Generate content
  *
- * Generate content, any vendor.
+ * Generate content.
  *
  * Also at `/chat/v1beta/models/{model}:generateContent`, `/v1/models/{model}:generateContent`, `/v1beta/models/{model}:generateContent`.
  *
@@ -216,7 +216,7 @@ export const countTokens = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Create embeddings, any vendor
+ * Create embeddings
  *
  * Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.
  *
@@ -235,7 +235,7 @@ export const createEmbedding = <ThrowOnError extends boolean = true>(options: Op
 });
 
 /**
- * Generate images, by the model's own method
+ * Generate images with Imagen
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -258,7 +258,7 @@ export const predict = <ThrowOnError extends boolean = true>(options: Options<Pr
 });
 
 /**
- * Embed one content, by the model's own method
+ * Embed content
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -281,7 +281,7 @@ export const embedContent = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Embed several contents, by the model's own method
+ * Embed contents in a batch
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -304,7 +304,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * List models of every vendor
+ * List models
  *
  * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same.
  *
@@ -319,7 +319,7 @@ export const listModels = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Get a model of any vendor
+ * Get a model
  *
  * By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own.
  *
@@ -334,9 +334,9 @@ export const getModel = <ThrowOnError extends boolean = true>(options: Options<G
 });
 
 /**
- * Check health of every vendor
+ * Check health of all vendors
  *
- * Check health of every vendor.
+ * Check health of all vendors.
  *
  * Also at `/v1/health`.
  *
@@ -349,7 +349,7 @@ export const getHealth = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Generate images, any vendor
+ * Generate images
  *
  * One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Images that the vendor withholds are counted in `filtered_count`. If it withholds all, the answer is 400 `content_policy_violation` and costs what the vendor charges for it, usually nothing.
  *
@@ -368,9 +368,9 @@ export const generateImage = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Create speech, any vendor
+ * Create speech
  *
- * One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.
+ * Text to speech. One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.
  *
  * Scope: `speech`.
  */
@@ -385,9 +385,9 @@ export const generateSpeech = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Verify the key
+ * Check the API key
  *
- * Verify the key.
+ * Check the API key.
  *
  * Scope: `status`.
  */
@@ -398,9 +398,9 @@ export const getStatus = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * List the exports of this account, newest first
+ * List exports, newest first
  *
- * List the exports of this account, newest first.
+ * List exports, newest first.
  *
  * Scope: `exports`.
  */
@@ -411,7 +411,7 @@ export const listExports = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Export interactions and evaluations
+ * Export calls and evaluations
  *
  * What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.
  *
@@ -428,7 +428,7 @@ export const createExport = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Download the file of an export
+ * Download an export's file
  *
  * `Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.
  *
@@ -454,7 +454,7 @@ export const deleteExport = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Download media of a stored payload
+ * Download an image or sound of a recorded call
  *
  * Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.
  */
@@ -499,9 +499,9 @@ export const requestErasure = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Retrieve progress and receipt of a deletion
+ * Get a deletion's progress or receipt
  *
- * Retrieve progress and receipt of a deletion.
+ * Get a deletion's progress or receipt.
  *
  * Scope: `data:delete`.
  */
@@ -512,7 +512,7 @@ export const getDeletion = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Submit business outcomes of a cohort
+ * Submit a cohort's outcomes
  *
  * Outcomes may come before the cohort's first call. A repeat with the same `X-Request-ID` within 24 hours adds nothing.
  *
@@ -529,7 +529,7 @@ export const postCohortOutcome = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Retrieve the figures of a cohort
+ * Get a cohort's figures
  *
  * What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.
  *
@@ -585,9 +585,9 @@ export const cancelEval = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Retrieve an evaluation with its results
+ * Get an evaluation and its results
  *
- * Retrieve an evaluation with its results.
+ * Get an evaluation and its results.
  *
  * Scope: `evals`.
  */
@@ -611,9 +611,9 @@ export const listInteractions = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Retrieve one call and what its cost is made of
+ * Get a call and its cost
  *
- * The whole record, request and answer included, as soon as the call has ended: what a stream cost stands here at once after its last byte.
+ * The whole record, request and answer included, and the lines that its cost adds up from, as soon as the call has ended: what a stream cost stands here at once after its last byte.
  *
  * Scope: `interactions`.
  */
@@ -624,9 +624,9 @@ export const getInteraction = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Sum up calls, tokens, cost and spend by model, app, user, day and more
+ * Get usage, cost and spend
  *
- * What the account's calls cost, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.
+ * What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.
  *
  * Scope: `interactions`.
  */
@@ -637,9 +637,9 @@ export const getUsage = <ThrowOnError extends boolean = true>(options: Options<G
 });
 
 /**
- * Retrieve the credit balance and what was charged
+ * Get the credit balance
  *
- * Retrieve the credit balance and what was charged.
+ * Get the credit balance.
  *
  * Scope: `credits`.
  */
@@ -680,9 +680,9 @@ export const createAccount = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Retrieve an account
+ * Get an account
  *
- * Retrieve an account.
+ * Get an account.
  *
  * Scope: `admin`.
  */
@@ -753,9 +753,9 @@ export const revokeApiKey = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Retrieve an API key
+ * Get an API key
  *
- * Retrieve an API key.
+ * Get an API key.
  *
  * Scope: `admin`.
  */
@@ -783,9 +783,9 @@ export const updateApiKey = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Show an account's credit
+ * Get an account's credit
  *
- * Show an account's credit.
+ * Get an account's credit.
  *
  * Scope: `admin`.
  */
@@ -796,9 +796,9 @@ export const showAccountCredit = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * List an account's grants and corrections, newest first
+ * List credit grants, newest first
  *
- * List an account's grants and corrections, newest first.
+ * Grants and corrections of an account.
  *
  * Scope: `admin`.
  */
@@ -826,9 +826,9 @@ export const grantCredit = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * List vendor keys, without their values
+ * List vendor keys
  *
- * List vendor keys, without their values.
+ * Which are stored, without their values.
  *
  * Scope: `admin`.
  */
@@ -856,7 +856,7 @@ export const setVendorKey = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Remove a vendor key
+ * Delete a vendor key
  *
  * Calls of the account to the vendor use the service's key and credit from now on.
  *
@@ -869,9 +869,9 @@ export const deleteVendorKey = <ThrowOnError extends boolean = true>(options: Op
 });
 
 /**
- * Retrieve what is known of a vendor key
+ * Get a vendor key
  *
- * Retrieve what is known of a vendor key.
+ * What is known of it, never its value.
  *
  * Scope: `admin`.
  */
@@ -912,9 +912,9 @@ export const createVirtualModel = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Remove a virtual model
+ * Delete a virtual model
  *
- * Remove a virtual model.
+ * Delete a virtual model.
  *
  * Scope: `admin`.
  */
@@ -925,9 +925,9 @@ export const deleteVirtualModel = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Retrieve a virtual model
+ * Get a virtual model
  *
- * Retrieve a virtual model.
+ * Get a virtual model.
  *
  * Scope: `admin`.
  */
@@ -955,9 +955,9 @@ export const updateVirtualModel = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * List budgets with what is spent of them
+ * List budgets and what is spent
  *
- * List budgets with what is spent of them.
+ * With what is spent of each in its present day or month, UTC.
  *
  * Scope: `admin`.
  */
@@ -985,9 +985,9 @@ export const setBudget = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Remove a budget
+ * Delete a budget
  *
- * Remove a budget.
+ * Calls go on without its limit.
  *
  * Scope: `admin`.
  */
@@ -998,9 +998,9 @@ export const deleteBudget = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Retrieve a budget
+ * Get a budget
  *
- * Retrieve a budget.
+ * Get a budget.
  *
  * Scope: `admin`.
  */
@@ -1011,9 +1011,9 @@ export const getBudget = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Change a budget's limit, or raise it for a while
+ * Change or raise a budget
  *
- * Change a budget's limit, or raise it for a while.
+ * Sets its limit, or raises it until a time.
  *
  * Scope: `admin`.
  */
@@ -1028,9 +1028,9 @@ export const updateBudget = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * List webhooks with what waits for them
+ * List webhooks
  *
- * Never their secrets.
+ * With how many events wait for each, and never their secrets.
  *
  * Scope: `admin`.
  */
@@ -1041,9 +1041,9 @@ export const listWebhooks = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Have events sent to an address
+ * Create a webhook
  *
- * The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.
+ * Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.
  *
  * Scope: `admin`.
  */
@@ -1058,9 +1058,9 @@ export const addWebhook = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Remove a webhook, and the events that wait for it
+ * Delete a webhook
  *
- * Remove a webhook, and the events that wait for it.
+ * Events that wait for it are not sent any more.
  *
  * Scope: `admin`.
  */
@@ -1071,9 +1071,9 @@ export const deleteWebhook = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Retrieve a webhook
+ * Get a webhook
  *
- * Retrieve a webhook.
+ * Get a webhook.
  *
  * Scope: `admin`.
  */
@@ -1101,9 +1101,9 @@ export const updateWebhook = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Send `webhook.test` to a webhook
+ * Test a webhook
  *
- * It is sent as any event is, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.
+ * Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.
  *
  * Scope: `admin`.
  */
@@ -1114,7 +1114,7 @@ export const testWebhook = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * List the prices in force
+ * List prices
  *
  * Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.
  *
@@ -1127,9 +1127,9 @@ export const listPrices = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Show the price that a record's price_version names
+ * Get a price version
  *
- * Show the price that a record's price_version names.
+ * The price that `price_version` of a record names.
  *
  * Scope: `admin`.
  */
@@ -1157,7 +1157,7 @@ export const checkPrices = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Price recorded calls again
+ * Reprice recorded calls
  *
  * Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.
  *
@@ -1174,9 +1174,9 @@ export const repriceCalls = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * List what was changed, newest first
+ * List the audit log, newest first
  *
- * List what was changed, newest first.
+ * List the audit log, newest first.
  *
  * Scope: `admin`.
  */
@@ -1187,16 +1187,16 @@ export const listAuditEntries = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Liveness probe
+ * Check liveness
  *
- * Liveness probe.
+ * Check liveness.
  */
 export const getLivez = <ThrowOnError extends boolean = true>(options: Options<GetLivezData, ThrowOnError>): RequestResult<GetLivezResponses, GetLivezErrors, ThrowOnError> => options.client.get<GetLivezResponses, GetLivezErrors, ThrowOnError>({ url: '/livez', ...options });
 
 /**
- * Readiness probe
+ * Check readiness
  *
- * Readiness probe.
+ * Check readiness.
  */
 export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<GetReadyzData, ThrowOnError>): RequestResult<GetReadyzResponses, GetReadyzErrors, ThrowOnError> => options.client.get<GetReadyzResponses, GetReadyzErrors, ThrowOnError>({ url: '/readyz', ...options });
 
@@ -1208,21 +1208,21 @@ export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<
 export const getMetrics = <ThrowOnError extends boolean = true>(options: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => options.client.get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({ url: '/metrics', ...options });
 
 /**
- * Get this document, OpenAPI 3.1
+ * Get this reference as OpenAPI 3.1
  *
  * `servers` names the address of the service that answers.
  */
 export const getOpenApi = <ThrowOnError extends boolean = true>(options: Options<GetOpenApiData, ThrowOnError>): RequestResult<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError> => options.client.get<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError>({ url: '/openapi.json', ...options });
 
 /**
- * Get this document, OpenAPI 3.0.3
+ * Get this reference as OpenAPI 3.0.3
  *
  * For generators that don't take 3.1.
  */
 export const getOpenApi30 = <ThrowOnError extends boolean = true>(options: Options<GetOpenApi30Data, ThrowOnError>): RequestResult<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError> => options.client.get<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError>({ url: '/openapi-3.0.json', ...options });
 
 /**
- * Show this document as a page
+ * Get this reference
  *
  * Every operation can be tried against this service with a key that is typed in.
  */
@@ -1250,9 +1250,9 @@ export const createChatCompletionVendorA = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create response (Hugging Face)
+ * Create a response (Hugging Face)
  *
- * Create response (Hugging Face).
+ * Create a response (Hugging Face).
  *
  * Also at `/huggingface/v1/responses`.
  *
@@ -1271,7 +1271,7 @@ export const createResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Delete a stored response
+ * Delete a stored response (Hugging Face)
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -1286,7 +1286,7 @@ export const deleteResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Retrieve a stored response
+ * Retrieve a stored response (Hugging Face)
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -1301,7 +1301,7 @@ export const getResponseVendorA = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Cancel a background response
+ * Cancel a background response (Hugging Face)
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -1316,7 +1316,7 @@ export const cancelResponseVendorA = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Create image (Hugging Face)
+ * Generate images (Hugging Face)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1422,9 +1422,9 @@ export const createChatCompletionVendorB = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create response (OpenAI)
+ * Create a response (OpenAI)
  *
- * Create response (OpenAI).
+ * Create a response (OpenAI).
  *
  * Also at `/openai/v1/responses`.
  *
@@ -1443,7 +1443,7 @@ export const createResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Delete a stored response
+ * Delete a stored response (OpenAI)
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -1458,7 +1458,7 @@ export const deleteResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Retrieve a stored response
+ * Retrieve a stored response (OpenAI)
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -1473,7 +1473,7 @@ export const getResponseVendorB = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Cancel a background response
+ * Cancel a background response (OpenAI)
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -1488,7 +1488,7 @@ export const cancelResponseVendorB = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Create image (OpenAI)
+ * Generate images (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1509,7 +1509,7 @@ export const createImageVendorB = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Edit image (OpenAI)
+ * Edit images (OpenAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -1532,7 +1532,7 @@ export const createImageEditVendorB = <ThrowOnError extends boolean = true>(opti
 /**
  * Create speech (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
+ * Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openai/v1/audio/speech`.
  *
@@ -1551,9 +1551,9 @@ export const createSpeechVendorB = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Create transcription (OpenAI)
+ * Transcribe speech to text (OpenAI)
  *
- * Speech to text, as the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields that are not named here go on as they are.
  *
  * Also at `/openai/v1/audio/transcriptions`.
  *
@@ -1637,9 +1637,9 @@ export const getHealthVendorB = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Create message (Anthropic)
+ * Create a message (Anthropic)
  *
- * Create message (Anthropic).
+ * Create a message (Anthropic).
  *
  * Also at `/anthropic/v1/messages`.
  *
@@ -1658,7 +1658,7 @@ export const createMessageVendorC = <ThrowOnError extends boolean = true>(option
 });
 
 /**
- * Count tokens of a messages request
+ * Count a message's tokens (Anthropic)
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -1745,7 +1745,7 @@ export const generateContentVendorD = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * Stream generated content
+ * Stream generated content (Google)
  *
  * One JSON array, or server-sent events with `?alt=sse`.
  *
@@ -1770,7 +1770,7 @@ export const streamGenerateContentVendorD = <ThrowOnError extends boolean = true
 });
 
 /**
- * Count tokens
+ * Count tokens (Google)
  *
  * The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
@@ -1793,7 +1793,7 @@ export const countTokensVendorD = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Generate images (Google)
+ * Generate images with Imagen (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1816,7 +1816,7 @@ export const predictVendorD = <ThrowOnError extends boolean = true>(options: Opt
 });
 
 /**
- * Embed one content (Google)
+ * Embed content (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1839,7 +1839,7 @@ export const embedContentVendorD = <ThrowOnError extends boolean = true>(options
 });
 
 /**
- * Embed several contents (Google)
+ * Embed contents in a batch (Google)
  *
  * Goes on as it was written, and its answer comes back as it is.
  *
@@ -1919,9 +1919,9 @@ export const getHealthVendorD = <ThrowOnError extends boolean = true>(options: O
 });
 
 /**
- * Create chat completion (Google (chat front))
+ * Create chat completion (Google, OpenAI-compatible)
  *
- * Create chat completion (Google (chat front)).
+ * Create chat completion (Google, OpenAI-compatible).
  *
  * Also at `/gemini/v1/chat/completions`.
  *
@@ -1940,9 +1940,9 @@ export const createChatCompletionVendorE = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create response (Google (chat front))
+ * Create a response (Google, OpenAI-compatible)
  *
- * Create response (Google (chat front)).
+ * Create a response (Google, OpenAI-compatible).
  *
  * Also at `/gemini/v1/responses`.
  *
@@ -1961,7 +1961,7 @@ export const createResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Delete a stored response
+ * Delete a stored response (Google, OpenAI-compatible)
  *
  * It can't be read or continued afterwards; the interaction's record stays.
  *
@@ -1976,7 +1976,7 @@ export const deleteResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Retrieve a stored response
+ * Retrieve a stored response (Google, OpenAI-compatible)
  *
  * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
  *
@@ -1991,7 +1991,7 @@ export const getResponseVendorE = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Cancel a background response
+ * Cancel a background response (Google, OpenAI-compatible)
  *
  * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
  *
@@ -2006,7 +2006,7 @@ export const cancelResponseVendorE = <ThrowOnError extends boolean = true>(optio
 });
 
 /**
- * Create embeddings (Google (chat front))
+ * Create embeddings (Google, OpenAI-compatible)
  *
  * Fields that are not named here go on to a chat-style vendor as they are.
  *
@@ -2025,9 +2025,9 @@ export const createEmbeddingVendorE = <ThrowOnError extends boolean = true>(opti
 });
 
 /**
- * List models (Google (chat front))
+ * List models (Google, OpenAI-compatible)
  *
- * List models (Google (chat front)).
+ * List models (Google, OpenAI-compatible).
  *
  * Also at `/gemini/v1/models`.
  *
@@ -2040,9 +2040,9 @@ export const listModelsVendorE = <ThrowOnError extends boolean = true>(options: 
 });
 
 /**
- * Get a model (Google (chat front))
+ * Get a model (Google, OpenAI-compatible)
  *
- * Get a model (Google (chat front)).
+ * Get a model (Google, OpenAI-compatible).
  *
  * Also at `/gemini/v1/models/{model}`.
  *
@@ -2055,7 +2055,7 @@ export const getModelVendorE = <ThrowOnError extends boolean = true>(options: Op
 });
 
 /**
- * Check health (Google (chat front))
+ * Check health (Google, OpenAI-compatible)
  *
  * Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.
  *
@@ -2091,7 +2091,7 @@ export const createChatCompletionVendorF = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create image (OpenRouter)
+ * Generate images (OpenRouter)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -2114,7 +2114,7 @@ export const createImageVendorF = <ThrowOnError extends boolean = true>(options:
 /**
  * Create speech (OpenRouter)
  *
- * As the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
+ * Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openrouter/v1/audio/speech`.
  *
@@ -2218,7 +2218,7 @@ export const createChatCompletionVendorG = <ThrowOnError extends boolean = true>
 });
 
 /**
- * Create image (xAI)
+ * Generate images (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *
@@ -2239,7 +2239,7 @@ export const createImageVendorG = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * Edit image (xAI)
+ * Edit images (xAI)
  *
  * As the vendor takes it; fields that are not named here go on as they are.
  *

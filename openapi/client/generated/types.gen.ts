@@ -2189,7 +2189,7 @@ export type SpendCap = {
  */
 export type AccountRateLimit = {
     /**
-     * How fast the account's tokens come back.
+     * Requests a minute by which the account's burst refills.
      */
     requests_per_minute: number;
     /**
@@ -2588,7 +2588,7 @@ export type ExportRequest = {
     payloads?: boolean;
     filters?: ExportFilters;
     /**
-     * `csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.
+     * `csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.
      */
     raw_cells?: boolean;
     /**
@@ -3372,11 +3372,11 @@ export type EvalRequest = {
      */
     end_date?: string;
     /**
-     * At most so many interactions are taken, 1 to 10,000. Default 100.
+     * Maximum number of interactions, 1 to 10,000. Default 100.
      */
     limit?: number;
     /**
-     * Which ones where more match. Default `newest`.
+     * Which interactions are taken where more match. Default `newest`.
      */
     sample?: 'newest' | 'random';
     /**
@@ -4315,7 +4315,7 @@ export type ApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4404,7 +4404,7 @@ export type CreatedApiKey = {
      */
     models: Array<string>;
     /**
-     * What a caller who hangs up does to the vendor's call.
+     * What becomes of the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
@@ -4501,7 +4501,7 @@ export type NewApiKey = {
      */
     cap_month_usd?: string;
     /**
-     * What a caller who hangs up does to the vendor's call: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     * What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
      */
     on_disconnect?: 'cancel' | 'drain';
     /**
@@ -5716,7 +5716,7 @@ export type CreateChatCompletionError = CreateChatCompletionErrors[keyof CreateC
 
 export type CreateChatCompletionResponses = {
     /**
-     * Create chat completion, any vendor
+     * Create chat completion
      */
     200: ChatCompletion;
 };
@@ -5865,7 +5865,7 @@ export type CreateResponseError = CreateResponseErrors[keyof CreateResponseError
 
 export type CreateResponseResponses = {
     /**
-     * Create response, any vendor
+     * Create a response
      */
     200: ResponseObject;
 };
@@ -6223,7 +6223,7 @@ export type CreateMessageError = CreateMessageErrors[keyof CreateMessageErrors];
 
 export type CreateMessageResponses = {
     /**
-     * Create message, any vendor
+     * Create a message
      */
     200: Message;
 };
@@ -6348,7 +6348,7 @@ export type CountMessageTokensError = CountMessageTokensErrors[keyof CountMessag
 
 export type CountMessageTokensResponses = {
     /**
-     * Count tokens of a messages request
+     * Count a message's tokens
      */
     200: MessagesTokenCount;
 };
@@ -6498,7 +6498,7 @@ export type GenerateContentError = GenerateContentErrors[keyof GenerateContentEr
 
 export type GenerateContentResponses = {
     /**
-     * Generate content, any vendor
+     * Generate content
      */
     200: GenerateAnswer;
 };
@@ -6932,7 +6932,7 @@ export type CreateEmbeddingError = CreateEmbeddingErrors[keyof CreateEmbeddingEr
 
 export type CreateEmbeddingResponses = {
     /**
-     * Create embeddings, any vendor
+     * Create embeddings
      */
     200: EmbeddingList;
 };
@@ -7082,7 +7082,7 @@ export type PredictError = PredictErrors[keyof PredictErrors];
 
 export type PredictResponses = {
     /**
-     * Generate images, by the model's own method
+     * Generate images with Imagen
      */
     200: PredictAnswer;
 };
@@ -7232,7 +7232,7 @@ export type EmbedContentError = EmbedContentErrors[keyof EmbedContentErrors];
 
 export type EmbedContentResponses = {
     /**
-     * Embed one content, by the model's own method
+     * Embed content
      */
     200: EmbedContentAnswer;
 };
@@ -7382,7 +7382,7 @@ export type BatchEmbedContentsError = BatchEmbedContentsErrors[keyof BatchEmbedC
 
 export type BatchEmbedContentsResponses = {
     /**
-     * Embed several contents, by the model's own method
+     * Embed contents in a batch
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -7437,7 +7437,7 @@ export type ListModelsError = ListModelsErrors[keyof ListModelsErrors];
 
 export type ListModelsResponses = {
     /**
-     * List models of every vendor
+     * List models
      */
     200: ModelList;
 };
@@ -7517,7 +7517,7 @@ export type GetModelError = GetModelErrors[keyof GetModelErrors];
 
 export type GetModelResponses = {
     /**
-     * Get a model of any vendor
+     * Get a model
      */
     200: Model;
 };
@@ -7572,7 +7572,7 @@ export type GetHealthError = GetHealthErrors[keyof GetHealthErrors];
 
 export type GetHealthResponses = {
     /**
-     * Check health of every vendor
+     * Check health of all vendors
      */
     200: Health;
 };
@@ -7713,7 +7713,7 @@ export type GenerateImageError = GenerateImageErrors[keyof GenerateImageErrors];
 
 export type GenerateImageResponses = {
     /**
-     * Generate images, any vendor
+     * Generate images
      */
     200: ImageAnswer;
 };
@@ -7854,7 +7854,7 @@ export type GenerateSpeechError = GenerateSpeechErrors[keyof GenerateSpeechError
 
 export type GenerateSpeechResponses = {
     /**
-     * Create speech, any vendor
+     * Create speech
      */
     200: SpeechAnswer;
 };
@@ -7909,7 +7909,7 @@ export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
 
 export type GetStatusResponses = {
     /**
-     * Verify the key
+     * Check the API key
      */
     200: Status;
 };
@@ -7964,7 +7964,7 @@ export type ListExportsError = ListExportsErrors[keyof ListExportsErrors];
 
 export type ListExportsResponses = {
     /**
-     * List the exports of this account, newest first
+     * List exports, newest first
      */
     200: ExportList;
 };
@@ -8035,11 +8035,11 @@ export type CreateExportError = CreateExportErrors[keyof CreateExportErrors];
 
 export type CreateExportResponses = {
     /**
-     * Export interactions and evaluations
+     * Export calls and evaluations
      */
     200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | Array<ChosenColumns> | ExportedTables;
     /**
-     * Export interactions and evaluations
+     * Export calls and evaluations
      */
     202: ExportJob;
 };
@@ -8123,7 +8123,7 @@ export type StreamExportError = StreamExportErrors[keyof StreamExportErrors];
 
 export type StreamExportResponses = {
     /**
-     * Download the file of an export
+     * Download an export's file
      */
     200: ExportFile;
     /**
@@ -8484,7 +8484,7 @@ export type GetDeletionError = GetDeletionErrors[keyof GetDeletionErrors];
 
 export type GetDeletionResponses = {
     /**
-     * Retrieve progress and receipt of a deletion
+     * Get a deletion's progress or receipt
      */
     200: Deletion;
 };
@@ -8555,7 +8555,7 @@ export type PostCohortOutcomeError = PostCohortOutcomeErrors[keyof PostCohortOut
 
 export type PostCohortOutcomeResponses = {
     /**
-     * Submit business outcomes of a cohort
+     * Submit a cohort's outcomes
      */
     200: CohortOutcomeAccepted;
 };
@@ -8630,7 +8630,7 @@ export type GetCohortError = GetCohortErrors[keyof GetCohortErrors];
 
 export type GetCohortResponses = {
     /**
-     * Retrieve the figures of a cohort
+     * Get a cohort's figures
      */
     200: CohortReport;
 };
@@ -8924,7 +8924,7 @@ export type GetEvalError = GetEvalErrors[keyof GetEvalErrors];
 
 export type GetEvalResponses = {
     /**
-     * Retrieve an evaluation with its results
+     * Get an evaluation and its results
      */
     200: EvalRunWithResults;
 };
@@ -9214,7 +9214,7 @@ export type GetInteractionError = GetInteractionErrors[keyof GetInteractionError
 
 export type GetInteractionResponses = {
     /**
-     * Retrieve one call and what its cost is made of
+     * Get a call and its cost
      */
     200: InteractionDetail;
 };
@@ -9296,7 +9296,7 @@ export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
 
 export type GetUsageResponses = {
     /**
-     * Sum up calls, tokens, cost and spend by model, app, user, day and more
+     * Get usage, cost and spend
      */
     200: UsageReport;
 };
@@ -9351,7 +9351,7 @@ export type GetCreditsError = GetCreditsErrors[keyof GetCreditsErrors];
 
 export type GetCreditsResponses = {
     /**
-     * Retrieve the credit balance and what was charged
+     * Get the credit balance
      */
     200: Credits;
 };
@@ -9560,7 +9560,7 @@ export type GetAccountError = GetAccountErrors[keyof GetAccountErrors];
 
 export type GetAccountResponses = {
     /**
-     * Retrieve an account
+     * Get an account
      */
     200: Account;
 };
@@ -9921,7 +9921,7 @@ export type GetApiKeyError = GetApiKeyErrors[keyof GetApiKeyErrors];
 
 export type GetApiKeyResponses = {
     /**
-     * Retrieve an API key
+     * Get an API key
      */
     200: ApiKey;
 };
@@ -10067,7 +10067,7 @@ export type ShowAccountCreditError = ShowAccountCreditErrors[keyof ShowAccountCr
 
 export type ShowAccountCreditResponses = {
     /**
-     * Show an account's credit
+     * Get an account's credit
      */
     200: AccountCredit;
 };
@@ -10145,7 +10145,7 @@ export type ListCreditGrantsError = ListCreditGrantsErrors[keyof ListCreditGrant
 
 export type ListCreditGrantsResponses = {
     /**
-     * List an account's grants and corrections, newest first
+     * List credit grants, newest first
      */
     200: CreditGrantList;
 };
@@ -10290,7 +10290,7 @@ export type ListVendorKeysError = ListVendorKeysErrors[keyof ListVendorKeysError
 
 export type ListVendorKeysResponses = {
     /**
-     * List vendor keys, without their values
+     * List vendor keys
      */
     200: VendorKeyList;
 };
@@ -10438,7 +10438,7 @@ export type DeleteVendorKeyError = DeleteVendorKeyErrors[keyof DeleteVendorKeyEr
 
 export type DeleteVendorKeyResponses = {
     /**
-     * Remove a vendor key
+     * Delete a vendor key
      */
     200: RemovedVendorKey;
 };
@@ -10515,7 +10515,7 @@ export type GetVendorKeyError = GetVendorKeyErrors[keyof GetVendorKeyErrors];
 
 export type GetVendorKeyResponses = {
     /**
-     * Retrieve what is known of a vendor key
+     * Get a vendor key
      */
     200: VendorKey;
 };
@@ -10737,7 +10737,7 @@ export type DeleteVirtualModelError = DeleteVirtualModelErrors[keyof DeleteVirtu
 
 export type DeleteVirtualModelResponses = {
     /**
-     * Remove a virtual model
+     * Delete a virtual model
      */
     200: RemovedVirtualModel;
 };
@@ -10814,7 +10814,7 @@ export type GetVirtualModelError = GetVirtualModelErrors[keyof GetVirtualModelEr
 
 export type GetVirtualModelResponses = {
     /**
-     * Retrieve a virtual model
+     * Get a virtual model
      */
     200: VirtualModel;
 };
@@ -10967,7 +10967,7 @@ export type ListBudgetsError = ListBudgetsErrors[keyof ListBudgetsErrors];
 
 export type ListBudgetsResponses = {
     /**
-     * List budgets with what is spent of them
+     * List budgets and what is spent
      */
     200: BudgetList;
 };
@@ -11106,7 +11106,7 @@ export type DeleteBudgetError = DeleteBudgetErrors[keyof DeleteBudgetErrors];
 
 export type DeleteBudgetResponses = {
     /**
-     * Remove a budget
+     * Delete a budget
      */
     200: RemovedBudget;
 };
@@ -11174,7 +11174,7 @@ export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
 
 export type GetBudgetResponses = {
     /**
-     * Retrieve a budget
+     * Get a budget
      */
     200: Budget;
 };
@@ -11250,7 +11250,7 @@ export type UpdateBudgetError = UpdateBudgetErrors[keyof UpdateBudgetErrors];
 
 export type UpdateBudgetResponses = {
     /**
-     * Change a budget's limit, or raise it for a while
+     * Change or raise a budget
      */
     200: Budget;
 };
@@ -11320,7 +11320,7 @@ export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
 
 export type ListWebhooksResponses = {
     /**
-     * List webhooks with what waits for them
+     * List webhooks
      */
     200: WebhookList;
 };
@@ -11391,7 +11391,7 @@ export type AddWebhookError = AddWebhookErrors[keyof AddWebhookErrors];
 
 export type AddWebhookResponses = {
     /**
-     * Have events sent to an address
+     * Create a webhook
      */
     200: AddedWebhook;
 };
@@ -11459,7 +11459,7 @@ export type DeleteWebhookError = DeleteWebhookErrors[keyof DeleteWebhookErrors];
 
 export type DeleteWebhookResponses = {
     /**
-     * Remove a webhook, and the events that wait for it
+     * Delete a webhook
      */
     200: RemovedWebhook;
 };
@@ -11527,7 +11527,7 @@ export type GetWebhookError = GetWebhookErrors[keyof GetWebhookErrors];
 
 export type GetWebhookResponses = {
     /**
-     * Retrieve a webhook
+     * Get a webhook
      */
     200: Webhook;
 };
@@ -11671,7 +11671,7 @@ export type TestWebhookError = TestWebhookErrors[keyof TestWebhookErrors];
 
 export type TestWebhookResponses = {
     /**
-     * Send `webhook.test` to a webhook
+     * Test a webhook
      */
     200: QueuedWebhookTest;
 };
@@ -11737,7 +11737,7 @@ export type ListPricesError = ListPricesErrors[keyof ListPricesErrors];
 
 export type ListPricesResponses = {
     /**
-     * List the prices in force
+     * List prices
      */
     200: PriceList;
 };
@@ -11805,7 +11805,7 @@ export type GetPriceError = GetPriceErrors[keyof GetPriceErrors];
 
 export type GetPriceResponses = {
     /**
-     * Show the price that a record's price_version names
+     * Get a price version
      */
     200: PriceVersion;
 };
@@ -11943,7 +11943,7 @@ export type RepriceCallsError = RepriceCallsErrors[keyof RepriceCallsErrors];
 
 export type RepriceCallsResponses = {
     /**
-     * Price recorded calls again
+     * Reprice recorded calls
      */
     200: Repriced;
 };
@@ -12021,7 +12021,7 @@ export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntrie
 
 export type ListAuditEntriesResponses = {
     /**
-     * List what was changed, newest first
+     * List the audit log, newest first
      */
     200: AuditEntryList;
 };
@@ -12046,7 +12046,7 @@ export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
 
 export type GetLivezResponses = {
     /**
-     * Liveness probe
+     * Check liveness
      */
     200: Alive;
 };
@@ -12077,7 +12077,7 @@ export type GetReadyzError = GetReadyzErrors[keyof GetReadyzErrors];
 
 export type GetReadyzResponses = {
     /**
-     * Readiness probe
+     * Check readiness
      */
     200: Alive;
 };
@@ -12131,7 +12131,7 @@ export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
 
 export type GetOpenApiResponses = {
     /**
-     * Get this document, OpenAPI 3.1
+     * Get this reference as OpenAPI 3.1
      */
     200: OpenApiDocument;
 };
@@ -12156,7 +12156,7 @@ export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
 
 export type GetOpenApi30Responses = {
     /**
-     * Get this document, OpenAPI 3.0.3
+     * Get this reference as OpenAPI 3.0.3
      */
     200: OpenApiDocument;
 };
@@ -12467,7 +12467,7 @@ export type CreateResponseVendorAError = CreateResponseVendorAErrors[keyof Creat
 
 export type CreateResponseVendorAResponses = {
     /**
-     * Create response (Hugging Face)
+     * Create a response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12535,7 +12535,7 @@ export type DeleteResponseVendorAError = DeleteResponseVendorAErrors[keyof Delet
 
 export type DeleteResponseVendorAResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (Hugging Face)
      */
     200: DeletedResponse;
 };
@@ -12612,7 +12612,7 @@ export type GetResponseVendorAError = GetResponseVendorAErrors[keyof GetResponse
 
 export type GetResponseVendorAResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12680,7 +12680,7 @@ export type CancelResponseVendorAError = CancelResponseVendorAErrors[keyof Cance
 
 export type CancelResponseVendorAResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (Hugging Face)
      */
     200: ResponseObject;
 };
@@ -12821,7 +12821,7 @@ export type CreateImageVendorAError = CreateImageVendorAErrors[keyof CreateImage
 
 export type CreateImageVendorAResponses = {
     /**
-     * Create image (Hugging Face)
+     * Generate images (Hugging Face)
      */
     200: ImageList;
 };
@@ -13452,7 +13452,7 @@ export type CreateResponseVendorBError = CreateResponseVendorBErrors[keyof Creat
 
 export type CreateResponseVendorBResponses = {
     /**
-     * Create response (OpenAI)
+     * Create a response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13520,7 +13520,7 @@ export type DeleteResponseVendorBError = DeleteResponseVendorBErrors[keyof Delet
 
 export type DeleteResponseVendorBResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (OpenAI)
      */
     200: DeletedResponse;
 };
@@ -13597,7 +13597,7 @@ export type GetResponseVendorBError = GetResponseVendorBErrors[keyof GetResponse
 
 export type GetResponseVendorBResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13665,7 +13665,7 @@ export type CancelResponseVendorBError = CancelResponseVendorBErrors[keyof Cance
 
 export type CancelResponseVendorBResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (OpenAI)
      */
     200: ResponseObject;
 };
@@ -13806,7 +13806,7 @@ export type CreateImageVendorBError = CreateImageVendorBErrors[keyof CreateImage
 
 export type CreateImageVendorBResponses = {
     /**
-     * Create image (OpenAI)
+     * Generate images (OpenAI)
      */
     200: ImageList;
 };
@@ -13947,7 +13947,7 @@ export type CreateImageEditVendorBError = CreateImageEditVendorBErrors[keyof Cre
 
 export type CreateImageEditVendorBResponses = {
     /**
-     * Edit image (OpenAI)
+     * Edit images (OpenAI)
      */
     200: ImageList;
 };
@@ -14229,7 +14229,7 @@ export type CreateTranscriptionVendorBError = CreateTranscriptionVendorBErrors[k
 
 export type CreateTranscriptionVendorBResponses = {
     /**
-     * Create transcription (OpenAI)
+     * Transcribe speech to text (OpenAI)
      */
     200: Transcript;
 };
@@ -14715,7 +14715,7 @@ export type CreateMessageVendorCError = CreateMessageVendorCErrors[keyof CreateM
 
 export type CreateMessageVendorCResponses = {
     /**
-     * Create message (Anthropic)
+     * Create a message (Anthropic)
      */
     200: Message;
 };
@@ -14836,7 +14836,7 @@ export type CountMessageTokensVendorCError = CountMessageTokensVendorCErrors[key
 
 export type CountMessageTokensVendorCResponses = {
     /**
-     * Count tokens of a messages request
+     * Count a message's tokens (Anthropic)
      */
     200: MessagesTokenCount;
 };
@@ -15341,7 +15341,7 @@ export type StreamGenerateContentVendorDError = StreamGenerateContentVendorDErro
 
 export type StreamGenerateContentVendorDResponses = {
     /**
-     * Stream generated content
+     * Stream generated content (Google)
      */
     200: Array<GenerateAnswer>;
 };
@@ -15467,7 +15467,7 @@ export type CountTokensVendorDError = CountTokensVendorDErrors[keyof CountTokens
 
 export type CountTokensVendorDResponses = {
     /**
-     * Count tokens
+     * Count tokens (Google)
      */
     200: GenerateTokenCount;
 };
@@ -15613,7 +15613,7 @@ export type PredictVendorDError = PredictVendorDErrors[keyof PredictVendorDError
 
 export type PredictVendorDResponses = {
     /**
-     * Generate images (Google)
+     * Generate images with Imagen (Google)
      */
     200: PredictAnswer;
 };
@@ -15759,7 +15759,7 @@ export type EmbedContentVendorDError = EmbedContentVendorDErrors[keyof EmbedCont
 
 export type EmbedContentVendorDResponses = {
     /**
-     * Embed one content (Google)
+     * Embed content (Google)
      */
     200: EmbedContentAnswer;
 };
@@ -15905,7 +15905,7 @@ export type BatchEmbedContentsVendorDError = BatchEmbedContentsVendorDErrors[key
 
 export type BatchEmbedContentsVendorDResponses = {
     /**
-     * Embed several contents (Google)
+     * Embed contents in a batch (Google)
      */
     200: BatchEmbedContentsAnswer;
 };
@@ -16250,7 +16250,7 @@ export type CreateChatCompletionVendorEError = CreateChatCompletionVendorEErrors
 
 export type CreateChatCompletionVendorEResponses = {
     /**
-     * Create chat completion (Google (chat front))
+     * Create chat completion (Google, OpenAI-compatible)
      */
     200: ChatCompletion;
 };
@@ -16395,7 +16395,7 @@ export type CreateResponseVendorEError = CreateResponseVendorEErrors[keyof Creat
 
 export type CreateResponseVendorEResponses = {
     /**
-     * Create response (Google (chat front))
+     * Create a response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16463,7 +16463,7 @@ export type DeleteResponseVendorEError = DeleteResponseVendorEErrors[keyof Delet
 
 export type DeleteResponseVendorEResponses = {
     /**
-     * Delete a stored response
+     * Delete a stored response (Google, OpenAI-compatible)
      */
     200: DeletedResponse;
 };
@@ -16540,7 +16540,7 @@ export type GetResponseVendorEError = GetResponseVendorEErrors[keyof GetResponse
 
 export type GetResponseVendorEResponses = {
     /**
-     * Retrieve a stored response
+     * Retrieve a stored response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16608,7 +16608,7 @@ export type CancelResponseVendorEError = CancelResponseVendorEErrors[keyof Cance
 
 export type CancelResponseVendorEResponses = {
     /**
-     * Cancel a background response
+     * Cancel a background response (Google, OpenAI-compatible)
      */
     200: ResponseObject;
 };
@@ -16749,7 +16749,7 @@ export type CreateEmbeddingVendorEError = CreateEmbeddingVendorEErrors[keyof Cre
 
 export type CreateEmbeddingVendorEResponses = {
     /**
-     * Create embeddings (Google (chat front))
+     * Create embeddings (Google, OpenAI-compatible)
      */
     200: EmbeddingList;
 };
@@ -16818,7 +16818,7 @@ export type ListModelsVendorEError = ListModelsVendorEErrors[keyof ListModelsVen
 
 export type ListModelsVendorEResponses = {
     /**
-     * List models (Google (chat front))
+     * List models (Google, OpenAI-compatible)
      */
     200: ModelList;
 };
@@ -16898,7 +16898,7 @@ export type GetModelVendorEError = GetModelVendorEErrors[keyof GetModelVendorEEr
 
 export type GetModelVendorEResponses = {
     /**
-     * Get a model (Google (chat front))
+     * Get a model (Google, OpenAI-compatible)
      */
     200: Model;
 };
@@ -16953,7 +16953,7 @@ export type GetHealthVendorEError = GetHealthVendorEErrors[keyof GetHealthVendor
 
 export type GetHealthVendorEResponses = {
     /**
-     * Check health (Google (chat front))
+     * Check health (Google, OpenAI-compatible)
      */
     200: VendorHealth;
 };
@@ -17235,7 +17235,7 @@ export type CreateImageVendorFError = CreateImageVendorFErrors[keyof CreateImage
 
 export type CreateImageVendorFResponses = {
     /**
-     * Create image (OpenRouter)
+     * Generate images (OpenRouter)
      */
     200: ImageList;
 };
@@ -18003,7 +18003,7 @@ export type CreateImageVendorGError = CreateImageVendorGErrors[keyof CreateImage
 
 export type CreateImageVendorGResponses = {
     /**
-     * Create image (xAI)
+     * Generate images (xAI)
      */
     200: ImageList;
 };
@@ -18144,7 +18144,7 @@ export type CreateImageEditVendorGError = CreateImageEditVendorGErrors[keyof Cre
 
 export type CreateImageEditVendorGResponses = {
     /**
-     * Edit image (xAI)
+     * Edit images (xAI)
      */
     200: ImageList;
 };

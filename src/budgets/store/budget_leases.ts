@@ -1,5 +1,6 @@
-import type { LeaseRequest, LeaseReturn, LeasesReturned, LeaseTaken } from "../../credit/ledger.ts";
+import type { LeaseRequest, LeaseReturn, LeaseTaken } from "../../credit/ledger.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { createLeaseKeeper, type LeaseTable } from "../../database/lease_table.ts";
 import type { BudgetPeriod, BudgetStore } from "../budget.ts";
 
 type LeaseOperations = Pick<
@@ -12,30 +13,8 @@ export function createBudgetLeases(database: Database): LeaseOperations {
   return {
     take: (request, limit) => database.transaction((tx) => takeBudgetLease(tx, request, limit)),
     release: (back, now) => database.transaction((tx) => releaseBudgetLease(tx, back, now)),
-    async renew(held, seconds) {
-      if (held.length === 0) return new Set();
-      const rows = await database.transaction(async (tx) => {
-        // A charge that is posted meanwhile locks periods before leases; so does this.
-        await lockPeriods(tx, held.map(({ accountId }) => accountId));
-        return await tx.query(
-          `update budget_leases l set in_flight_nanos = r.in_flight_nanos,
-           expires_at = clock_timestamp() + $2::double precision * interval '1 second'
-         from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
-         where l.id = r.id returning l.id`,
-          [
-            JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
-              id: leaseId,
-              in_flight_nanos: String(inFlightNanos),
-            }))),
-            seconds,
-          ],
-        );
-      });
-      return new Set(rows.map(({ id }) => String(id)));
-    },
+    ...createLeaseKeeper(database, budgetLeases),
     available: (periods, now) => readAvailable(database, periods, now),
-    sweepExpired: () => returnLeases(database, "expires_at < clock_timestamp()", []),
-    takeBack: (processId) => returnLeases(database, "process_id = $1", [processId]),
   };
 }
 
@@ -167,23 +146,13 @@ async function readAvailable(
   return periods.map((_, at) => found.get(at + 1) ?? 0n);
 }
 
-/** Returns the leases that `which` names to their periods. */
-async function returnLeases(
-  database: Database,
-  which: string,
-  values: readonly string[],
-): Promise<LeasesReturned> {
-  return await database.transaction(async (tx) => {
-    const found = await tx.query(
-      `select distinct budget_id, starts_at from budget_leases where ${which}`,
-      values,
-    );
-    if (found.length === 0) return { leases: 0, nanos: 0n };
-    await lockPeriods(
-      tx,
-      found.map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date })),
-    );
-    const rows = await tx.query(
+const budgetLeases: LeaseTable<BudgetPeriod> = {
+  name: "budget_leases",
+  ownerColumns: "budget_id, starts_at",
+  ownerOf: (row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date }),
+  lock: lockPeriods,
+  remove: (tx, which, values) =>
+    tx.query(
       `with gone as (
          delete from budget_leases where ${which} returning budget_id, starts_at, amount_nanos
        ), sums as (
@@ -195,8 +164,5 @@ async function returnLeases(
        )
        select amount_nanos from gone`,
       values,
-    );
-    const nanos = rows.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
-    return { leases: rows.length, nanos };
-  });
-}
+    ),
+};

@@ -3,14 +3,13 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type {
   LeaseRequest,
   LeaseReturn,
-  LeasesReturned,
   LeaseTaken,
   Ledger,
   LedgerGap,
-  OpenLease,
   Settlement,
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { createLeaseKeeper, type LeaseTable } from "../../database/lease_table.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -36,7 +35,6 @@ export function createLedger(database: Database): Ledger {
     },
     take: (request) => take(database, request),
     release: (back) => database.transaction((tx) => releaseLease(tx, back)),
-    renew: (held, leaseSeconds) => renew(database, held, leaseSeconds),
     async available(accountIds) {
       const rows = await database.query(
         `select account_id, balance_nanos - leased_nanos as available from account_balances
@@ -48,8 +46,7 @@ export function createLedger(database: Database): Ledger {
     async post(settlements) {
       await database.transaction((tx) => postAll(tx, settlements));
     },
-    sweepExpired: () => takeBackLeases(database, "expires_at < clock_timestamp()", []),
-    takeBack: (processId) => takeBackLeases(database, "process_id = $1", [processId]),
+    ...createLeaseKeeper(database, accountLeases),
     async check() {
       return (await database.query(checkSums, [])).map(readGap);
     },
@@ -84,6 +81,15 @@ export async function lockAccounts(tx: Queryable, accountIds: readonly number[])
     [accountIds],
   );
 }
+
+const accountLeases: LeaseTable<number> = {
+  name: "leases",
+  ownerColumns: "account_id",
+  ownerOf: (row) => Number(row.account_id),
+  lock: lockAccounts,
+  remove: (tx, which, values, accountIds) =>
+    tx.query(returnLeases(which, values.length + 1), [...values, accountIds]),
+};
 
 /** Writes a grant or an adjustment, also as part of a transaction; gives the new balance. */
 export async function credit(
@@ -162,53 +168,6 @@ export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bi
     [back.accountId],
   );
   return row === undefined ? 0n : row.available as bigint;
-}
-
-async function renew(
-  database: Database,
-  held: readonly OpenLease[],
-  leaseSeconds: number,
-): Promise<ReadonlySet<string>> {
-  if (held.length === 0) return new Set();
-  const rows = await database.transaction(async (tx) => {
-    // A charge that is posted meanwhile locks accounts before leases; so does this.
-    await lockAccounts(tx, [...new Set(held.map(({ accountId }) => accountId))]);
-    return await tx.query(
-      `update leases l set in_flight_nanos = r.in_flight_nanos,
-         expires_at = clock_timestamp() + $2::double precision * interval '1 second'
-       from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
-       where l.id = r.id returning l.id`,
-      [
-        JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
-          id: leaseId,
-          in_flight_nanos: String(inFlightNanos),
-        }))),
-        leaseSeconds,
-      ],
-    );
-  });
-  return new Set(rows.map(({ id }) => String(id)));
-}
-
-async function takeBackLeases(
-  database: Database,
-  which: string,
-  values: readonly string[],
-): Promise<LeasesReturned> {
-  return await database.transaction(async (tx) => {
-    const rows = await tx.query(
-      `select distinct account_id from leases where ${which}`,
-      values,
-    );
-    if (rows.length === 0) return { leases: 0, nanos: 0n };
-    await lockAccounts(tx, rows.map((row) => Number(row.account_id)));
-    const returned = await tx.query(returnLeases(which, values.length + 1), [
-      ...values,
-      rows.map((row) => row.account_id as bigint),
-    ]);
-    const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
-    return { leases: returned.length, nanos };
-  });
 }
 
 function readGap(row: SqlRow): LedgerGap {

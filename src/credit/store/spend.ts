@@ -1,12 +1,12 @@
 import type { Interaction } from "../../shared/interaction.ts";
 import type { SpendStore } from "../spend_cap.ts";
-import type { Queryable } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 
-/** Charges of capped keys on PostgreSQL, served or embedded. */
+/** Charges of capped keys on PostgreSQL, served or embedded; triggers sum them up by day. */
 export function createSpend(database: Queryable): SpendStore {
   return {
     async read({ keyIds, since, day, transactionIds }) {
-      // One statement, so that sums and calls are of one moment.
+      // One statement, so that sums and calls are of one moment. Whole days: sums have no others.
       const rows = await database.query<
         { api_key_id: string; day_nanos: string; before_nanos: string; stored: string[] }
       >(readSql, [keyIds, since, day, transactionIds]);
@@ -52,23 +52,36 @@ export async function insertKeyCharges(
 }
 
 /** Removes charges of months that no cap looks at any more; returns how many. */
-export async function sweepKeyCharges(database: Queryable, now: Date): Promise<number> {
+export async function sweepKeyCharges(database: Database, now: Date): Promise<number> {
   // A month more than any cap needs, for processes whose clocks differ.
   const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
-  const rows = await database.query(
-    "delete from key_charges where created_at < $1 returning transaction_id",
-    [before],
-  );
-  return rows.length;
+  // By key, since charges have no index on time alone; mostly there is none.
+  const old = await database.query("select distinct api_key_id from key_spend where day < $1", [
+    before,
+  ]);
+  if (old.length === 0) return 0;
+  return await database.transaction(async (tx) => {
+    const rows = await tx.query(
+      `delete from key_charges where api_key_id = any($2::text[]) and created_at < $1
+       returning true`,
+      [before, old.map(({ api_key_id }) => String(api_key_id))],
+    );
+    // Somebody may have written a late charge meanwhile: then another run removes it.
+    await tx.query("delete from key_spend where day < $1 and charged_nanos = 0", [before]);
+    return rows.length;
+  });
 }
 
-/** Sums of bigints are numeric, which both drivers give as text. */
+/**
+ * $1 keys, $2 when sums begin, $3 the day, both at the beginning of a day of UTC; $4 calls. Sums of
+ * bigints are numeric, which both drivers give as text.
+ */
 const readSql = `with sums as (
     select api_key_id,
-      coalesce(sum(charged_nanos) filter (where created_at >= $3::timestamptz), 0) as day_nanos,
-      coalesce(sum(charged_nanos) filter (where created_at < $3::timestamptz), 0) as before_nanos
-    from key_charges
-    where api_key_id = any($1::text[]) and created_at >= $2::timestamptz
+      coalesce(sum(charged_nanos) filter (where day >= $3::timestamptz), 0) as day_nanos,
+      coalesce(sum(charged_nanos) filter (where day < $3::timestamptz), 0) as before_nanos
+    from key_spend
+    where api_key_id = any($1::text[]) and day >= $2::timestamptz
     group by api_key_id
   )
   select s.api_key_id, s.day_nanos::text, s.before_nanos::text,

@@ -1,7 +1,7 @@
 // Shows the figures of the step under the pointer, out of the table behind each chart.
 
 for (const chart of document.querySelectorAll("figure[data-chart]")) {
-  const svg = chart.querySelector(".plot svg");
+  const svg = chart.querySelector(".plot [role=img]");
   const cursor = chart.querySelector(".cursor");
   const table = chart.querySelector(".figures table");
   if (svg && cursor && table) followPointer(chart, svg, cursor, table);

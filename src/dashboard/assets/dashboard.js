@@ -39,3 +39,45 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
+
+// A menu closes when somebody turns to something else.
+addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") closeMenus(null);
+});
+
+function closeMenus(/** @type {Node | null} */ besides) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(besides)) menu.open = false;
+  }
+}
+
+// A day is typed, or chosen from the browser's own calendar.
+const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+for (const field of document.querySelectorAll(".day")) {
+  const [typed, calendar] = field.querySelectorAll("input");
+  const button = field.querySelector("button");
+  calendar.hidden = false;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    calendar.value = isoText(typed.value);
+    calendar.showPicker();
+  });
+  calendar.addEventListener("change", () => {
+    const [, year, month, day, time] = /^(\d+)-(\d+)-(\d+)(T.*)?$/.exec(calendar.value) ?? [];
+    if (year === undefined) return;
+    typed.value = `${Number(day)} ${months[month - 1]} ${year}${time ? `, ${time.slice(1)}` : ""}`;
+    typed.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}
+
+/** What is typed, as a calendar takes it; empty if it is no day. */
+function isoText(/** @type {string} */ text) {
+  const [, day, name, year, time] =
+    /^(\d+) (\w{3})\w* (\d{4})(?:, ?(\d\d:\d\d))?/.exec(text.trim()) ?? [];
+  const month = months.findIndex((one) => one.toLowerCase() === name?.toLowerCase()) + 1;
+  if (month === 0) return text.trim();
+  const date = [year, String(month).padStart(2, "0"), day.padStart(2, "0")].join("-");
+  return time ? `${date}T${time}` : date;
+}

@@ -90,15 +90,3 @@ function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
   calls.querySelector(".calls-empty")?.classList.remove("calls-empty");
   calls.querySelector(".empty")?.remove();
 }
-
-// A menu closes when somebody turns to something else.
-addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
-addEventListener("keydown", ({ key }) => {
-  if (key === "Escape") closeMenus(null);
-});
-
-function closeMenus(/** @type {Node | null} */ besides) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(besides)) menu.open = false;
-  }
-}

@@ -13,8 +13,10 @@ talkForm?.addEventListener("submit", (event) => {
   if (event.submitter?.id === "show-code") showCode();
   else if (!send.disabled) talk();
 });
-message?.addEventListener("keydown", (event) => {
+// From the message and from the system prompt alike.
+talkForm?.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  if (event.target.localName !== "textarea") return;
   event.preventDefault();
   talkForm.requestSubmit(send);
 });

@@ -294,6 +294,8 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** The vendor's servers know the output limit by its older name only. */
   olderTokenLimit?: boolean;
+  /** Models that refuse the older name. A call that is passed through gets the newer one there. */
+  newerTokenLimit?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
 }
@@ -325,6 +327,8 @@ export interface RequestChanges {
   model: string;
   /** Whether to ask the vendor for usage in a stream. */
   askStreamUsage: boolean;
+  /** Set if the vendor knows the output limit by its newer name only. */
+  newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };
 }
@@ -332,6 +336,11 @@ export interface RequestChanges {
 /** Decodes one streamed answer, event by event. */
 export interface StreamDecoder {
   decode(event: SseEvent): DecodedEvent;
+  /**
+   * Decodes the events that these bytes begin with, as far as they are like those before, at a
+   * fraction of what one by one would cost. Absent: there are never any.
+   */
+  decodeRun?(bytes: Uint8Array): DecodedRun;
   /**
    * Called once after the last event: closes open blocks. `complete` is false if the answer was
    * cut.
@@ -345,6 +354,15 @@ export interface DecodedEvent {
   usageOnly: boolean;
   /** True for the event that completes the answer, such as `[DONE]`. */
   terminal: boolean;
+}
+
+/** Several events, none of which reports usage or completes the answer. */
+export interface DecodedRun {
+  events: CanonicalEvent[];
+  /** How many bytes they take; 0: the first has to be decoded by itself. */
+  length: number;
+  /** The event behind them, if it is an error. */
+  failure: DecodedEvent | undefined;
 }
 
 /** The model and vendor that a request is encoded for. */

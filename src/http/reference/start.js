@@ -12,7 +12,8 @@ globalThis.Scalar.createApiReference("#reference", {
   showDeveloperTools: "never",
   agent: { disabled: true, hideAddApi: true },
   mcp: { disabled: true },
-  defaultOpenAllTags: true,
+  // Each operation shows its schemas; by themselves they would come first in the search.
+  hideModels: true,
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   documentDownloadType: "direct",
 });

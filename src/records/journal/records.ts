@@ -78,18 +78,6 @@ export function* scanRecords(bytes: Buffer): Generator<Scanned> {
   if (unreadFrom < bytes.length) yield { record: undefined, from: unreadFrom, to: bytes.length };
 }
 
-/** The records of a journal file. */
-export async function* readRecords(file: Deno.FsFile): AsyncGenerator<JournalRecord> {
-  const bytes = Buffer.alloc((await file.stat()).size);
-  let filled = 0;
-  while (filled < bytes.length) {
-    const read = await file.read(bytes.subarray(filled));
-    if (read === null) break;
-    filled += read;
-  }
-  for (const { record } of scanRecords(bytes.subarray(0, filled))) if (record) yield record;
-}
-
 const headLength = 8;
 /** Letter and lengths. */
 const fixedLength = 11;

@@ -25,7 +25,7 @@ export async function sampleCalls(
   return rows.map(readCallKey);
 }
 
-/** The oldest call of this name with its payloads. */
+/** The oldest call of this name with its payloads; by the id alone, like the call of a page. */
 export async function findCall(
   database: Queryable,
   accountId: number,
@@ -43,7 +43,7 @@ export async function findCall(
        i.cost_nanos, p.request, p.response
      from interactions i left join interaction_payloads p
        on p.transaction_id = i.transaction_id and p.created_at = i.created_at
-     where i.account_id = $1 and ${condition} order by i.created_at limit 1`,
+     where i.account_id + 0 = $1::bigint and ${condition} order by i.created_at limit 1`,
     [accountId, sanitizeText(id), at],
   );
   return row && {

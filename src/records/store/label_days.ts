@@ -1,7 +1,9 @@
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import {
-  type DayLabelSums,
   type LabelRows,
+  type LabelStep,
+  type LabelSum,
+  labelSums,
   maxValuesADay,
   type UsageLabel,
 } from "../../usage/label_usage.ts";
@@ -21,51 +23,49 @@ export function createLabelRows(database: Queryable): LabelRows {
         [accountId, span, from, to, maxValuesADay],
         { forceCustomPlan: true },
       );
-      return rows.map(readSums);
+      return rows.map(readStep);
     },
   };
 }
 
 const count = (condition: string) => `count(*) filter (where ${condition})`;
-const sum = (column: string, of = "true") =>
-  `coalesce(sum(${column}) filter (where ${of}), 0)::text`;
+const sum = (column: string, of = "true") => `coalesce(sum(${column}) filter (where ${of}), 0)`;
 
+const sums: Readonly<Record<LabelSum, string>> = {
+  calls: "count(*)",
+  failed: count("status = 'failed'"),
+  truncated: count("status = 'truncated'"),
+  cancelled: count("status = 'cancelled'"),
+  interrupted: count("status = 'interrupted'"),
+  unpriced: count("cost_nanos is null and billing_basis <> 'none'"),
+  inputTokens: sum("input_tokens"),
+  cacheReadTokens: sum("cache_read_tokens"),
+  cacheWriteTokens: sum("cache_write_tokens"),
+  outputTokens: sum("output_tokens"),
+  reasoningTokens: sum("reasoning_tokens"),
+  costNanos: sum("cost_nanos"),
+  chargedNanos: sum("charged_nanos"),
+  ownKeyNanos: sum("cost_nanos", "mode <> 'managed'"),
+};
+
+/** A row for each hour or day, with an array for each sum: of many short rows the driver is slow. */
 const sumsSql = (column: string) =>
-  `select * from (
-  select date_trunc($2, created_at, 'UTC') as at, coalesce(${column}, '') as value,
-    count(*) as calls, ${count("status = 'failed'")} as failed,
-    ${count("status = 'truncated'")} as truncated,
-    ${count("status = 'cancelled'")} as cancelled,
-    ${count("status = 'interrupted'")} as interrupted,
-    ${count("cost_nanos is null and billing_basis <> 'none'")} as unpriced,
-    ${sum("input_tokens")} as input_tokens, ${sum("cache_read_tokens")} as cache_read_tokens,
-    ${sum("cache_write_tokens")} as cache_write_tokens, ${sum("output_tokens")} as output_tokens,
-    ${sum("reasoning_tokens")} as reasoning_tokens, ${sum("cost_nanos")} as cost_nanos,
-    ${sum("charged_nanos")} as charged_nanos,
-    ${sum("cost_nanos", "mode <> 'managed'")} as own_key_nanos,
-    row_number() over (partition by date_trunc($2, created_at, 'UTC')
-      order by sum(cost_nanos) desc nulls last, count(*) desc) as place
-  from interactions where account_id = $1 and created_at >= $3 and created_at < $4
-  group by 1, 2) as sums where place <= $5`;
+  `select at, json_agg(value)::text as labels,
+    ${labelSums.map((_, at) => `json_agg(sum${at})::text as sum${at}`).join(", ")}
+  from (
+    select date_trunc($2, created_at, 'UTC') as at, coalesce(${column}, '') as value,
+      ${labelSums.map((name, at) => `${sums[name]} as sum${at}`).join(", ")},
+      row_number() over (partition by date_trunc($2, created_at, 'UTC')
+        order by sum(cost_nanos) desc nulls last, count(*) desc) as place
+    from interactions where account_id = $1 and created_at >= $3 and created_at < $4
+    group by 1, 2
+  ) as sums where place <= $5 group by at`;
 
-function readSums(row: SqlRow): DayLabelSums {
-  const whole = (name: string) => BigInt(String(row[name]));
+function readStep(row: SqlRow): LabelStep {
+  const numbers = labelSums.map((name, at) => [name, JSON.parse(String(row[`sum${at}`]))]);
   return {
     at: row.at as Date,
-    value: String(row.value),
-    calls: Number(row.calls),
-    failed: Number(row.failed),
-    truncated: Number(row.truncated),
-    cancelled: Number(row.cancelled),
-    interrupted: Number(row.interrupted),
-    unpriced: Number(row.unpriced),
-    inputTokens: whole("input_tokens"),
-    cacheReadTokens: whole("cache_read_tokens"),
-    cacheWriteTokens: whole("cache_write_tokens"),
-    outputTokens: whole("output_tokens"),
-    reasoningTokens: whole("reasoning_tokens"),
-    costNanos: whole("cost_nanos"),
-    chargedNanos: whole("charged_nanos"),
-    ownKeyNanos: whole("own_key_nanos"),
+    values: JSON.parse(String(row.labels)),
+    sums: Object.fromEntries(numbers),
   };
 }

@@ -18,7 +18,8 @@ import { shownModel } from "./plan_call.ts";
 /**
  * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
  * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
- * store nothing, the fields that say so are changed. In the answer only what these add is removed,
+ * store nothing, the fields that say so are changed, and an output limit's name that the model
+ * refuses. In the answer only what these add is removed,
  * and the model's name replaced for dialects whose clients compare it.
  */
 export function* passThrough(
@@ -38,7 +39,10 @@ export function* passThrough(
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
   const sealReasoning = stateless?.sealReasoning === true;
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
-  const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
+  const changes = {
+    ...{ model: target.model, askStreamUsage: facts.stream, ...keepNothing },
+    newerTokenLimit: target.vendor.quirks.newerTokenLimit?.test(target.model) === true,
+  };
   const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
@@ -69,6 +73,9 @@ export function* passThrough(
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
           return { events, sent: hidden ? undefined : bytes };
+        },
+        ...stateless || shown !== undefined ? {} : {
+          forwardRun: (bytes, events) => ({ events, sent: bytes }),
         },
         end: (rest) => ({ events: rest, sent: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),

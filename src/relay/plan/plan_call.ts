@@ -28,7 +28,7 @@ import { countInSteps } from "../../base/heavy_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
-import { defined } from "../../dialects/kernel/fields.ts";
+import { defined, invalidValue } from "../../dialects/kernel/fields.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {
@@ -79,6 +79,7 @@ export async function planCall(
   const read = await step.inSteps(() =>
     dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
   );
+  checkTemperature(read);
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
   const decoded = isMoved ? unshown(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
@@ -108,6 +109,12 @@ export async function planCall(
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
     now: secondsOf(deps.clock),
   });
+}
+
+/** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */
+function checkTemperature({ temperature = 0, paths }: CanonicalRequest): void {
+  if (temperature >= 0 && temperature <= 2) return;
+  throw invalidValue(paths.temperature ?? "temperature", "expected a number from 0 to 2");
 }
 
 /**

@@ -61,6 +61,11 @@ export interface StreamPlan {
   readonly contentType: string | undefined;
   /** The events as the caller's answer holds them, and what to send. */
   forward(event: SseEvent, decoded: DecodedEvent): Forwarded;
+  /**
+   * The same for several events in a row, given their bytes together; absent where each event has to
+   * be looked at by itself.
+   */
+  forwardRun?(bytes: Uint8Array, events: readonly CanonicalEvent[]): Forwarded;
   /** The end of the caller's stream when the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
   /** What ends the stream with an error in the caller's dialect. */

@@ -101,6 +101,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
   return {
     contentType: encoder.contentType ?? "text/event-stream",
     forward: (_event, decoded) => write(decoded.events),
+    forwardRun: (_bytes, events) => write(events),
     end(rest) {
       const { events, sent } = write(rest);
       return { events, sent: sent + encoder.end() };

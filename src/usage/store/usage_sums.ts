@@ -16,8 +16,9 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       );
       return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
     },
-    async storedDays(query) {
-      const rows = await analytics.query(statesSql, boundaries({ ...query, span: "day" }));
+    firstHour: (accountId) => firstHour(analytics, accountId),
+    async storedSteps(query) {
+      const rows = await analytics.query(statesSql, boundaries(query));
       return rows.map((row) => ({ at: row.at as Date, state: String(row.state) }));
     },
     async erased(query) {
@@ -69,6 +70,16 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       };
     },
   };
+}
+
+/** Every hour that holds a call has a row; those of erased calls stand beside. */
+async function firstHour(analytics: Queryable, accountId: number): Promise<Date | undefined> {
+  const [row] = await analytics.query(
+    `select at from usage_sums where account_id = $1 and span = 'hour' and part = 'all'
+       and not erased order by at limit 1`,
+    [accountId],
+  );
+  return row?.at as Date | undefined;
 }
 
 async function groupSums(

@@ -26,11 +26,14 @@ const spans = [
 
 type Span = (typeof spans)[number];
 
-/** A cohort, alone or beside another one. */
-export async function cohortPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const id = nameOf(request.query("id"));
+/** Names that are offered for a comparison; others can be typed. */
+const offeredNames = 100;
+
+/** What the page shows of one cohort, or of two. */
+export async function loadCohort(ctx: PageContext, request: PageRequest) {
+  const [id, checked, ...more] = request.fields.getAll("id").map(nameOf);
   if (id === undefined) throw new NotFound();
-  const other = nameOf(request.query("with"));
+  const other = nameOf(request.query("with")) ?? checked;
   const span = spans.find(({ name }) => name === request.query("span")) ?? spans[2];
   const isWhole = request.query("count") === "all";
   await ctx.flushRecords();
@@ -45,29 +48,61 @@ export async function cohortPage(ctx: PageContext, request: PageRequest): Promis
     ? undefined
     : modelsBody(await ctx.cohorts.readModels(accountId, id, bounds));
   const [first, second] = latest.map(({ sums }) => ({ sums, figures: figuresOf(sums) }));
-  const [body, otherBody] = [first!, second].map((one) =>
-    one && figuresBody(one.sums, one.figures)
-  );
-  const at = { id, span, other: ids[1] };
   return {
-    title: at.other === undefined ? id : `${id} and ${at.other}`,
+    at: { id, span, other: ids[1], isWhole },
+    latest,
+    body: figuresBody(first!.sums, first!.figures),
+    compared: second && {
+      body: figuresBody(second.sums, second.figures),
+      differences: differencesOf(first!, second),
+    },
+    models,
+    isSame: other === id,
+    hasMore: more.length > 0,
+  };
+}
+
+/** A cohort, alone or beside another one. */
+export async function cohortPage(
+  ctx: PageContext,
+  request: PageRequest,
+): Promise<Page | Response> {
+  // The list's form, with none of them checked.
+  if (!request.fields.has("id")) {
+    return new Response(null, { status: 303, headers: { location: "/dashboard/cohorts" } });
+  }
+  const { at, latest, body, compared, models, isSame, hasMore } = await loadCohort(ctx, request);
+  const { lines: names } = await ctx.cohorts.list(request.session.account.id, {
+    ...{ from: "", limit: offeredNames, since: request.now, most: 1 },
+  });
+  const csv = (table: string) => csvAddress(at, table);
+  return {
+    title: at.other === undefined ? at.id : `${at.id} and ${at.other}`,
     section: "cohorts",
     tabs: spanTabs(at),
     body: (
       <>
+        {hasMore
+          ? <p class="notice notice-plain">Two cohorts are compared: the first two checked.</p>
+          : null}
+        <CompareForm
+          at={at}
+          isSame={isSame}
+          names={names.map(({ cohortId }) => cohortId).filter((name) => name !== at.id)}
+        />
         <Cuts latest={latest} at={at} />
-        {[body, otherBody].map((one) => one ? <Warnings body={one} /> : null)}
-        {second && otherBody
+        {[body, compared?.body].map((one) => one ? <Warnings body={one} /> : null)}
+        {compared
           ? (
             <CohortComparison
-              one={body!}
-              other={otherBody}
-              differences={differencesOf(first!, second)}
+              one={body}
+              other={compared.body}
+              differences={compared.differences}
+              csv={csv("comparison")}
             />
           )
-          : <Figures body={body!} at={at} />}
-        {models ? <ModelComparison models={models} /> : null}
-        <CompareForm at={at} isSame={other === id} />
+          : <Figures body={body} at={at} csv={csv("outcomes")} />}
+        {models ? <ModelComparison models={models} csv={csv("models")} /> : null}
       </>
     ),
   };
@@ -77,6 +112,16 @@ interface At {
   id: string;
   span: Span;
   other: string | undefined;
+  /** Whether every call is counted. */
+  isWhole: boolean;
+}
+
+function csvAddress({ id, span, other, isWhole }: At, table: string): string {
+  const query = { id, span: span.name, ...(other === undefined ? {} : { with: other }), table };
+  return `/dashboard/cohorts/show/csv?${new URLSearchParams({
+    ...query,
+    ...(isWhole ? { count: "all" } : {}),
+  })}`;
 }
 
 function nameOf(text: string | undefined): string | undefined {
@@ -114,7 +159,7 @@ function Cuts({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
 
 type Body = ReturnType<typeof figuresBody>;
 
-function Figures({ body, at }: { body: Body; at: At }) {
+function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
   if (body.interactions === 0 && body.conversions.length === 0) {
     return (
       <Empty title="No calls in this time">
@@ -153,14 +198,17 @@ function Figures({ body, at }: { body: Body; at: At }) {
             ? "None posted"
             : `$${count(body.revenue_per_dollar)} per dollar of cost`}
         </Tile>
-        <Tile name="Tokens per call" value={plain(body.input_tokens_per_interaction.mean)}>
-          {`in, ${plain(body.output_tokens_per_interaction.mean)} out`}
+        <Tile
+          name="Input tokens per call"
+          value={plain(body.input_tokens_per_interaction.mean)}
+        >
+          {`${plain(body.output_tokens_per_interaction.mean)} output tokens per call`}
         </Tile>
         <Tile name="Latency, median" value={time(body.latency_ms.p50)}>
           {`95th percentile ${time(body.latency_ms.p95)}`}
         </Tile>
       </div>
-      <Outcomes body={body} />
+      <Outcomes body={body} csv={csv} />
     </>
   );
 }
@@ -175,12 +223,12 @@ function Warnings({ body }: { body: Body }) {
   );
 }
 
-function Outcomes({ body: { conversions } }: { body: Body }) {
+function Outcomes({ body: { conversions }, csv }: { body: Body; csv: string }) {
   if (conversions.length === 0) return null;
   return (
     <>
       <h2>Outcomes</h2>
-      <Table label="Outcomes" head={outcomeHead}>
+      <Table label="Outcomes" head={outcomeHead} csv={csv}>
         {conversions.map(({ type, label, count: items, value }) => (
           <tr>
             <td class="name">{type}</td>
@@ -198,7 +246,9 @@ function Outcomes({ body: { conversions } }: { body: Body }) {
 
 const outcomeHead = ["Type", "Label", numberColumn("Items"), numberColumn("Value")];
 
-function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
+function CompareForm(
+  { at, isSame, names }: { at: At; isSame: boolean; names: readonly string[] },
+) {
   const fieldErrors: Record<string, string> = isSame
     ? { with: "Expected another cohort than this one." }
     : {};
@@ -212,8 +262,12 @@ function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
         id="with"
         label="Compare with"
         placeholder="Name of another cohort"
+        list="cohort-names"
         required
       />
+      <datalist id="cohort-names">
+        {names.map((name) => <option value={name}></option>)}
+      </datalist>
       <button type="submit" class="button">Compare</button>
       {at.other === undefined
         ? null

@@ -8,10 +8,11 @@ import { Badge, numberColumn, Table, type Tone } from "../../components.tsx";
 
 /** Two cohorts side by side, with what their difference amounts to. */
 export function CohortComparison(
-  { one, other, differences }: {
+  { one, other, differences, csv }: {
     one: CohortFiguresBody;
     other: CohortFiguresBody;
     differences: CohortDifferences;
+    csv: string;
   },
 ) {
   return (
@@ -19,6 +20,7 @@ export function CohortComparison(
       <Table
         label="Comparison"
         cards
+        csv={csv}
         head={[
           "Figure",
           { title: one.cohort_id, class: "number dot-one" },
@@ -28,7 +30,7 @@ export function CohortComparison(
           "Verdict",
         ]}
       >
-        {rows.map((row) => (
+        {comparedRows.map((row) => (
           <TestedLine
             row={row}
             bodies={[one, other]}
@@ -43,6 +45,7 @@ export function CohortComparison(
           title: other.cohort_id,
           class: "number dot-other",
         }, numberColumn("Difference")]}
+        csv={csv}
       >
         {sumRows(one, other, differences).map(({ name, values }) => (
           <tr>
@@ -78,7 +81,7 @@ interface Row {
   better?: "less" | "more";
 }
 
-const rows: readonly Row[] = [
+export const comparedRows: readonly Row[] = [
   { name: "Cost per call", field: "cost_per_interaction_usd", show: dollars, better: "less" },
   {
     name: "Conversions per call",
@@ -249,7 +252,13 @@ function sumRows(
   ];
 }
 
-type PlainField = "interactions" | "completed" | "cost_usd" | "conversions_total" | "revenue_usd";
+/** Figures without an interval. */
+export type PlainField =
+  | "interactions"
+  | "completed"
+  | "cost_usd"
+  | "conversions_total"
+  | "revenue_usd";
 
 function range(
   at: Amount,

@@ -3,7 +3,9 @@ import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, LinkLine, numberColumn, Table, Time } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { cohortAddress, cohortPage } from "./cohort.tsx";
+import { cohortCsv } from "./cohort_csv.ts";
 
 const address = "/dashboard/cohorts";
 const pageRows = 20;
@@ -14,18 +16,59 @@ const dayMs = 86_400_000;
 /** What groups of calls cost, and what became of them. */
 export function cohortRoutes(app: Hono, ctx: PageContext): void {
   app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", async (request) => {
+      await ctx.flushRecords();
+      return csvFile("cohorts", columns, allLines(ctx, request));
+    }),
+  );
   app.get(`${address}/show`, page(ctx, "viewer", (request) => cohortPage(ctx, request)));
+  app.get(`${address}/show/csv`, page(ctx, "viewer", (request) => cohortCsv(ctx, request)));
 }
 
-async function listPage(ctx: PageContext, request: PageRequest) {
-  const from = request.query("from") ?? "";
-  await ctx.flushRecords();
-  const { lines, next } = await ctx.cohorts.list(request.session.account.id, {
+async function readLines(ctx: PageContext, request: PageRequest, from: string) {
+  return await ctx.cohorts.list(request.session.account.id, {
     from,
     limit: pageRows,
     since: new Date(request.now.getTime() - 30 * dayMs),
     most: mostCalls,
   });
+}
+
+/** From the name that is asked for on, as the page and those behind it show them. */
+async function* allLines(ctx: PageContext, request: PageRequest) {
+  let from = request.query("from");
+  do {
+    const { lines, next } = await readLines(ctx, request, from ?? "");
+    yield lines;
+    from = next;
+  } while (from !== undefined);
+}
+
+const columns: CsvColumns<CohortLine> = {
+  cohort_id: ({ cohortId }) => cohortId,
+  last_call_at: ({ lastCallAt }) => lastCallAt,
+  calls: ({ calls }) => calls.counted,
+  cost_usd: ({ calls }) => calls.priced === 0 ? null : { nanos: calls.costNanos },
+  cost_per_call_usd: (line) => {
+    const nanos = costPerCall(line);
+    return nanos === undefined ? null : { nanos };
+  },
+  conversions: ({ outcomes }) => Number(outcomes.conversionNanos) / 1e9,
+  revenue_usd: ({ outcomes: { revenueNanos } }) =>
+    revenueNanos === null ? null : { nanos: revenueNanos },
+  is_cut: ({ calls, outcomes }) => calls.isCut || outcomes.isCut,
+};
+
+function costPerCall({ calls }: CohortLine): bigint | undefined {
+  return calls.priced === 0 ? undefined : calls.costNanos / BigInt(calls.priced);
+}
+
+async function listPage(ctx: PageContext, request: PageRequest) {
+  const from = request.query("from") ?? "";
+  await ctx.flushRecords();
+  const { lines, next } = await readLines(ctx, request, from);
   return {
     title: "Cohorts",
     section: "cohorts" as const,
@@ -41,9 +84,20 @@ async function listPage(ctx: PageContext, request: PageRequest) {
         {lines.length === 0
           ? <p class="muted">No cohort's name is at or behind this one.</p>
           : (
-            <Table label="Cohorts" head={head}>
-              {lines.map((line) => <CohortRow line={line} now={request.now} />)}
-            </Table>
+            <form method="get" action={`${address}/show`} class="compare-list">
+              <Table
+                label="Cohorts"
+                head={head}
+                csv={from === ""
+                  ? `${address}/csv`
+                  : `${address}/csv?${new URLSearchParams({ from })}`}
+              >
+                {lines.map((line) => <CohortRow line={line} now={request.now} />)}
+              </Table>
+              {lines.length > 1
+                ? <button type="submit" class="button">Compare the two checked</button>
+                : null}
+            </form>
           )}
         <p class="hint">
           {`Calls of the last 30 days; of each cohort at most its latest ${mostCalls} calls and outcomes are counted here. Open one for more.`}
@@ -83,10 +137,14 @@ const head = [
 function CohortRow({ line, now }: { line: CohortLine; now: Date }) {
   const { cohortId, lastCallAt, calls, outcomes } = line;
   const more = (isCut: boolean) => isCut ? "+" : "";
-  const perCall = calls.priced === 0 ? undefined : calls.costNanos / BigInt(calls.priced);
+  const perCall = costPerCall(line);
   return (
     <tr>
       <td class="name">
+        <label class="check">
+          <input type="checkbox" name="id" value={cohortId} />
+          <span class="visually-hidden">{`Compare ${cohortId}`}</span>
+        </label>
         <a href={cohortAddress(cohortId)}>{cohortId}</a>
       </td>
       <td class="nowrap">

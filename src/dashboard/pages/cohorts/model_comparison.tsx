@@ -17,7 +17,7 @@ import {
 const mostModels = 12;
 
 /** What a cohort's models cost and brought, each against the one with the most calls. */
-export function ModelComparison({ models }: { models: CohortModelsBody }) {
+export function ModelComparison({ models, csv }: { models: CohortModelsBody; csv: string }) {
   const { by_model: all, unattributed_conversions: unattributed } = models;
   const shown = all.slice(0, mostModels);
   const [first] = shown;
@@ -28,7 +28,7 @@ export function ModelComparison({ models }: { models: CohortModelsBody }) {
   return (
     <>
       <h2>Models</h2>
-      {isExperiment ? <ModelTable models={shown} /> : (
+      {isExperiment ? <ModelTable models={shown} csv={csv} /> : (
         <p class="hint narrow">
           {`All of these calls went to ${first.model}. Name a virtual model with two weighted targets in place of it, and its models are compared here.`}
         </p>
@@ -36,7 +36,7 @@ export function ModelComparison({ models }: { models: CohortModelsBody }) {
       {isExperiment
         ? (
           <p class="hint narrow">
-            {`Each figure with its interval at 95 %, and its difference from ${first.model}; “maybe chance” where the interval of the difference holds zero.`}
+            {`Each figure with its interval at 95 %, and its difference from ${first.model}; “could be chance” where the interval of the difference holds zero.`}
           </p>
         )
         : null}
@@ -64,7 +64,7 @@ interface ModelColumn {
   better: "less" | "more";
 }
 
-const columns: readonly ModelColumn[] = [
+export const modelColumns: readonly ModelColumn[] = [
   {
     title: "Cost per call",
     range: (model) => rangeOf(model, "cost_per_interaction_usd"),
@@ -104,15 +104,16 @@ const columns: readonly ModelColumn[] = [
   },
 ];
 
-function ModelTable({ models }: { models: readonly ModelFigures[] }) {
-  const plotted = columns.map((column) => ({ ...column, ranges: models.map(column.range) }));
+function ModelTable({ models, csv }: { models: readonly ModelFigures[]; csv: string }) {
+  const plotted = modelColumns.map((column) => ({ ...column, ranges: models.map(column.range) }));
   return (
     <Table
       label="Models"
+      csv={csv}
       head={[
         "Model",
         { title: "Calls", class: "number" },
-        ...columns.map(({ title }) => ({ title, class: "plot-head" })),
+        ...modelColumns.map(({ title }) => ({ title, class: "plot-head" })),
       ]}
     >
       {models.map((model, at) => (

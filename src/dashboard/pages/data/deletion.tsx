@@ -16,6 +16,7 @@ import {
   TimeCell,
   type Tone,
 } from "../../components.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
@@ -28,6 +29,15 @@ const pageRows = 50;
 export function deletionRoutes(app: Hono, ctx: PageContext): void {
   app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
   newDeletionRoutes(app, ctx);
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", (request) => {
+      const { id } = request.session.account;
+      const read = (after: Deletion | undefined, limit: number) =>
+        ctx.deletions.list(id, { limit, ...(after ? { after } : {}) });
+      return csvFile("deletions", columns, allPages(read));
+    }),
+  );
   app.get(
     `${address}/:id`,
     page(ctx, "viewer", async (request) => {
@@ -77,7 +87,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     body: shown.length === 0 ? <NoDeletions may={request.may("owner")} create={create} /> : (
       <>
         <Live id="deletions" on={shown.some(isOpen)}>
-          <Table label="Deletions" head={head}>
+          <Table label="Deletions" head={head} csv={`${address}/csv`}>
             {shown.map((deletion) => deletionLine(deletion, request))}
           </Table>
         </Live>
@@ -100,6 +110,19 @@ function NoDeletions({ may, create }: { may: boolean; create: Child }) {
 }
 
 const head = ["Asked for", "State", numberColumn("Rows"), "Reason", actionsColumn("Receipt")];
+
+const columns: CsvColumns<Deletion> = {
+  deletion_id: ({ deletionId }) => deletionId,
+  requested_at: ({ requestedAt }) => requestedAt,
+  completed_at: ({ completedAt }) => completedAt,
+  state: ({ state }) => state,
+  rows: ({ counts }) => totalOf(counts),
+  interactions: ({ counts }) => counts.interactions,
+  eval_runs: ({ counts }) => counts.eval_runs,
+  eval_results: ({ counts }) => counts.eval_results,
+  reason: ({ reason }) => reason,
+  selectors_sha256: ({ selectorsHash }) => selectorsHash,
+};
 
 const states: Readonly<Record<DeletionState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

@@ -21,6 +21,7 @@ import {
   TimeCell,
   type Tone,
 } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
@@ -32,6 +33,15 @@ export const address = "/dashboard/exports";
 export function exportRoutes(app: Hono, ctx: PageContext): void {
   app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
   newExportRoutes(app, ctx);
+  app.get(
+    `${address}/csv`,
+    page(
+      ctx,
+      "viewer",
+      async (request) =>
+        csvFile("exports", columns, await ctx.exports.list(request.session.account.id)),
+    ),
+  );
   app.get(
     `${address}/:id/file`,
     page(ctx, "member", (request) => download(ctx, request), { ownLinksAt: address }),
@@ -99,7 +109,9 @@ async function listPage(ctx: PageContext, request: PageRequest) {
       )
       : (
         <Live id="exports" on={jobs.some(isOpen)}>
-          <Table label="Exports" head={head}>{jobs.map((job) => jobLine(job, request))}</Table>
+          <Table label="Exports" head={head} csv={`${address}/csv`}>
+            {jobs.map((job) => jobLine(job, request))}
+          </Table>
         </Live>
       ),
   };
@@ -113,6 +125,18 @@ const head = [
   "Kept until",
   actionsColumn(),
 ];
+
+const columns: CsvColumns<ExportJob> = {
+  export_id: ({ requestId }) => requestId,
+  tables: ({ tables }) => tables.join(" "),
+  format: ({ format }) => format,
+  start: ({ start }) => start ?? null,
+  end: ({ end }) => end ?? null,
+  state: ({ state }) => state,
+  bytes: ({ state, bytesSize }) => state === "ready" ? bytesSize : null,
+  created_at: ({ createdAt }) => createdAt,
+  kept_until: ({ expiresAt }) => expiresAt,
+};
 
 const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

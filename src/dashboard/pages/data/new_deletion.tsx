@@ -22,6 +22,7 @@ import { Fact, Field, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
+  DayField,
   FormButtons,
   FormError,
   listOf,
@@ -136,8 +137,8 @@ function formPage(request: PageRequest, shown: Shown): Page {
           hint="One a line, up to about a thousand; the API takes 10,000."
         />
         <div class="columns">
-          <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
-          <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
+          <DayField {...shown} id="start_date" label="First day" hint="UTC" />
+          <DayField {...shown} id="end_date" label="Last day" hint="Included" />
         </div>
         <Choices {...shown} id="tables" label="From" type="checkbox" options={tables} />
         <TextField

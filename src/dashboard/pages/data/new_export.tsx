@@ -15,12 +15,12 @@ import { PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
+  DayField,
   FormButtons,
   FormError,
   type Option,
   SelectField,
   type Shown,
-  TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { askedFilters, filterField, FilterFields, readFilters } from "./record_filters.tsx";
@@ -73,7 +73,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
     });
     await ctx.flushRecords();
     const tables = order.tables.map((table) => tableNames[table]).join(", ");
-    const detail = `${form.text("from")} to ${form.text("to")}, ${order.format.toUpperCase()}`;
+    const detail = `${form.day("from")} to ${form.day("to")}, ${order.format.toUpperCase()}`;
     const note = request.note("export.created", tables, detail);
     const location = delivery === "bucket" ? "bucket" : "job";
     await ctx.exports.start(accountId, order, location, note);
@@ -90,7 +90,7 @@ function requestOf(form: Form): unknown {
   return {
     tables: form.all("tables"),
     format: form.text("format"),
-    range: { start: form.text("from"), end: form.text("to") },
+    range: { start: form.day("from"), end: form.day("to") },
     filters: readFilters(form),
     raw_cells: form.text("raw_cells") === "yes",
     delivery: form.text("delivery") === "bucket" ? "bucket" : "job",
@@ -124,8 +124,8 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
           ]}
         />
         <div class="columns">
-          <TextField {...shown} id="from" label="First day" hint="UTC" type="date" required />
-          <TextField {...shown} id="to" label="Last day" hint="Included" type="date" required />
+          <DayField {...shown} id="from" label="First day" hint="UTC" required />
+          <DayField {...shown} id="to" label="Last day" hint="Included" required />
         </div>
         {ctx.exports.hasBucket
           ? (
@@ -145,7 +145,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
             value="yes"
             checked={shown.values.raw_cells?.[0] === "yes"}
           />{" "}
-          In CSV, leave cells as they are that a spreadsheet would take for a formula
+          CSV: don't escape formulas (=, +, -, @)
         </label>
         <FormButtons back={address}>Start export</FormButtons>
       </PostForm>

@@ -1,51 +1,72 @@
 import type { Hono } from "hono";
 import type { StoredMonth } from "../../../erasure/retention.ts";
 import { bytes, counted } from "../../amounts.ts";
-import { page, type PageContext } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Table } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { day, exactTime } from "../../format.ts";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
 const dayMs = 86_400_000;
+
+const address = "/dashboard/settings/retention";
 
 /** How long records stay, and when what is stored goes. */
 export function retentionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
-    "/dashboard/settings/retention",
+    address,
     page(ctx, "viewer", async (request) => {
-      const { id } = request.session.account;
-      const [oldest, months, operator] = await Promise.all([
-        ctx.partitionsInUse.oldestCall(id),
-        ctx.partitionsInUse.list(),
-        ctx.operatorAccountId(),
-      ]);
+      const { oldest, months, showsSizes } = await readMonths(ctx, request);
       const rules = rulesOf(ctx.retention);
-      const own = months.filter(({ month }) => oldest && monthEnd(month) > oldest);
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("retention"),
-        body: (
-          <>
-            <Rules rules={rules} now={request.now} />
-            <h2>What is stored</h2>
-            <p class="lead">
-              {oldest === undefined
-                ? "No call of this account is stored."
-                : `The oldest call of this account is of ${exactTime(oldest)}.`}
-            </p>
-            {own.length === 0 ? null : (
-              <Months
-                months={own.filter(({ month }) => month <= request.now)}
-                rules={rules}
-                showsSizes={operator === id}
-              />
-            )}
-          </>
-        ),
-      };
+      return settingsPage(
+        "retention",
+        <>
+          <Rules rules={rules} now={request.now} />
+          <h2>What is stored</h2>
+          <p class="lead">
+            {oldest === undefined
+              ? "No call of this account is stored."
+              : `The oldest call of this account is of ${exactTime(oldest)}.`}
+          </p>
+          {months.length === 0
+            ? null
+            : <Months months={months} rules={rules} showsSizes={showsSizes} />}
+        </>,
+      );
     }),
   );
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", async (request) => {
+      const { months, showsSizes } = await readMonths(ctx, request);
+      const rules = rulesOf(ctx.retention);
+      return csvFile("stored-months", {
+        month: ({ month }: StoredMonth) => month.toISOString().slice(0, 7),
+        payloads_gone_by: ({ month }) => goneAt(month, rules.payload),
+        usage_gone_by: ({ month }) => goneAt(month, rules.usage),
+        ...(showsSizes ? sizeColumns : {}),
+      }, months);
+    }),
+  );
+}
+
+const sizeColumns: CsvColumns<StoredMonth> = {
+  usage_bytes: ({ usageBytes }) => usageBytes,
+  payload_bytes: ({ payloadBytes }) => payloadBytes,
+};
+
+/** The months that have calls of the account; what they take on disk is the operator's to see. */
+async function readMonths(ctx: PageContext, request: PageRequest) {
+  const { id } = request.session.account;
+  const [oldest, months, operator] = await Promise.all([
+    ctx.partitionsInUse.oldestCall(id),
+    ctx.partitionsInUse.list(),
+    ctx.operatorAccountId(),
+  ]);
+  const own = months.filter(({ month }) =>
+    oldest && monthEnd(month) > oldest && month <= request.now
+  );
+  return { oldest, months: own, showsSizes: operator === id };
 }
 
 /** Days; undefined: forever. */
@@ -128,6 +149,7 @@ function Months(
         { title: "Usage gone by" },
         ...sizes,
       ]}
+      csv={`${address}/csv`}
     >
       {months.map(({ month, usageBytes, payloadBytes }) => (
         <tr>
@@ -150,8 +172,12 @@ function Months(
 
 /** When the month's last record is too old. */
 function goneBy(month: Date, days: number | undefined) {
-  if (days === undefined) return <span class="muted">Never</span>;
-  return day(new Date(monthEnd(month).getTime() + days * dayMs));
+  const at = goneAt(month, days);
+  return at === null ? <span class="muted">Never</span> : day(at);
+}
+
+function goneAt(month: Date, days: number | undefined): Date | null {
+  return days === undefined ? null : new Date(monthEnd(month).getTime() + days * dayMs);
 }
 
 function monthEnd(month: Date): Date {

@@ -11,6 +11,7 @@ import {
   type PageRequest,
 } from "../../bind.tsx";
 import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
 import { graderText } from "./eval_graders.tsx";
@@ -24,6 +25,7 @@ const pageRows = 50;
 /** One evaluation: how far it is, and what came out. */
 export function evalRoutes(app: Hono, ctx: PageContext): void {
   app.get(`${address}/:id`, page(ctx, "viewer", (request) => runPage(ctx, request)));
+  app.get(`${address}/:id/csv`, page(ctx, "viewer", (request) => resultsCsv(ctx, request)));
   app.post(
     `${address}/:id/cancel`,
     action(ctx, "member", async (_form, request) => {
@@ -74,7 +76,7 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
             </p>
           )
           : (
-            <Table label="Results" head={head}>
+            <Table label="Results" head={head} csv={`${address}/${run.evalRunId}/csv`}>
               {calls.map((call) => callLine(call, texts, request.seesPayloads))}
             </Table>
           )}
@@ -87,6 +89,44 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
           )}
       </>
     ),
+  };
+}
+
+/** Every judgement, with the texts as the page shows them. */
+async function resultsCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const { evalRunId } = await find(ctx, request);
+  const { id } = request.session.account;
+  const texts = new Map<string, ShownTexts>();
+  const read = async (after: EvalResult | undefined, limit: number) => {
+    const results = await ctx.evals.results(id, evalRunId, { limit, ...(after ? { after } : {}) });
+    texts.clear();
+    if (!request.seesPayloads) return results;
+    for (const [call, shown] of await textsOf(ctx, id, byCall(results))) texts.set(call, shown);
+    return results;
+  };
+  const columns: CsvColumns<EvalResult> = {
+    ...judgementColumns,
+    ...(request.seesPayloads ? textColumns(texts) : {}),
+  };
+  return csvFile(`evaluation-${evalRunId}`, columns, allPages(read, pageRows));
+}
+
+const judgementColumns: CsvColumns<EvalResult> = {
+  transaction_id: ({ transactionId }) => transactionId,
+  answer_transaction_id: ({ answerTransactionId }) => answerTransactionId,
+  grader: ({ grader }) => graderText(grader),
+  passed: ({ passed }) => passed,
+  score: ({ score }) => score,
+};
+
+/** What was said, for those who may see it. */
+function textColumns(texts: ReadonlyMap<string, ShownTexts>): CsvColumns<EvalResult> {
+  const of = (id: string | null) => id === null ? undefined : texts.get(id);
+  return {
+    detail: ({ detail }) => detail,
+    question: ({ transactionId }) => of(transactionId)?.question ?? null,
+    stored_answer: ({ transactionId }) => of(transactionId)?.answer ?? null,
+    new_answer: ({ answerTransactionId }) => of(answerTransactionId)?.answer ?? null,
   };
 }
 

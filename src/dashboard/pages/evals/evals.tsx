@@ -11,6 +11,7 @@ import {
   TimeCell,
   type Tone,
 } from "../../components.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { Live, Progress } from "../../live.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
@@ -22,6 +23,15 @@ const pageRows = 50;
 /** Evaluations: what was asked once, asked again of a model, and judged. */
 export function evalRoutes(app: Hono, ctx: PageContext): void {
   app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", (request) => {
+      const { id } = request.session.account;
+      const read = (after: EvalRun | undefined, limit: number) =>
+        ctx.evals.list(id, { limit, ...(after ? { after } : {}) });
+      return csvFile("evaluations", columns, allPages(read));
+    }),
+  );
   newEvalRoutes(app, ctx);
   oneEvalRoutes(app, ctx);
 }
@@ -54,7 +64,7 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       : (
         <>
           <Live id="evals" on={shown.some(isOpen)}>
-            <Table label="Evaluations" head={head}>
+            <Table label="Evaluations" head={head} csv={`${address}/csv`}>
               {shown.map((run) => <RunLine run={run} now={request.now} />)}
             </Table>
           </Live>
@@ -72,6 +82,22 @@ const head = [
   numberColumn("Cost"),
   "Started",
 ];
+
+const columns: CsvColumns<EvalRun> = {
+  eval_run_id: ({ evalRunId }) => evalRunId,
+  name: ({ name }) => name,
+  model: ({ model }) => model,
+  state: ({ state }) => state,
+  total: ({ counts }) => counts.total,
+  done: ({ counts }) => counts.done,
+  passed: ({ counts }) => counts.passed,
+  failed: ({ counts }) => counts.failed,
+  skipped: ({ counts }) => counts.skipped,
+  errors: ({ counts }) => counts.errors,
+  cost_usd: ({ counts }) => ({ nanos: counts.costNanos }),
+  created_at: ({ createdAt }) => createdAt,
+  finished_at: ({ finishedAt }) => finishedAt,
+};
 
 const states: Readonly<Record<EvalState, { label: string; tone: Tone }>> = {
   queued: { label: "Waiting", tone: "neutral" },

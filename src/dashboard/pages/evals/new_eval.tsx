@@ -16,7 +16,7 @@ import {
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { counted, usd } from "../../amounts.ts";
 import { submitOrExplain } from "../../faults.ts";
-import { FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
+import { DayField, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
 import {
@@ -184,8 +184,8 @@ async function formPage(
               label="Sample"
               options={[["newest", "The newest"], ["random", "Random"]]}
             />
-            <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
-            <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
+            <DayField {...shown} id="start_date" label="First day" hint="UTC" />
+            <DayField {...shown} id="end_date" label="Last day" hint="Included" />
           </div>
           <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
           <GraderFields {...shown} />

@@ -251,7 +251,7 @@ const bases = {
   reported: "As the vendor reported them.",
   vendor_cost: "As the vendor reported them, with its own cost.",
   disputed: "As the vendor reported them, which can't be true: it is charged what was set aside.",
-  estimated: "Estimated from the text: the vendor told none.",
+  estimated: "Estimated from the text: the vendor reported none.",
   none: "The call had no usage to bill.",
 } as const;
 
@@ -285,7 +285,7 @@ function PriceSource(
   { summary, cost }: { summary: InteractionSummary; cost: CostLines | undefined },
 ) {
   if (summary.billingBasis === "vendor_cost") {
-    return <p class="muted">The vendor told what it charged.</p>;
+    return <p class="muted">The cost is what the vendor reported.</p>;
   }
   if (summary.billingBasis === "disputed") {
     return (

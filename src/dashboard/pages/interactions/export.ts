@@ -1,9 +1,15 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
-import type { ExportFormat, ExportSpec } from "../../../exports/export_spec.ts";
+import {
+  columnsWithoutPayloads,
+  type ExportFormat,
+  exportMediaType,
+  type ExportSpec,
+} from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
 /** Calls of an export that is narrowed by what exports have no filter for. */
@@ -11,42 +17,59 @@ const mostCalls = 10_000;
 /** Rows that are looked up at once for it. */
 const chunkRows = 1000;
 
-/** `/dashboard/interactions/export`: what a view shows, as a file. */
+/**
+ * What a view shows as a file: `/dashboard/interactions/export` with what was sent and received,
+ * `/dashboard/interactions/csv` without, for viewers too.
+ */
 export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/export`,
     page(ctx, "member", async (request) => {
       const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
       const view = readView(request.fields, request.now);
-      await ctx.interactions.flushRecords();
-      const order = await orderOf(ctx, request, view, format);
-      const accountId = request.session.account.id;
-      const bytes = await ctx.interactions.exports.write(accountId, order);
+      const answer = await fileOf(ctx, request, view, { format });
       await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
-      return new Response(pulledStream(bytes, callerUnreadTimeout), {
-        headers: {
-          "content-type": format === "csv"
-            ? "text/csv; charset=utf-8; header=present"
-            : "application/json",
-          "content-disposition": `attachment; filename="interactions-${
-            dayOf(request.now)
-          }.${format}"`,
-          "cache-control": "no-store",
-        },
-      });
+      return answer;
     }, { ownLinksAt: listPath }),
   );
+  app.get(
+    `${listPath}/csv`,
+    page(ctx, "viewer", (request) => {
+      const view = viewOf(request, new Map());
+      const columns = columnsWithoutPayloads("interactions");
+      return fileOf(ctx, request, view, { format: "csv", columns });
+    }),
+  );
+}
+
+async function fileOf(
+  ctx: PageContext,
+  request: PageRequest,
+  view: View,
+  form: Pick<ExportSpec, "format" | "columns">,
+): Promise<Response> {
+  await ctx.interactions.flushRecords();
+  const order = await orderOf(ctx, request, view, form);
+  const bytes = await ctx.interactions.exports.write(request.session.account.id, order);
+  const name = `interactions-${dayOf(request.now)}.${form.format}`;
+  return new Response(pulledStream(bytes, callerUnreadTimeout), {
+    headers: {
+      "content-type": exportMediaType(form.format),
+      "content-disposition": `attachment; filename="${name}"`,
+      "cache-control": "no-store",
+    },
+  });
 }
 
 async function orderOf(
   ctx: PageContext,
   request: PageRequest,
   view: View,
-  format: ExportFormat,
+  form: Pick<ExportSpec, "format" | "columns">,
 ): Promise<ExportSpec> {
   const { search, costNanos, latencyMs, filters, start, end } = view.query;
   const span = { ...(start ? { start } : {}), ...(end ? { end } : {}) };
-  const plain = { format, tables: ["interactions"] as const, rawCells: false, ...span };
+  const plain = { ...form, tables: ["interactions"] as const, rawCells: false, ...span };
   if (search === undefined && costNanos === undefined && latencyMs === undefined) {
     return { ...plain, filters: filters ?? {} };
   }

@@ -1,4 +1,6 @@
 import type { Child } from "hono/jsx";
+import { DownloadMenu } from "../../components.tsx";
+import { DayInput } from "../../fields.tsx";
 import { endings } from "./figures.ts";
 import {
   columnFilters,
@@ -12,8 +14,10 @@ import {
 
 /** The filters: a form that works by its address, and those that are on. */
 export function FilterForm(
-  { view, vendors, keyNames, seesPayloads }: {
+  { view, vendors, keyNames, seesPayloads, searched }: {
     seesPayloads: boolean;
+    /** What stands in the search field. */
+    searched: string;
     view: View;
     vendors: readonly string[];
     keyNames: ReadonlyMap<string, string>;
@@ -22,7 +26,7 @@ export function FilterForm(
   return (
     <search class="filters">
       <form method="get" action={listPath} class="filter-form">
-        {seesPayloads ? <SearchField view={view} /> : null}
+        <SearchField value={searched} seesPayloads={seesPayloads} />
         <Choice view={view} name="range" label="Time" any="Any time" options={timeOptions} />
         <Choice view={view} name="status" label="Status" any="Any status" options={statusOptions} />
         <Choice
@@ -51,36 +55,34 @@ export function FilterForm(
 }
 
 /** Downloads of what the view shows. */
-export function ExportMenu({ view }: { view: View }) {
-  return (
-    <details class="menu">
-      <summary class="button">Export this view</summary>
-      <ul class="menu-items">
-        {(["json", "csv"] as const).map((format) => (
-          <li>
-            <a href={viewAddress(`${listPath}/export`, view.fields, { format })} download>
-              {`As ${format.toUpperCase()}`}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
+export function ExportMenu({ view, isWhole }: { view: View; isWhole: boolean }) {
+  const files = [
+    { text: "CSV of the table", href: viewAddress(`${listPath}/csv`, view.fields) },
+    ...(isWhole ? ["csv", "json"] : []).map((format) => ({
+      text: `${format.toUpperCase()} with prompts`,
+      href: viewAddress(`${listPath}/export`, view.fields, { format }),
+    })),
+  ];
+  return <DownloadMenu title="Export this view" files={files} />;
 }
 
 const timeOptions = presets.map(({ value, label }) => [value, label] as const);
 const statusOptions = statuses.map((status) => [status, endings[status].label] as const);
 
-function SearchField({ view }: { view: View }) {
+function SearchField({ value, seesPayloads }: { value: string; seesPayloads: boolean }) {
   return (
     <div class="search-field">
-      <label class="visually-hidden" for="filter-q">Words in requests and answers</label>
+      <label class="visually-hidden" for="filter-q">
+        {seesPayloads ? "Words in requests and answers, or a request's id" : "A request's id"}
+      </label>
       <input
         type="search"
         id="filter-q"
-        name="q"
-        value={view.fields.get("q") ?? ""}
-        placeholder="Search words, or a “phrase” in quotes"
+        name={seesPayloads ? "q" : "id"}
+        value={value}
+        placeholder={seesPayloads
+          ? "Search words, a “phrase” in quotes, or an X-Request-ID"
+          : "X-Request-ID of an answer"}
         autocomplete="off"
         maxlength={500}
       />
@@ -125,10 +127,10 @@ const textFilters: readonly FilterName[] = [
   "request",
 ];
 
-/** Fields of a span or range, by their names. */
+const timeFields = [["from", "From (UTC)"], ["to", "To (UTC)"]] as const;
+
+/** Fields of a range, by their names. */
 const rangeFields: readonly (readonly [name: string, label: string])[] = [
-  ["from", "From (UTC)"],
-  ["to", "To (UTC)"],
   ["cost_min", "Cost from, $"],
   ["cost_max", "Cost up to, $"],
   ["latency_min", "Latency from, ms"],
@@ -149,33 +151,33 @@ function MoreFields(
           ))}
         </select>
       </Labelled>
+      {timeFields.map(([name, label]) => (
+        <Labelled id={name} label={label}>
+          <DayInput
+            {...{ id: name, label, required: false, isTime: true }}
+            value={view.fields.get(name) ?? ""}
+          />
+        </Labelled>
+      ))}
       {rangeFields.map(([name, label]) => (
-        <Input
-          view={view}
-          name={name}
-          label={label}
-          {...(name === "from" || name === "to"
-            ? { type: "datetime-local" as const }
-            : { inputmode: "decimal" as const })}
-        />
+        <Input view={view} name={name} label={label} inputmode="decimal" />
       ))}
     </>
   );
 }
 
 function Input(
-  { view, name, label, type = "text", ...attributes }: {
+  { view, name, label, ...attributes }: {
     view: View;
     name: string;
     label: string;
-    type?: "text" | "datetime-local";
     inputmode?: "decimal";
   },
 ) {
   return (
     <Labelled id={`filter-${name}`} label={label}>
       <input
-        type={type}
+        type="text"
         id={`filter-${name}`}
         name={name}
         value={view.fields.get(name) ?? ""}
@@ -227,7 +229,7 @@ function Chips({ view }: { view: View }) {
               <span class="muted">{`${label} `}</span>
               {value}
             </span>
-            <a href={viewAddress(listPath, without)} title="Take off">
+            <a href={viewAddress(listPath, without)} title="Remove">
               <span aria-hidden="true">×</span>
               <span class="visually-hidden">{`Remove filter ${label} ${value}`}</span>
             </a>

@@ -6,6 +6,7 @@ import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted } from "../../amounts.ts";
 import { usd } from "./figures.ts";
+import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
 import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
@@ -21,15 +22,17 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
       const { keyNames, vendors } = ctx.interactions;
       const names = await keyNames(request.session.account.id);
       const view = viewOf(request, names);
-      const [shown, totals] = await Promise.all([
+      const [shown, totals, found] = await Promise.all([
         readRows(ctx, request, view),
         readTotals(ctx, request, view),
+        lookUpId(ctx, request),
       ]);
+      const isFound = found !== undefined && found.refused.length + found.calls.length > 0;
       return {
         title: "Interactions",
         section: "interactions",
         lead: "Every call to a vendor, newest first.",
-        action: request.may("member") ? <ExportMenu view={view} /> : null,
+        action: <ExportMenu view={view} isWhole={request.may("member")} />,
         tabs: listTabs("calls"),
         scripts: ["interactions.js"],
         body: (
@@ -37,9 +40,19 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
             <FilterForm
               {...{ view, vendors, keyNames: names }}
               seesPayloads={request.seesPayloads}
+              searched={searchedId(request)}
             />
-            {totals && <ListTotal totals={totals} />}
-            <InteractionTable view={view} shown={shown} now={request.now} />
+            {isFound ? <FoundRequests found={found} names={names} now={request.now} /> : null}
+            {found && !isFound && !request.seesPayloads
+              ? <p class="notice notice-plain" role="status">{noneHasId}</p>
+              : null}
+            {isFound && shown.rows.length === 0 ? null : (
+              <>
+                {isFound ? <h2>All calls of this view</h2> : null}
+                {totals && <ListTotal totals={totals} />}
+                <InteractionTable view={view} shown={shown} now={request.now} />
+              </>
+            )}
           </>
         ),
       };
@@ -55,6 +68,9 @@ export function interactionListRoutes(app: Hono, ctx: PageContext): void {
     }),
   );
 }
+
+const noneHasId =
+  "Neither a call nor a refused request has this id. A request without a valid key is in the service's log alone.";
 
 /** Calls that a total is over at most, so that no page gets slower with the account. */
 const maxTotalled = 5_000;

@@ -47,6 +47,19 @@ export function InteractionTable(
   );
 }
 
+/** Some calls, without what leads on. */
+export function CallTable(
+  { rows, now, label }: { rows: readonly InteractionSummary[]; now: Date; label: string },
+) {
+  return (
+    <div class="calls">
+      <Table label={label} head={head}>
+        <Rows rows={rows} now={now} />
+      </Table>
+    </div>
+  );
+}
+
 /** The rows alone, as the script takes them. */
 export function Rows({ rows, now }: { rows: readonly InteractionSummary[]; now: Date }) {
   return <>{rows.map((row) => <Row row={row} now={now} />)}</>;

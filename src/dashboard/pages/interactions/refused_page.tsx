@@ -3,7 +3,6 @@ import { errors } from "../../../../contracts/kernel/errors.ts";
 import type { RefusalRecorder } from "../../../refusals/refusal_recorder.ts";
 import {
   refusalDays,
-  type RefusalDimension,
   type RefusalFilter,
   type RefusalRow,
   type RefusalSpan,
@@ -12,6 +11,7 @@ import {
 import { count, counted } from "../../amounts.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { listPath, viewAddress } from "./view.ts";
 
@@ -46,7 +46,55 @@ const spans = [
 /** Requests that were refused before a vendor was asked: why, and whose they were. */
 export function refusedRoutes(app: Hono, ctx: PageContext): void {
   app.get(refusedPath, page(ctx, "viewer", (request) => refusedPage(ctx, request)));
+  app.get(`${refusedPath}/csv`, page(ctx, "viewer", (request) => refusedCsv(ctx, request)));
 }
+
+/** All refused requests of the view that are listed, or with `counts` the numbers of all. */
+async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const view = readView(request);
+  const { refusalStore, refusalRecorder } = ctx.refusals;
+  await refusalRecorder.flush();
+  const names = await ctx.interactions.keyNames(view.accountId);
+  const counted = dimensions.find(({ name }) => name === request.query("counts"));
+  if (counted === undefined) {
+    const query = listedQuery(view, request.now);
+    const read = (after: RefusalRow | undefined, limit: number) =>
+      refusalStore.list({ ...query, limit, ...(after ? { after } : {}) });
+    return csvFile("refused-requests", refusedColumns(names), allPages(read));
+  }
+  const { name, dimension } = counted;
+  return csvFile(`refused-by-${name}`, {
+    [name]: ({ value }: RefusalValue) => value,
+    ...(name === "key" ? { name: ({ value }: RefusalValue) => names.get(value) ?? null } : {}),
+    refused: ({ refused }) => refused,
+  }, await refusalStore.counts(queryOf(view), dimension, maxValues));
+}
+
+/** Values of one download; more of them nobody asks for. */
+const maxValues = 100_000;
+
+type RefusalValue = Awaited<ReturnType<RefusalStore["counts"]>>[number];
+
+function refusedColumns(names: ReadonlyMap<string, string>): CsvColumns<RefusalRow> {
+  return {
+    created_at: ({ at }) => at,
+    code: ({ code }) => code,
+    http_status: ({ httpStatus }) => httpStatus,
+    field: ({ param }) => param ?? null,
+    api_key_id: ({ apiKeyId }) => apiKeyId,
+    api_key: ({ apiKeyId }) => names.get(apiKeyId) ?? null,
+    model: ({ model }) => model ?? null,
+    endpoint: ({ endpoint }) => endpoint,
+    request_id: ({ requestId }) => requestId,
+  };
+}
+
+/** What refused requests are counted by. */
+const dimensions = [
+  { name: "code", dimension: "code", label: "By code" },
+  { name: "key", dimension: "api_key_id", label: "By API key" },
+  { name: "model", dimension: "model", label: "By model" },
+] as const;
 
 /** Names of the address's fields, and what they narrow. */
 const fields = [
@@ -65,7 +113,6 @@ interface RefusedView extends RefusalSpan {
 
 function readView(request: PageRequest): RefusedView {
   const [range, , hours] = spans.find(([value]) => value === request.query("range")) ?? spans[1];
-  const to = (Math.floor(request.now.getTime() / hourMs) + 1) * hourMs;
   const filter: RefusalFilter = {};
   const params = new URLSearchParams({ range });
   for (const { name, filter: key } of fields) {
@@ -77,31 +124,44 @@ function readView(request: PageRequest): RefusedView {
     params.set(name, value);
   }
   if (filter.model === "") params.set("none", "");
-  const span = { from: new Date(to - hours * hourMs), to: new Date(to) };
+  const span = spanOf(request.now, hours);
   return { accountId: request.session.account.id, ...span, range, filter, params };
+}
+
+function queryOf({ accountId, from, to, filter }: RefusedView) {
+  return { accountId, from, to, ...filter };
+}
+
+/** An id is looked up in all that is kept, whatever time is shown. */
+function listedQuery(view: RefusedView, now: Date) {
+  return { ...queryOf(view), ...(view.filter.requestId === undefined ? {} : retainedSpan(now)) };
+}
+
+/** All that is kept of refused requests, in whole hours. */
+export function retainedSpan(now: Date): Pick<RefusalSpan, "from" | "to"> {
+  return spanOf(now, refusalDays * 24);
+}
+
+function spanOf(now: Date, hours: number) {
+  const to = (Math.floor(now.getTime() / hourMs) + 1) * hourMs;
+  return { from: new Date(to - hours * hourMs), to: new Date(to) };
 }
 
 async function refusedPage(ctx: PageContext, request: PageRequest) {
   const view = readView(request);
-  const { accountId, from, to, filter } = view;
   const { refusalStore, refusalRecorder } = ctx.refusals;
   await refusalRecorder.flush();
-  const query = { accountId, from, to, ...filter };
+  const query = queryOf(view);
   const cursor = readTimeCursor(request.query("after"));
-  const isLookUp = filter.requestId !== undefined;
-  const byValue = (dimension: RefusalDimension) =>
-    isLookUp ? [] : refusalStore.counts(query, dimension, shownValues);
-  // An id is looked up in all that is kept, whatever time is shown.
-  const listed = filter.requestId === undefined
-    ? query
-    : { ...query, from: new Date(to.getTime() - refusalDays * 24 * hourMs) };
-  const [names, rows, total, byCode, byKey, byModel] = await Promise.all([
-    ctx.interactions.keyNames(accountId),
-    refusalStore.list({ ...listed, limit: pageRows + 1, ...(cursor ? { after: cursor } : {}) }),
+  const isLookUp = view.filter.requestId !== undefined;
+  const more = { limit: pageRows + 1, ...(cursor ? { after: cursor } : {}) };
+  const [names, rows, total, ...counts] = await Promise.all([
+    ctx.interactions.keyNames(view.accountId),
+    refusalStore.list({ ...listedQuery(view, request.now), ...more }),
     isLookUp ? 0 : refusalStore.total(query),
-    byValue("code"),
-    byValue("api_key_id"),
-    byValue("model"),
+    ...dimensions.map(({ dimension }) =>
+      isLookUp ? [] : refusalStore.counts(query, dimension, shownValues)
+    ),
   ]);
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1) : undefined;
@@ -120,16 +180,19 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
               <span class="muted">no charge, nothing sent to a vendor</span>
             </p>
             <div class="refused-counts">
-              <Counts view={view} name="code" label="By code" rows={byCode} />
-              <Counts view={view} name="key" label="By API key" rows={byKey} names={names} />
-              <Counts view={view} name="model" label="By model" rows={byModel} />
+              {dimensions.map((one, at) => (
+                <Counts view={view} {...one} rows={counts[at]!} names={names} />
+              ))}
             </div>
           </>
         )}
         {shown.length === 0 ? <Nothing view={view} /> : (
-          <Table label="Refused requests" head={head}>
-            {shown.map((row) => <RefusedLine row={row} names={names} now={request.now} />)}
-          </Table>
+          <RefusedTable
+            rows={shown}
+            names={names}
+            now={request.now}
+            csv={viewAddress(`${refusedPath}/csv`, view.params)}
+          />
         )}
         <Older
           href={last &&
@@ -141,6 +204,20 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
 }
 
 const head = ["Time", "Code", "Field", "API key", "Model", "Endpoint", "X-Request-ID"];
+
+/** Refused requests: why, and whose they were. */
+export function RefusedTable({ rows, names, now, csv }: {
+  rows: readonly RefusalRow[];
+  names: ReadonlyMap<string, string>;
+  now: Date;
+  csv: string;
+}) {
+  return (
+    <Table label="Refused requests" head={head} csv={csv}>
+      {rows.map((row) => <RefusedLine row={row} names={names} now={now} />)}
+    </Table>
+  );
+}
 
 function RefusedLine(
   { row, names, now }: { row: RefusalRow; names: ReadonlyMap<string, string>; now: Date },
@@ -239,18 +316,23 @@ function Counts(
     view: RefusedView;
     name: "code" | "key" | "model";
     label: string;
-    rows: readonly { value: string; refused: number }[];
-    names?: ReadonlyMap<string, string>;
+    rows: readonly RefusalValue[];
+    names: ReadonlyMap<string, string>;
   },
 ) {
+  const nameOf = (value: string) => name === "key" ? names.get(value) ?? value : value;
   const more = (value: string) => ({ [name]: value, ...(value === "" ? { none: "" } : {}) });
   return (
-    <Table label={label} head={[label, numberColumn("Refused")]}>
+    <Table
+      label={label}
+      head={[label, numberColumn("Refused")]}
+      csv={viewAddress(`${refusedPath}/csv`, view.params, { counts: name })}
+    >
       {rows.map(({ value, refused }) => (
         <tr>
           <td class="breaks">
             <a href={viewAddress(refusedPath, view.params, more(value))}>
-              {names?.get(value) ?? (value === "" ? "No model" : value)}
+              {value === "" ? "No model" : nameOf(value)}
             </a>
           </td>
           <td class="number">{count(refused)}</td>

@@ -1,5 +1,6 @@
 import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
+import { exactTime, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
 import { assertStorableTime } from "../../../shared/time_span.ts";
 
@@ -128,11 +129,11 @@ class ViewReader {
     }
     if (start) {
       this.#query.start = start;
-      this.#keep("from", minuteText(start), "From", `${minuteText(start, " ")} UTC`);
+      this.#keep("from", minuteText(start), "From", exactTime(start));
     }
     if (end) {
       this.#query.end = end;
-      this.#keep("to", minuteText(end), "To", `${minuteText(end, " ")} UTC`);
+      this.#keep("to", minuteText(end), "To", exactTime(end));
     }
   }
 
@@ -172,11 +173,12 @@ class ViewReader {
   #time(name: "from" | "to"): Date | undefined {
     const text = this.#one(name);
     if (text === undefined) return undefined;
-    const plain = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?)?Z?$/.test(text);
-    const time = new Date(text.includes("T") && !text.endsWith("Z") ? `${text}Z` : text);
-    if (plain && !Number.isNaN(time.getTime())) return time;
+    const time = readTime(text, { hasTime: true });
+    if (time) return time;
     this.#problems.push(
-      `${name === "from" ? "From" : "To"} “${text.slice(0, 40)}”: expected 2026-11-21T09:00.`,
+      `${name === "from" ? "From" : "To"} “${
+        text.slice(0, 40)
+      }”: expected a time such as 21 Nov 2026, 09:00.`,
     );
     return undefined;
   }
@@ -202,12 +204,10 @@ function without(fields: URLSearchParams, field: string, text: string | undefine
   return rest;
 }
 
-/** `2026-11-21T09:00`, as a browser's own field has it. */
-function minuteText(time: Date, between = "T"): string {
+/** `2026-11-21T09:00`, as addresses have it. */
+function minuteText(time: Date): string {
   const text = time.toISOString();
-  const seconds = text.slice(17, 19);
-  const to = seconds === "00" ? 16 : 19;
-  return text.slice(0, 10) + between + text.slice(11, to);
+  return text.slice(0, text.slice(17, 19) === "00" ? 16 : 19);
 }
 
 function readUsd(text: string): bigint {

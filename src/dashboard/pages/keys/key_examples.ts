@@ -9,6 +9,8 @@ export interface ExampleCall {
 export interface ExampleModels {
   /** A model that a call below `/chat/v1` can name. */
   anyModel: () => string | undefined;
+  /** A model's id with its vendor as people know it: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
+  shown: (id: string) => string;
   /** A vendor's own paths, where these take chat calls, with a model of it. */
   ofVendor: (label: string) => { names: readonly string[]; model: string | undefined } | undefined;
 }
@@ -38,7 +40,7 @@ export function exampleCall(
 ): ExampleCall | undefined {
   if (scopes.length === 0 || scopes.includes("chat")) {
     const model = models[0] ?? callable.anyModel();
-    return model === undefined ? undefined : { base: "/chat/v1", model };
+    return model === undefined ? undefined : { base: "/v1", model: callable.shown(model) };
   }
   for (const scope of scopes) {
     const vendor = callable.ofVendor(scope);
@@ -49,7 +51,7 @@ export function exampleCall(
       return prefix === undefined ? [] : [model.slice(prefix.length)];
     });
     const model = models.length === 0 ? vendor.model : own[0];
-    if (model !== undefined) return { base: `/${scope}/v1`, model };
+    if (model !== undefined) return { base: `/${vendor.names[0] ?? scope}/v1`, model };
   }
   return undefined;
 }

@@ -22,6 +22,7 @@ import {
 } from "../../components.tsx";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
@@ -42,6 +43,14 @@ export function keyRoutes(app: Hono, ctx: PageContext): void {
           ? <NoKeys may={request.may("member")} />
           : keyTable(keys, spent, request),
       };
+    }),
+  );
+  app.get(
+    "/dashboard/keys/csv",
+    page(ctx, "viewer", async (request) => {
+      const keys = await ctx.keys.list(request.session.account.id);
+      const spent = await keySpend(ctx.spend, keys, request.now);
+      return csvFile("api-keys", keyColumns(spent, request.now), keys);
     }),
   );
   app.get(
@@ -192,10 +201,43 @@ const head = [
 
 function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
   return (
-    <Table label="API keys" head={head} cards>
+    <Table label="API keys" head={head} csv="/dashboard/keys/csv" cards>
       {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} request={request} />)}
     </Table>
   );
+}
+
+function keyColumns(spent: SpendByKey, now: Date): CsvColumns<KeyRow> {
+  return {
+    api_key_id: ({ id }) => id,
+    ...capColumns(spent),
+    environment: ({ environment }) => environment,
+    state: (key) => keyState(key, now),
+    replaced: ({ isReplaced }) => isReplaced,
+    scopes: ({ scopes }) => scopes.join(" "),
+    models: ({ models }) => models.join(" "),
+    last_used_at: ({ lastUsedAt }) => lastUsedAt,
+    created_at: ({ createdAt }) => createdAt,
+    created_by: ({ madeBy }) => madeBy?.name ?? null,
+    expires_at: ({ expiresAt }) => expiresAt,
+    revoked_at: ({ revokedAt }) => revokedAt,
+  };
+}
+
+/** A key's name with its caps, and what is spent of them. */
+export function capColumns(spent: SpendByKey): CsvColumns<KeyRow> {
+  const amount = (nanos: bigint | null) => nanos === null ? null : { nanos };
+  // Spend is summed up for capped keys alone.
+  const spentOf = ({ id }: KeyRow, cap: bigint | null, name: keyof KeySpend) =>
+    amount(cap === null ? null : spent.get(id)?.[name] ?? 0n);
+  return {
+    name: ({ name }) => name,
+    prefix: ({ prefix }) => prefix,
+    spent_day_usd: (key) => spentOf(key, key.capDayNanos, "dayNanos"),
+    cap_day_usd: ({ capDayNanos }) => amount(capDayNanos),
+    spent_month_usd: (key) => spentOf(key, key.capMonthNanos, "monthNanos"),
+    cap_month_usd: ({ capMonthNanos }) => amount(capMonthNanos),
+  };
 }
 
 function KeyLine(

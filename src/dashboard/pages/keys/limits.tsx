@@ -1,4 +1,3 @@
-import { adminProgram } from "../../../base/program_files.ts";
 import type { Hono } from "hono";
 import type { CreditEntry } from "../../../credit/credit_history.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
@@ -8,14 +7,17 @@ import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { capColumns } from "./keys.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
+const address = "/dashboard/settings/limits";
 const shownEntries = 20;
 
 /** What the account may use: rate, credit, and what its keys may spend. */
 export function limitRoutes(app: Hono, ctx: PageContext): void {
   app.get(
-    "/dashboard/settings/limits",
+    address,
     page(ctx, "viewer", async (request) => {
       const { id } = request.session.account;
       const [credit, entries, keys] = await Promise.all([
@@ -23,23 +25,52 @@ export function limitRoutes(app: Hono, ctx: PageContext): void {
         ctx.creditHistory.latest(id, shownEntries),
         ctx.keys.list(id),
       ]);
-      const capped = keys.filter((key) => key.revokedAt === null && capsOf(key).length > 0);
+      const capped = keys.filter(isCapped);
       const spent = await keySpend(ctx.spend, capped, request.now);
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("limits"),
-        body: (
-          <>
-            <Rate request={request} />
-            <CreditPart credit={credit} entries={entries} request={request} />
-            <CapsPart keys={capped} spent={spent} />
-          </>
-        ),
-      };
+      return settingsPage(
+        "limits",
+        <>
+          <Rate request={request} />
+          <CreditPart
+            credit={credit}
+            entries={entries}
+            request={request}
+            adminCommand={ctx.adminCommand}
+          />
+          <CapsPart keys={capped} spent={spent} />
+        </>,
+      );
+    }),
+  );
+  app.get(
+    `${address}/credit/csv`,
+    page(ctx, "viewer", (request) => {
+      const { id } = request.session.account;
+      const read = (last: CreditEntry | undefined, limit: number) =>
+        ctx.creditHistory.latest(id, limit, last?.id);
+      return csvFile("credit", creditColumns, allPages(read));
+    }),
+  );
+  app.get(
+    `${address}/caps/csv`,
+    page(ctx, "viewer", async (request) => {
+      const keys = (await ctx.keys.list(request.session.account.id)).filter(isCapped);
+      const spent = await keySpend(ctx.spend, keys, request.now);
+      return csvFile("spend-caps", capColumns(spent), keys);
     }),
   );
 }
+
+function isCapped(key: KeyRow): boolean {
+  return key.revokedAt === null && capsOf(key).length > 0;
+}
+
+const creditColumns: CsvColumns<CreditEntry> = {
+  created_at: ({ at }) => at,
+  kind: ({ kind }) => kind,
+  amount_usd: ({ nanos }) => ({ nanos }),
+  note: ({ note }) => note,
+};
 
 function Rate({ request }: { request: PageRequest }) {
   const { tier, requestsPerMinute, burst } = request.session.account;
@@ -60,7 +91,8 @@ function Rate({ request }: { request: PageRequest }) {
 }
 
 function CreditPart(
-  { credit: { balanceNanos, reservedNanos }, entries, request }: {
+  { credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
+    adminCommand: string;
     credit: Credit;
     entries: readonly CreditEntry[];
     request: PageRequest;
@@ -82,7 +114,7 @@ function CreditPart(
       {entries.length === 0
         ? <p class="muted">No credit was granted yet.</p>
         : (
-          <Table label="Grants and corrections" head={creditHead}>
+          <Table label="Grants and corrections" head={creditHead} csv={`${address}/credit/csv`}>
             {entries.map(({ kind, nanos, note, at }) => (
               <tr>
                 <TimeCell at={at} now={request.now} />
@@ -95,8 +127,8 @@ function CreditPart(
         )}
       <p class="hint narrow">
         Credit is granted by the operator:{" "}
-        <code>{`${adminProgram} credits grant`}</code>. Calls through vendor keys of your own cost
-        none.
+        <code>{`${adminCommand} credits grant --usd 25`}</code>. Calls through vendor keys of your
+        own cost none.
       </p>
     </>
   );
@@ -111,7 +143,11 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
       {keys.length === 0
         ? <p class="muted">No key has a cap: each may spend what the balance holds.</p>
         : (
-          <Table label="Spend caps" head={["Key", "Spent of its caps"]}>
+          <Table
+            label="Spend caps"
+            head={["Key", "Spent of its caps"]}
+            csv={`${address}/caps/csv`}
+          >
             {keys.map((key) => (
               <tr>
                 <td class="name">
@@ -126,8 +162,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
           </Table>
         )}
       <p class="hint narrow">
-        Days and months are those of UTC. A cap is chosen when a key is made; to change it, make
-        another key.
+        Days and months are those of UTC. A key's page changes its caps.
       </p>
     </>
   );

@@ -1,5 +1,6 @@
 import { describedBy, PostForm } from "../../components.tsx";
 import {
+  DayInput,
   FormButtons,
   type Option,
   SelectField,
@@ -123,14 +124,17 @@ function Expiry({ values, fieldErrors }: Shown) {
         hint="Calls with it are refused from then on; rotate it before."
         options={expiryOptions}
       />
-      <label class="visually-hidden" for="expires_on">Last day on which the key works</label>
-      <input
-        id="expires_on"
-        name="expires_on"
-        type="date"
-        value={values.expires_on?.[0] ?? ""}
-        {...describedBy("expires", { error: fieldErrors.expires !== undefined })}
-      />
+      <div class="expires-on">
+        <label class="visually-hidden" for="expires_on">Last day on which the key works</label>
+        <DayInput
+          id="expires_on"
+          label="Last day on which the key works"
+          value={values.expires_on?.[0] ?? ""}
+          required={false}
+          isTime={false}
+          described={describedBy("expires", { error: fieldErrors.expires !== undefined })}
+        />
+      </div>
       {fieldErrors.expires === undefined
         ? null
         : <p class="error" id="expires-error">{fieldErrors.expires}</p>}

@@ -3,6 +3,7 @@ import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api
 import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
 import type { Form } from "../../form.ts";
+import { readTime } from "../../format.ts";
 
 /** What a form asks for; the rest of a key is made beside it. */
 export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash"> {
@@ -110,11 +111,11 @@ function endOf(form: Form, now: Date): Date | null {
   if (choice === "" || choice === "never") return null;
   const days = { "30": 30, "90": 90, "365": 365 }[choice];
   if (days !== undefined) return new Date(now.getTime() + days * 86_400_000);
-  const date = form.text("expires_on");
-  const at = new Date(`${date}T23:59:59.999Z`);
-  if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(at.getTime())) {
-    throw new Error("Choose the last day on which the key works.");
+  const day = readTime(form.text("expires_on"), { hasTime: false });
+  if (day === undefined) {
+    throw new Error("Give the last day on which the key works, such as 31 Dec 2026.");
   }
+  const at = new Date(day.getTime() + 86_400_000 - 1);
   if (at <= now) throw new Error("Choose a day to come.");
   return at;
 }

@@ -1,9 +1,9 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
-import { type Column, numberColumn, Table, Tabs } from "../../components.tsx";
+import { type Column, DownloadMenu, numberColumn, Table, Tabs } from "../../components.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
-import { type BreakdownPart, losesErased, type Overview } from "./load.ts";
+import { type BreakdownPart, isLabel, losesErased, type Overview } from "./load.ts";
 import { Meter } from "./meter.tsx";
 import type { Range } from "./range.ts";
 
@@ -43,20 +43,20 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
     <section class="breakdown" id="breakdown" aria-label="Breakdown">
       <div class="breakdown-head">
         <Tabs label="Break down by" tabs={tabs} current={shown.name} />
-        <a
-          class="button button-small"
-          href={overviewAddress(range, { by: shown.name }, "/csv")}
-          download
-        >
-          Download CSV
-        </a>
+        <DownloadMenu
+          title="Download CSV"
+          files={tabs.map(({ name, title }) => ({
+            text: title,
+            href: overviewAddress(range, { by: name }, "/csv"),
+          }))}
+        />
       </div>
       <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...columns]}>
         {values.map((one) => (
           <tr>
             <td
               class="name"
-              title={one.value === "" ? `Without ${article(shown.name)}` : nameOf(one.value)}
+              title={nameOf(one.value)}
             >
               {linked(range, overview.part, one.value, nameOf(one.value))}
             </td>
@@ -90,14 +90,8 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   );
 }
 
-/** Sums by label have no latencies. */
 function columnsOf(part: BreakdownPart) {
-  const isLabel = part === "user" || part === "flow" || part === "cohort";
-  return isLabel ? head.filter(({ title }) => !/^p\d/.test(title)) : head;
-}
-
-function article(name: string): string {
-  return /^[aeio]/.test(name) ? `an ${name}` : `a ${name}`;
+  return isLabel(part) ? head.filter(({ title }) => !/^p\d/.test(title)) : head;
 }
 
 const head: readonly Column[] = [

@@ -3,7 +3,7 @@ import { Chart, type ChartProps, type Series } from "../../chart.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { months } from "../../format.ts";
-import { callsAddress } from "./links.ts";
+import { callsAddress, overviewAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
 import type { Range } from "./range.ts";
 
@@ -17,7 +17,7 @@ interface ChartsProps {
   axis: Axis;
 }
 
-type Axis = Pick<ChartProps, "stepTitle" | "steps">;
+type Axis = Pick<ChartProps, "stepTitle" | "steps" | "csv">;
 
 /** Spend in layers of what is dearest. */
 export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
@@ -167,18 +167,29 @@ function layer<S extends UsageSums>(
 }
 
 /** The hours, days or weeks of a range, each with the calls behind it. */
-export function axisOf({ steps }: Overview, { step }: Range): Axis {
+export function axisOf({ steps }: Overview, range: Range): Axis {
+  const { step } = range;
   return {
     stepTitle: stepTitles[step],
-    steps: steps.map(({ from, to }) => {
+    csv: overviewAddress(range, {}, "/csv/steps"),
+    steps: steps.map(({ from, to }, at) => {
       const day = `${from.getUTCDate()} ${months[from.getUTCMonth()]}`;
       const time = from.toISOString().slice(11, 16);
       const href = callsAddress({ from, to });
-      return step === "hour"
-        ? { name: `${day}, ${time}`, short: time, href }
-        : { name: `${day} ${from.getUTCFullYear()}`, short: day, href };
+      return step === "hour" ? { name: `${day}, ${time}`, short: time, href } : {
+        ...{ name: `${day} ${from.getUTCFullYear()}`, short: day, href },
+        ...monthBegun(at === 0 ? from : steps[at - 1]!.from, from),
+      };
     }),
   };
+}
+
+/** What the axis says of a step that begins in another month than the one before, or on its first day. */
+function monthBegun(before: Date, from: Date): { month?: string } {
+  const isFirst = from.getUTCDate() === 1 || before.getUTCMonth() !== from.getUTCMonth();
+  if (!isFirst) return {};
+  const name = months[from.getUTCMonth()]!;
+  return { month: from.getUTCMonth() === 0 ? `${name} ${from.getUTCFullYear()}` : name };
 }
 
 const stepTitles = { hour: "Hour (UTC)", day: "Day (UTC)", week: "Week from (UTC)" };

@@ -1,12 +1,18 @@
-import { nanosToUsd } from "../../../base/money.ts";
 import {
   noUsage,
   type UsageQuery,
   type UsageSums,
   type UsageValue,
 } from "../../../usage/usage_sums.ts";
-import { csvAnswer, type CsvCell } from "../../csv.ts";
-import { type BreakdownPart, losesErased, type OverviewDeps, readValues } from "./load.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
+import {
+  type BreakdownPart,
+  isLabel,
+  losesErased,
+  type Overview,
+  type OverviewDeps,
+  readValues,
+} from "./load.ts";
 import { dayText, type Range } from "./range.ts";
 
 /** Lines of one download. */
@@ -29,25 +35,58 @@ export async function breakdownCsv(
   await deps.flushRecords({ timeoutMs: Infinity });
   const query = { accountId, span: range.span, from: range.from, to: range.to };
   const { values, erased } = await readAtOnce(deps, query, by.part);
-  const isNamed = by.part === "api_key";
-  const line = (value: string, name: string, sums: UsageSums): CsvCell[] => [
-    { text: value },
-    ...(isNamed ? [{ text: name }] : []),
-    ...[sums.calls, sums.failed, sums.truncated, sums.cancelled, sums.interrupted],
-    ...[sums.inputTokens, sums.cacheReadTokens, sums.outputTokens, sums.reasoningTokens],
-    ...[{ amount: nanosToUsd(sums.costNanos) }, { amount: nanosToUsd(sums.chargedNanos) }],
+  const rows: readonly BreakdownRow[] = [
+    ...values,
+    ...(erased && erased.calls > 0 ? [{ ...noUsage, ...erased, value: "(erased)" }] : []),
   ];
-  const rows = values.map((one) => line(one.value, nameOf(one.value), one));
-  if (erased && erased.calls > 0) rows.push(line("(erased)", "", { ...noUsage, ...erased }));
-  const days = `${dayText(range.from)}-to-${dayText(new Date(range.to.getTime() - 1))}`;
-  return csvAnswer(`usage-by-${by.name}-${days}`, [
-    by.name,
-    ...(isNamed ? ["name"] : []),
-    ...["requests", "failed", "truncated", "cancelled", "interrupted"],
-    ...["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens"],
-    ...["cost_usd", "charged_usd"],
-  ], rows);
+  return csvFile(`usage-by-${by.name}-${daysText(range)}`, {
+    [by.name]: ({ value }) => value,
+    ...(by.part === "api_key" ? { name: ({ value }: BreakdownRow) => nameOf(value) } : {}),
+    ...callColumns,
+    ...(isLabel(by.part) ? {} : latencyColumns),
+    ...costColumns,
+  }, rows);
 }
+
+/** The hours, days or weeks that charts show, and refused calls beside them. */
+export function stepsCsv({ steps }: Overview, { step, from, to }: Range): Response {
+  return csvFile(`usage-by-${step}-${daysText({ from, to })}`, {
+    [step]: ({ from }: Overview["steps"][number]) => from,
+    ...callColumns,
+    refused: ({ refused }) => refused,
+    ...latencyColumns,
+    ...costColumns,
+  }, steps);
+}
+
+function daysText({ from, to }: Pick<Range, "from" | "to">): string {
+  return `${dayText(from)}-to-${dayText(new Date(to.getTime() - 1))}`;
+}
+
+type BreakdownRow = UsageSums & { value: string };
+
+const callColumns = {
+  requests: ({ calls }) => calls,
+  failed: ({ failed }) => failed,
+  truncated: ({ truncated }) => truncated,
+  cancelled: ({ cancelled }) => cancelled,
+  interrupted: ({ interrupted }) => interrupted,
+  input_tokens: ({ inputTokens }) => inputTokens,
+  cached_input_tokens: ({ cacheReadTokens }) => cacheReadTokens,
+  output_tokens: ({ outputTokens }) => outputTokens,
+  reasoning_tokens: ({ reasoningTokens }) => reasoningTokens,
+} satisfies CsvColumns<UsageSums>;
+
+const latencyColumns = {
+  latency_p50_ms: ({ latency }) => latency.percentile(0.5) ?? null,
+  latency_p95_ms: ({ latency }) => latency.percentile(0.95) ?? null,
+  latency_p99_ms: ({ latency }) => latency.percentile(0.99) ?? null,
+} satisfies CsvColumns<UsageSums>;
+
+const costColumns = {
+  cost_usd: ({ costNanos }) => ({ nanos: costNanos }),
+  charged_usd: ({ chargedNanos }) => ({ nanos: chargedNanos }),
+} satisfies CsvColumns<UsageSums>;
 
 /** Values with what stands beside them; an erasure between the two reads would be in neither. */
 async function readAtOnce(

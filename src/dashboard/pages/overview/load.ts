@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../../records/flush_records.ts";
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
-import type { KeyRow, KeyService } from "../../../keys/key_service.ts";
+import type { ApiKey } from "../../../keys/api_key.ts";
 import {
   addUsage,
   noUsage,
@@ -27,7 +27,8 @@ export interface OverviewDeps {
   /** Whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
   spent: SpendStore["read"];
-  keys: Pick<KeyService, "list">;
+  /** Keys without their last uses, which are looked up in the calls. */
+  keys: { list(accountId: number): Promise<ApiKey[]> };
 }
 
 export interface Overview {
@@ -39,6 +40,8 @@ export interface Overview {
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
   part: BreakdownPart;
   values: UsageValue[];
+  /** The dearest users of those that calls name. */
+  topUsers: UsageValue[];
   /** How many values there are besides, and their sums. */
   others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
   /** Cost of the dearest values, in the order of `steps`. */
@@ -47,7 +50,7 @@ export interface Overview {
   /** What the balance loses in a day, as the last seven days say; undefined without charges. */
   dailyNanos: bigint | undefined;
   tokensLeft: number;
-  keys: KeyRow[];
+  keys: ApiKey[];
   caps: CapUse[];
 }
 
@@ -64,19 +67,21 @@ export function losesErased(part: BreakdownPart): boolean {
   return part === "app" || isLabel(part);
 }
 
-function isLabel(part: BreakdownPart): part is UsageLabel {
+/** Sums by a label have no latencies. */
+export function isLabel(part: BreakdownPart): part is UsageLabel {
   return usageLabels.some((label) => label === part);
 }
 
 /** A cap of a key in use, the most used first. */
 export interface CapUse {
-  key: KeyRow;
+  key: ApiKey;
   period: "day" | "month";
   spentNanos: bigint;
   capNanos: bigint;
 }
 
 const shownValues = 10;
+const shownUsers = 3;
 const shownLayers = 5;
 const dayMs = 86_400_000;
 
@@ -92,13 +97,15 @@ export async function loadOverview(
   ]);
   const query = queryOf(accountId, range);
   const { from, to } = range;
+  const dearest = readValues(deps, query, part, shownValues);
   const [
-    ...[both, refusals, erased, { values, all }, credit, dailyNanos, tokensLeft, keys]
+    ...[both, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
   ] = await Promise.all([
     deps.usage.steps({ ...query, from: range.before }),
     refusalStore.hours({ accountId, from: range.before, to }),
     deps.usage.erased(query),
-    readValues(deps, query, part, shownValues),
+    dearest,
+    part === "user" ? dearest : readValues(deps, query, "user", shownValues),
     deps.credit(accountId),
     dailyCharge(deps.usage, accountId, now),
     deps.tokensLeft(accountId),
@@ -129,6 +136,7 @@ export async function loadOverview(
     erased,
     part,
     values,
+    topUsers: users.values.filter(({ value }) => value !== "").slice(0, shownUsers),
     others: all > values.length
       ? { count: all - values.length, sums: less(total, values, apart) }
       : undefined,
@@ -188,7 +196,7 @@ async function dailyCharge(
 
 async function capUses(
   { spent }: OverviewDeps,
-  keys: readonly KeyRow[],
+  keys: readonly ApiKey[],
   now: Date,
 ): Promise<CapUse[]> {
   const usable = keys.filter((key) =>

@@ -8,7 +8,7 @@ import { compact, duration, money, percent } from "../../figures.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
-import { breakdownCsv } from "./csv.ts";
+import { breakdownCsv, stepsCsv } from "./csv.ts";
 import { type AskedSums, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
@@ -21,7 +21,7 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
     page(ctx, "viewer", async (request) => {
       const { account } = request.session;
       const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
-      const firstCall = isAsked ? undefined : await ctx.partitionsInUse.oldestCall(account.id);
+      const firstCall = isAsked ? undefined : await ctx.overview.usage.firstHour(account.id);
       const range = readRange(request.query, request.now, firstCall);
       const by = askedBreakdown(request);
       const asked = { range, part: by.part, now: request.now };
@@ -30,7 +30,7 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
         title: "Overview",
         section: "overview",
         scripts: ["chart.js"],
-        action: <RangeChoice range={range} by={by.name} now={request.now} />,
+        action: <RangeChoice range={range} by={by.name} />,
         body: <OverviewBody overview={overview} range={range} by={by} request={request} />,
       };
     }),
@@ -45,6 +45,14 @@ export function overviewRoutes(app: Hono, ctx: PageContext): void {
         by: askedBreakdown(request),
         nameOf: (value) => names.get(value) ?? value,
       });
+    }),
+  );
+  app.get(
+    "/dashboard/overview/csv/steps",
+    page(ctx, "viewer", async (request) => {
+      const range = readRange(request.query, request.now);
+      const asked = { range, part: "model" as const, now: request.now };
+      return stepsCsv(await loadOverview(ctx.overview, request.session.account.id, asked), range);
     }),
   );
 }
@@ -89,7 +97,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
           <Figures overview={overview} range={range} />
           <div class="charts">
             <SpendChart {...charts} />
-            <Standing overview={overview} account={account} />
+            <Standing {...{ overview, range, account }} />
             <RequestsChart {...charts} />
             <LatencyChart {...charts} />
             <TokensChart {...charts} />
@@ -97,7 +105,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
           <Breakdown overview={overview} range={range} nameOf={nameOf} />
         </>
       )}
-      {calls === 0 ? <Standing overview={overview} account={account} /> : null}
+      {calls === 0 ? <Standing {...{ overview, range, account }} /> : null}
       <Counting erased={overview.erased} />
     </>
   );

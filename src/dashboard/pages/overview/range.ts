@@ -1,3 +1,5 @@
+import { readTime } from "../../format.ts";
+
 /** The time that an overview shows, in whole hours or days of UTC; half-open. */
 export interface Range {
   key: RangeKey;
@@ -34,7 +36,7 @@ const maxDays = 366;
 
 /**
  * What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for; where nothing is
- * asked for, the shortest usual range with the first call of all, 30 days at most.
+ * asked for, the shortest usual range with the hour of the first call, 30 days at most.
  */
 export function readRange(
   query: (name: string) => string | undefined,
@@ -91,7 +93,7 @@ function customRange(fromText: string, toText: string, now: Date): Range {
 
 function problemOf(first: number | undefined, last: number | undefined, today: number) {
   if (first === undefined || last === undefined) {
-    return "Give both days as dates, such as 2026-11-01.";
+    return "Give both days as dates, such as 1 Nov 2026.";
   }
   if (last < first) return "The last day lies before the first one.";
   if (first > today) return "The first day lies in the future.";
@@ -100,10 +102,7 @@ function problemOf(first: number | undefined, last: number | undefined, today: n
 }
 
 function readDay(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
-  const ms = Date.parse(`${text}T00:00:00Z`);
-  const isReal = !Number.isNaN(ms) && dayText(new Date(ms)) === text;
-  return isReal ? ms : undefined;
+  return readTime(text, { hasTime: false })?.getTime();
 }
 
 function rangeOf(key: RangeKey, span: Range["span"], from: number, to: number): Range {

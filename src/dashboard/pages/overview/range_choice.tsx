@@ -1,9 +1,11 @@
 import { Tabs } from "../../components.tsx";
+import { DayInput } from "../../fields.tsx";
+import { day } from "../../format.ts";
 import { overviewAddress } from "./links.ts";
-import { dayText, type Range, ranges } from "./range.ts";
+import { type Range, ranges } from "./range.ts";
 
-/** The times that can be shown: four usual ones, and days of one's own. */
-export function RangeChoice({ range, by, now }: { range: Range; by: string; now: Date }) {
+/** The times that can be shown: the usual ones, and days of one's own. */
+export function RangeChoice({ range, by }: { range: Range; by: string }) {
   const isOwn = range.key === "custom";
   const lastDay = new Date(range.to.getTime() - 1);
   return (
@@ -18,11 +20,11 @@ export function RangeChoice({ range, by, now }: { range: Range; by: string; now:
       />
       <details class="own-range">
         <summary class={isOwn ? "button button-on" : "button"}>
-          {isOwn ? `${dayText(range.from)} to ${dayText(lastDay)}` : "Custom"}
+          {isOwn ? `${day(range.from)} to ${day(lastDay)}` : "Custom"}
         </summary>
         <form method="get" action="/dashboard/overview" class="panel">
-          <Day name="from" label="First day" value={range.from} now={now} />
-          <Day name="to" label="Last day" value={lastDay} now={now} />
+          <Day name="from" label="First day" value={range.from} />
+          <Day name="to" label="Last day" value={lastDay} />
           <input type="hidden" name="by" value={by} />
           <button type="submit" class="button button-primary">Show</button>
         </form>
@@ -31,11 +33,11 @@ export function RangeChoice({ range, by, now }: { range: Range; by: string; now:
   );
 }
 
-function Day({ name, label, value, now }: { name: string; label: string; value: Date; now: Date }) {
+function Day({ name, label, value }: { name: string; label: string; value: Date }) {
   return (
     <>
       <label for={name}>{label}</label>
-      <input id={name} type="date" name={name} required value={dayText(value)} max={dayText(now)} />
+      <DayInput id={name} label={label} value={day(value)} required isTime={false} />
     </>
   );
 }

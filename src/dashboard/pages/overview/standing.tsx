@@ -2,14 +2,23 @@ import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
 import { count, exactUsd } from "../../amounts.ts";
 import { money, percent } from "../../figures.ts";
+import { callsAddress, overviewAddress } from "./links.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";
 import { Meter } from "./meter.tsx";
+import type { Range } from "./range.ts";
 
-/** What the account may still do: credit, rate, caps of keys. */
-export function Standing({ overview, account }: { overview: Overview; account: Account }) {
+interface StandingProps {
+  overview: Overview;
+  range: Range;
+  account: Account;
+}
+
+/** What the account may still do (credit, rate, caps of keys), and who spent most of it. */
+export function Standing({ overview, range, account }: StandingProps) {
   return (
     <section class="panel standing" aria-label="Balance and limits">
       <Balance overview={overview} />
+      <TopUsers overview={overview} range={range} />
       <Rate account={account} tokensLeft={overview.tokensLeft} />
       <Caps caps={overview.caps} />
     </section>
@@ -42,6 +51,30 @@ export function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): st
   if (days > 730) return `Lasts more than two years ${pace}`;
   const whole = Math.floor(days);
   return `Lasts about ${count(whole)} day${whole === 1 ? "" : "s"} ${pace}`;
+}
+
+function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, "account">) {
+  if (topUsers.length === 0) return null;
+  return (
+    <div>
+      <h2>Top users</h2>
+      <ul class="caps">
+        {topUsers.map(({ value, costNanos }) => (
+          <li>
+            <div class="cap-line">
+              <a href={callsAddress(range, { user: value })} class="cap-name">{value}</a>
+              <span class="muted nowrap" title={exactUsd(costNanos)}>
+                {`${money(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
+              </span>
+            </div>
+          </li>
+        ))}
+      </ul>
+      <p class="muted">
+        <a href={`${overviewAddress(range, { by: "user" })}#breakdown`}>All users</a>
+      </p>
+    </div>
+  );
 }
 
 function Rate({ account, tokensLeft }: { account: Account; tokensLeft: number }) {

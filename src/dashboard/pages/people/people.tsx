@@ -13,15 +13,36 @@ import { PostForm } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
+import { csvFile } from "../../csv.ts";
 import type { Form } from "../../form.ts";
 import { peopleBody, viewerWithPayloads } from "./people_body.tsx";
-import { settingsTabs } from "../settings/settings_tabs.tsx";
+import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/people";
 
 /** Who belongs to the account, in which role, and who is invited. */
 export function peopleRoutes(app: Hono, ctx: PageContext): void {
   app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", async (request) =>
+      csvFile("people", {
+        name: ({ person }) => person.name,
+        email: ({ person }) => person.email,
+        role: ({ role }) => role,
+        sees_prompts: ({ role, payloads }) => role !== "viewer" || payloads,
+        last_sign_in_at: ({ signedInAt }) => signedInAt,
+      }, await ctx.people.list(request.session.account.id))),
+  );
+  app.get(
+    `${address}/invitations/csv`,
+    page(ctx, "viewer", async (request) =>
+      csvFile("invitations", {
+        email: ({ email }) => email,
+        role: ({ role }) => role,
+        ends_at: ({ expiresAt }) => expiresAt,
+      }, await ctx.people.invitations(request.session.account.id, request.now))),
+  );
   app.post(
     `${address}/invite`,
     action(ctx, "owner", (form, request) => invite(ctx, form, request)),
@@ -158,12 +179,10 @@ async function listPage(
     ctx.people.list(id),
     ctx.people.invitations(id, request.now),
   ]);
-  return {
-    title: "Settings",
-    section: "settings" as const,
-    tabs: settingsTabs("people"),
-    body: peopleBody({ address, members, invitations, request, fieldErrors }),
-  };
+  return settingsPage(
+    "people",
+    peopleBody({ address, members, invitations, request, fieldErrors }),
+  );
 }
 
 function RemoveForm(

@@ -37,6 +37,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
       <Table
         label="People"
         head={["Name", "Role", "Last sign-in", actionsColumn()]}
+        csv={`${address}/csv`}
         cards
       >
         {members.map((member) => (
@@ -49,6 +50,7 @@ export function peopleBody({ address, members, invitations, request, fieldErrors
           <Table
             label="Invitations"
             head={["E-mail", "Role", "Ends", actionsColumn()]}
+            csv={`${address}/invitations/csv`}
             cards
           >
             {invitations.map((one) => (

@@ -15,7 +15,7 @@ function curl(address: string, body: Body): string {
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`);
   return [
     `curl ${address}/chat/completions`,
-    `  -H "Authorization: Bearer $GATEWAY_API_KEY"`,
+    `  -H "Authorization: Bearer $KEY"`,
     "  -H 'Content-Type: application/json'",
     `  -d '${json}'`,
   ].join(" \\\n");
@@ -26,7 +26,7 @@ function typescript(address: string, body: Body): string {
 
 const client = new OpenAI({
   baseURL: ${JSON.stringify(address)},
-  apiKey: process.env.GATEWAY_API_KEY,
+  apiKey: process.env.KEY,
 });
 const answer = await client.chat.completions.create(${JSON.stringify(body, null, 2)});
 console.log(answer.choices[0].message.content);`;
@@ -39,7 +39,7 @@ from openai import OpenAI
 
 client = OpenAI(
     base_url=${JSON.stringify(address)},
-    api_key=os.environ["GATEWAY_API_KEY"],
+    api_key=os.environ["KEY"],
 )
 answer = client.chat.completions.create(
 ${fields.join("\n")}

@@ -20,7 +20,7 @@ Deno.test("the TypeScript says the very same body", () => {
   const [, typescript] = codeOf("http://127.0.0.1:1", body);
   const text = /create\(([\s\S]*)\);\nconsole/.exec(typescript!.text)?.[1] ?? "";
   assert.deepEqual(JSON.parse(text), body);
-  assert.match(typescript!.text, /process\.env\.GATEWAY_API_KEY/);
+  assert.match(typescript!.text, /process\.env\.KEY/);
 });
 
 Deno.test("the Python says the very same body", () => {

@@ -14,7 +14,7 @@ export interface PlaygroundDeps extends PlaygroundCalls {
 }
 
 export interface ModelGroup {
-  /** Label and aliases of the vendor. */
+  /** The vendor as people know it, and its label. */
   title: string;
   /** Ids as in the unified list. */
   models: string[];

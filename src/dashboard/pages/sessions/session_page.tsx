@@ -12,7 +12,7 @@ import { cacheSavedNanos, runningSums } from "./session_money.ts";
 export const sessionPath = "/dashboard/session";
 
 /** Calls of a session that are added up; a longer one says so. */
-const mostCalls = 2_000;
+const mostCalls = 1_000;
 /** Calls whose payloads a page reads. */
 const callsOfPage = 10;
 /** UTF-16 units of a payload that are read. */

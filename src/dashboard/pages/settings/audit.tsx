@@ -2,14 +2,16 @@ import type { Hono } from "hono";
 import type { AuditRow } from "../../../audit/audit.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, Older, Table, TimeCell } from "../../components.tsx";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { settingsPage } from "./settings_page.tsx";
 
+const address = "/dashboard/settings/audit";
 const pageRows = 50;
 
 /** Who did what, when. */
 export function auditRoutes(app: Hono, ctx: PageContext): void {
   app.get(
-    "/dashboard/settings/audit",
+    address,
     page(ctx, "viewer", async (request) => {
       const asked = request.query("before") ?? "";
       const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
@@ -17,15 +19,28 @@ export function auditRoutes(app: Hono, ctx: PageContext): void {
         before,
         limit: pageRows + 1,
       });
-      return {
-        title: "Settings",
-        section: "settings",
-        tabs: settingsTabs("audit"),
-        body: <AuditTable rows={rows} request={request} />,
-      };
+      return settingsPage("audit", <AuditTable rows={rows} request={request} />);
+    }),
+  );
+  app.get(
+    `${address}/csv`,
+    page(ctx, "viewer", (request) => {
+      const { id } = request.session.account;
+      const read = (last: AuditRow | undefined, limit: number) =>
+        ctx.audit.list(id, { before: last?.id ?? null, limit });
+      return csvFile("audit-log", columns, allPages(read));
     }),
   );
 }
+
+const columns: CsvColumns<AuditRow> = {
+  created_at: ({ at }) => at,
+  actor: ({ actor }) => actor.name,
+  action: ({ action }) => action,
+  subject: ({ subject }) => subject,
+  account_id: ({ accountId }) => accountId,
+  detail: ({ detail }) => detail,
+};
 
 function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: PageRequest }) {
   if (rows.length === 0) {
@@ -44,6 +59,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
       <Table
         label="Audit log"
         head={["When", "Who", "What", "Subject", "Account", "Detail"]}
+        csv={`${address}/csv`}
       >
         {shown.map((row) => (
           <tr>
@@ -59,9 +75,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
         ))}
       </Table>
       <Older
-        href={rows.length > pageRows
-          ? `/dashboard/settings/audit?before=${shown.at(-1)!.id}`
-          : undefined}
+        href={rows.length > pageRows ? `${address}?before=${shown.at(-1)!.id}` : undefined}
       />
     </>
   );

@@ -12,16 +12,14 @@ import {
 import { usd } from "../../amounts.ts";
 import {
   action,
-  NotFound,
-  orNotFound,
   type Outcome,
   type Page,
   page,
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { actionsColumn, Empty, LinkLine, PostForm, Table } from "../../components.tsx";
-import type { FieldErrors } from "../../faults.ts";
+import { actionsColumn, PostForm, Table } from "../../components.tsx";
+import { type FieldErrors, sentence } from "../../faults.ts";
 import {
   FormButtons,
   FormError,
@@ -31,7 +29,8 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { removalRoutes, RemoveLink } from "./removal.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
 
@@ -43,28 +42,24 @@ export function budgetRoutes(app: Hono, ctx: PageContext): void {
     page(ctx, "owner", (request) => formPage(request, { values: {}, fieldErrors: {} })),
   );
   app.post(`${address}/new`, action(ctx, "owner", (form, request) => set(ctx, form, request)));
-  app.get(
-    `${address}/remove`,
-    page(ctx, "owner", async (request) => {
-      const id = request.query("id");
+  removalRoutes(app, ctx, {
+    ...{ address, noun: "budget", field: "id" },
+    async find(id, request) {
       const all = await ctx.budgets.list(request.session.account.id);
-      const budget = orNotFound(all.find((one) => one.id === id));
-      return {
-        title: "Remove budget",
-        section: "settings",
-        body: <RemoveForm budget={budget} csrf={request.csrf} />,
-      };
-    }),
-  );
-  app.post(
-    `${address}/remove`,
-    action(ctx, "owner", async (form, request) => {
+      return all.find((one) => one.id === id);
+    },
+    consequence: (budget) => (
+      <>
+        Calls of <code>{budgetScopeText(budget.scope)}</code> are no longer limited to{" "}
+        {usd(budget.limitNanos)} per {budget.per}.
+      </>
+    ),
+    remove(id, request) {
       const { actor } = request.note("budget.removed", "");
-      const { id: accountId } = request.session.account;
-      if (!await ctx.budgets.remove(form.text("id"), actor, accountId)) throw new NotFound();
-      return { to: address, notice: { kind: "done", text: "The budget is removed." } };
-    }),
-  );
+      return ctx.budgets.remove(id, actor, request.session.account.id);
+    },
+    done: () => "The budget is removed.",
+  });
 }
 
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
@@ -96,36 +91,23 @@ function amountOf(text: string): bigint {
 }
 
 function fieldErrorsOf({ field, reason }: BudgetError): FieldErrors {
-  const text = reason.charAt(0).toUpperCase() + reason.slice(1);
-  return field === "on" ? { name: "Enter the app's or the end user's name." } : { [field]: text };
+  return field === "on"
+    ? { name: "Enter the app's or the end user's name." }
+    : { [field]: sentence(reason) };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const budgets = await ctx.budgets.list(request.session.account.id);
-  return {
-    title: "Settings",
-    section: "settings",
-    tabs: settingsTabs("budgets"),
-    body: (
-      <>
-        <h2>Budgets</h2>
-        <p class="lead">
-          What the account, one of its apps or one of its end users may be charged in a day or a
-          month of UTC. A call that could cost more than is left is refused before it is made.
-        </p>
-        {request.may("owner")
-          ? <LinkLine href={`${address}/new`} primary>Set a budget</LinkLine>
-          : null}
-        {budgets.length === 0
-          ? (
-            <Empty title="No budgets yet">
-              <p>Calls are limited by credit and by the caps of their keys.</p>
-            </Empty>
-          )
-          : <BudgetTable budgets={budgets} request={request} />}
-      </>
-    ),
-  };
+  return settingsList("budgets", {
+    lead:
+      "What the account, one of its apps or one of its end users may be charged in a day or a month of UTC. A call that could cost more than is left is refused before it is made.",
+    add: request.may("owner") ? { href: `${address}/new`, text: "Set a budget" } : undefined,
+    empty: {
+      title: "No budgets yet",
+      text: "Calls are limited by credit and by the caps of their keys.",
+    },
+    table: budgets.length === 0 ? null : <BudgetTable budgets={budgets} request={request} />,
+  });
 }
 
 function BudgetTable(
@@ -135,6 +117,7 @@ function BudgetTable(
   return (
     <Table
       label="Budgets"
+      csv={`${address}/csv`}
       head={["On", "Per", "Spent", "Limit", ...mayChange ? [actionsColumn()] : []]}
     >
       {budgets.map((budget) => (
@@ -153,12 +136,10 @@ function BudgetTable(
           {mayChange
             ? (
               <td class="actions">
-                <a
-                  class="button button-small button-danger"
+                <RemoveLink
                   href={`${address}/remove?id=${encodeURIComponent(budget.id)}`}
-                >
-                  Remove<span class="visually-hidden">{` ${budgetScopeText(budget.scope)}`}</span>
-                </a>
+                  name={budgetScopeText(budget.scope)}
+                />
               </td>
             )
             : null}
@@ -209,17 +190,4 @@ function formPage(request: PageRequest, shown: Shown): Page {
       </PostForm>
     ),
   };
-}
-
-function RemoveForm({ budget, csrf }: { budget: StoredBudget; csrf: string }) {
-  return (
-    <PostForm action={`${address}/remove`} csrf={csrf} class="panel">
-      <input type="hidden" name="id" value={budget.id} />
-      <p>
-        Calls of <code>{budgetScopeText(budget.scope)}</code> are no longer limited to{" "}
-        {usd(budget.limitNanos)} per {budget.per}.
-      </p>
-      <FormButtons back={address} tone="danger">Remove</FormButtons>
-    </PostForm>
-  );
 }

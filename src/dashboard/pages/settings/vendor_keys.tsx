@@ -14,7 +14,7 @@ import { Badge, PostForm, Time } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { settingsPage } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/vendor-keys";
 
@@ -111,30 +111,26 @@ async function listPage(
   fieldErrors: Readonly<Record<string, string>>,
 ) {
   const stored = await storedKeys(ctx, request);
-  return {
-    title: "Settings",
-    section: "settings" as const,
-    tabs: settingsTabs("vendor-keys"),
-    body: (
-      <>
-        <h2>Vendor API keys</h2>
-        <p class="lead">
-          With a key of your own, calls to that vendor are paid by you there and cost no credit
-          here. Keys are stored encrypted; only their last four characters are ever shown.
-        </p>
-        <ul class="cards">
-          {ctx.keyVendors.map((vendor) => (
-            <VendorCard
-              vendor={vendor}
-              stored={stored.get(vendor.label)}
-              error={fieldErrors[vendor.label]}
-              request={request}
-            />
-          ))}
-        </ul>
-      </>
-    ),
-  };
+  return settingsPage(
+    "vendor-keys",
+    <>
+      <h2>Vendor API keys</h2>
+      <p class="lead">
+        With a key of your own, calls to that vendor are paid by you there and cost no credit here.
+        Keys are stored encrypted; only their last four characters are ever shown.
+      </p>
+      <ul class="cards">
+        {ctx.keyVendors.map((vendor) => (
+          <VendorCard
+            vendor={vendor}
+            stored={stored.get(vendor.label)}
+            error={fieldErrors[vendor.label]}
+            request={request}
+          />
+        ))}
+      </ul>
+    </>,
+  );
 }
 
 interface CardProps {

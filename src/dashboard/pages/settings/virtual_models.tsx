@@ -6,7 +6,6 @@ import {
 } from "../../../routing/virtual_model.ts";
 import {
   action,
-  NotFound,
   orNotFound,
   type Outcome,
   type Page,
@@ -14,16 +13,8 @@ import {
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import {
-  actionsColumn,
-  Badge,
-  Empty,
-  LinkLine,
-  PostForm,
-  Table,
-  TimeCell,
-} from "../../components.tsx";
-import type { FieldErrors } from "../../faults.ts";
+import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
+import { type FieldErrors, sentence } from "../../faults.ts";
 import {
   FormButtons,
   FormError,
@@ -35,7 +26,8 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { removalRoutes, RemoveLink } from "./removal.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/models";
 
@@ -65,28 +57,21 @@ export function virtualModelRoutes(app: Hono, ctx: PageContext): void {
       return await set(ctx, form, request, "change");
     }),
   );
-  app.get(
-    `${address}/remove`,
-    page(ctx, "owner", async (request) => {
-      const { name } = await modelOf(ctx, request, request.query("name"));
-      return {
-        title: "Remove virtual model",
-        section: "settings",
-        body: <RemoveForm name={name} csrf={request.csrf} />,
-      };
-    }),
-  );
-  app.post(
-    `${address}/remove`,
-    action(ctx, "owner", async (form, request) => {
-      const name = form.text("name");
+  removalRoutes(app, ctx, {
+    ...{ address, noun: "virtual model", field: "name" },
+    find: (name, request) => modelOf(ctx, request, name),
+    consequence: ({ name }) => (
+      <>
+        Calls that name <code>{name}</code>{" "}
+        are refused from then on, unless the service or a vendor has a model of this name.
+      </>
+    ),
+    remove(name, request) {
       const note = request.note("virtual_model.removed", name);
-      const removed = await ctx.virtualModels.remove(request.session.account.id, name, note);
-      if (!removed) throw new NotFound();
-      const text = `The virtual model ${name} is removed.`;
-      return { to: address, notice: { kind: "done", text } };
-    }),
-  );
+      return ctx.virtualModels.remove(request.session.account.id, name, note);
+    },
+    done: (name) => `The virtual model ${name} is removed.`,
+  });
 }
 
 async function modelOf(ctx: PageContext, request: PageRequest, name: string | undefined) {
@@ -137,7 +122,7 @@ function requestOf(form: Form) {
 function fieldErrorsOf({ field, message }: VirtualModelError): FieldErrors {
   const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
   const reason = field === "" ? message : message.slice(field.length + 2);
-  const text = reason.charAt(0).toUpperCase() + reason.slice(1);
+  const text = sentence(reason);
   return { [list]: index === undefined ? text : `Line ${Number(index) + 1}: ${text}` };
 }
 
@@ -161,30 +146,18 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const names = new Set(own.map(({ name }) => name));
   const ofService = ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name));
   const models: ShownModel[] = [...own, ...ofService];
-  return {
-    title: "Settings",
-    section: "settings",
-    tabs: settingsTabs("models"),
-    body: (
-      <>
-        <h2>Virtual models</h2>
-        <p class="lead">
-          A name of your own that calls may use as their model. Calls are shared out among its
-          targets by weight; where one fails before it answers, another one is asked.
-        </p>
-        {request.may("owner")
-          ? <LinkLine href={`${address}/new`} primary>Make a virtual model</LinkLine>
-          : null}
-        {models.length === 0
-          ? (
-            <Empty title="No virtual models yet">
-              <p>Calls name vendors' models, such as gpt-5-mini.</p>
-            </Empty>
-          )
-          : <ModelTable models={models} request={request} />}
-      </>
-    ),
-  };
+  return settingsList("models", {
+    lead:
+      "A name of your own that calls may use as their model. Calls are shared out among its targets by weight; where one fails before it answers, another one is asked.",
+    add: request.may("owner")
+      ? { href: `${address}/new`, text: "Make a virtual model" }
+      : undefined,
+    empty: {
+      title: "No virtual models yet",
+      text: "Calls name vendors' models, such as gpt-5-mini.",
+    },
+    table: models.length === 0 ? null : <ModelTable models={models} request={request} />,
+  });
 }
 
 function ModelTable({ models, request }: { models: readonly ShownModel[]; request: PageRequest }) {
@@ -192,6 +165,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
   return (
     <Table
       label="Virtual models"
+      csv={`${address}/csv`}
       head={[
         ...["Name", "Targets", "Fallbacks", "Stays with", "Changed"],
         ...mayChange ? [actionsColumn()] : [],
@@ -243,9 +217,7 @@ function Actions({ name }: { name: string }) {
       <a class="button button-small" href={`${address}/change${query}`}>
         Change<span class="visually-hidden">{` ${name}`}</span>
       </a>{" "}
-      <a class="button button-small button-danger" href={`${address}/remove${query}`}>
-        Remove<span class="visually-hidden">{` ${name}`}</span>
-      </a>
+      <RemoveLink href={`${address}/remove${query}`} name={name} />
     </>
   );
 }
@@ -320,17 +292,4 @@ function formPage(
       </PostForm>
     ),
   };
-}
-
-function RemoveForm({ name, csrf }: { name: string; csrf: string }) {
-  return (
-    <PostForm action={`${address}/remove`} csrf={csrf} class="panel">
-      <input type="hidden" name="name" value={name} />
-      <p>
-        Calls that name <code>{name}</code>{" "}
-        are refused from then on, unless the service or a vendor has a model of this name.
-      </p>
-      <FormButtons back={address} tone="danger">Remove</FormButtons>
-    </PostForm>
-  );
 }

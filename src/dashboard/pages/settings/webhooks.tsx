@@ -5,18 +5,18 @@ import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/web
 import {
   action,
   NotFound,
-  orNotFound,
   type Outcome,
   type Page,
   page,
   type PageContext,
   type PageRequest,
 } from "../../bind.tsx";
-import { actionsColumn, Empty, LinkLine, PostForm, Table } from "../../components.tsx";
-import type { FieldErrors } from "../../faults.ts";
+import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
+import { type FieldErrors, sentence } from "../../faults.ts";
 import { FormButtons, FormError, listOf, type Shown, TextArea, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { settingsTabs } from "./settings_tabs.tsx";
+import { removalRoutes, RemoveLink } from "./removal.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/webhooks";
 
@@ -28,28 +28,23 @@ export function webhookRoutes(app: Hono, ctx: PageContext): void {
     page(ctx, "owner", (request) => formPage(request, { values: {}, fieldErrors: {} })),
   );
   app.post(`${address}/new`, action(ctx, "owner", (form, request) => add(ctx, form, request)));
-  app.get(
-    `${address}/remove`,
-    page(ctx, "owner", async (request) => {
-      const id = request.query("id");
+  removalRoutes(app, ctx, {
+    ...{ address, noun: "webhook", field: "id" },
+    async find(id, request) {
       const all = await ctx.webhooks.list(request.session.account.id);
-      const hook = orNotFound(all.find((one) => one.id === id));
-      return {
-        title: "Remove webhook",
-        section: "settings",
-        body: <RemoveForm hook={hook} csrf={request.csrf} />,
-      };
-    }),
-  );
-  app.post(
-    `${address}/remove`,
-    action(ctx, "owner", async (form, request) => {
+      return all.find((one) => one.id === id);
+    },
+    consequence: (hook) => (
+      <>
+        Nothing more is sent to <code>{hook.url}</code>; what waits for it is dropped.
+      </>
+    ),
+    remove(id, request) {
       const { actor } = request.note("webhook.removed", "");
-      const { id: accountId } = request.session.account;
-      if (!await ctx.webhooks.remove(form.text("id"), actor, accountId)) throw new NotFound();
-      return { to: address, notice: { kind: "done", text: "The webhook is removed." } };
-    }),
-  );
+      return ctx.webhooks.remove(id, actor, request.session.account.id);
+    },
+    done: () => "The webhook is removed.",
+  });
   app.post(
     `${address}/test`,
     action(ctx, "owner", async (form, request) => {
@@ -99,39 +94,25 @@ function amountOf(text: string): bigint | null {
 }
 
 function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
-  return { [field]: reason.charAt(0).toUpperCase() + reason.slice(1) };
+  return { [field]: sentence(reason) };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const hooks = await ctx.webhooks.list(request.session.account.id);
-  return {
-    title: "Settings",
-    section: "settings",
-    tabs: settingsTabs("webhooks"),
-    body: (
-      <>
-        <h2>Webhooks</h2>
-        <p class="lead">
-          Addresses that are sent what happens: budgets that fill, credit that runs low, exports and
-          deletions that are done. Each request is signed, and tried for a day.
-        </p>
-        <LinkLine href={`${address}/new`} primary>Add a webhook</LinkLine>
-        {hooks.length === 0
-          ? (
-            <Empty title="No webhooks yet">
-              <p>Nothing is sent.</p>
-            </Empty>
-          )
-          : <HookTable hooks={hooks} csrf={request.csrf} />}
-      </>
-    ),
-  };
+  return settingsList("webhooks", {
+    lead:
+      "Addresses that are sent what happens: budgets that fill, credit that runs low, exports and deletions that are done. Each request is signed, and tried for a day.",
+    add: { href: `${address}/new`, text: "Add a webhook" },
+    empty: { title: "No webhooks yet", text: "Nothing is sent." },
+    table: hooks.length === 0 ? null : <HookTable hooks={hooks} csrf={request.csrf} />,
+  });
 }
 
 function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string }) {
   return (
     <Table
       label="Webhooks"
+      csv={`${address}/csv`}
       head={["Address", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
     >
       {hooks.map((hook) => (
@@ -150,12 +131,10 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
                 Test<span class="visually-hidden">{` ${hook.url}`}</span>
               </button>
             </PostForm>{" "}
-            <a
-              class="button button-small button-danger"
+            <RemoveLink
               href={`${address}/remove?id=${encodeURIComponent(hook.id)}`}
-            >
-              Remove<span class="visually-hidden">{` ${hook.url}`}</span>
-            </a>
+              name={hook.url}
+            />
           </td>
         </tr>
       ))}
@@ -197,16 +176,4 @@ function formPage(request: PageRequest, shown: Shown): Page {
       </PostForm>
     ),
   };
-}
-
-function RemoveForm({ hook, csrf }: { hook: Webhook; csrf: string }) {
-  return (
-    <PostForm action={`${address}/remove`} csrf={csrf} class="panel">
-      <input type="hidden" name="id" value={hook.id} />
-      <p>
-        Nothing more is sent to <code>{hook.url}</code>; what waits for it is dropped.
-      </p>
-      <FormButtons back={address} tone="danger">Remove</FormButtons>
-    </PostForm>
-  );
 }

@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -20,9 +20,7 @@ import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { isVendorTool, knownFields } from "./known_fields.ts";
 
 /** Reads a chat request into the canonical form. Null is "not set". */
-export function decodeRequest(body: unknown): CanonicalRequest {
-  return finish(decodeRequestSteps(body));
-}
+export const decodeRequest = atOnce(decodeRequestSteps);
 
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

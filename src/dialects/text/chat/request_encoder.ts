@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -23,9 +23,7 @@ const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
  * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
  * can't be carried is listed as a loss.
  */
-export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeRequestSteps(request, target));
-}
+export const encodeRequest = atOnce(encodeRequestSteps);
 
 /** The same in steps. */
 export function* encodeRequestSteps(

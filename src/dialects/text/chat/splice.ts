@@ -8,7 +8,7 @@ import {
   topLevelMembers,
 } from "../../../base/json_text.ts";
 import { greatest, pushAll } from "../../../base/lists.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -36,14 +36,8 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** The request's text for a chat-style vendor: model, usage flag and tag lines exchanged. */
-export function spliceRequest(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): string {
-  return finish(spliceRequestSteps(bodyText, facts, changes));
-}
+/** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
+export const spliceRequest = atOnce(spliceRequestSteps);
 
 /** The same in steps. */
 export function* spliceRequestSteps(
@@ -55,8 +49,18 @@ export function* spliceRequestSteps(
   if (!members) return bodyText;
   const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
   pushAll(edits, storeEdits(bodyText, members, changes));
+  if (changes.newerTokenLimit) pushAll(edits, limitEdits(bodyText, members));
   if (changes.askStreamUsage) edits.push(askForUsage(bodyText, members));
   return splice(bodyText, edits);
+}
+
+/** Renames the output limit, which means the same under both names, unless both are there. */
+function limitEdits(bodyText: string, { members }: Members): Edit[] {
+  const limit = members.get("max_tokens");
+  if (!limit || members.has("max_completion_tokens")) return [];
+  const { keyStart, valueStart, valueEnd } = limit;
+  const text = `"max_completion_tokens":${bodyText.slice(valueStart, valueEnd)}`;
+  return [{ start: keyStart, end: valueEnd, text }];
 }
 
 /** Usage is always requested: billing needs it. */

@@ -52,6 +52,24 @@ for (const [body, bound] of bounds) {
   });
 }
 
+Deno.test("an output limit gets its newer name where the model refuses the older, and nothing else changes", () => {
+  const change = (text: string) =>
+    spliceRequest(text, readRequest(JSON.parse(text)), {
+      ...{ model: "m", askStreamUsage: false, newerTokenLimit: true },
+    });
+  const rest = '"messages":[{"role":"user","content":"max_tokens"}], "x" : 1.0';
+  for (const name of ['"max_tokens"', '"max_\\u0074okens"']) {
+    assert.equal(
+      change(`{ "model":"m",${name} : 16e3,${rest} }`),
+      `{ "model":"m","max_completion_tokens":16e3,${rest} }`,
+    );
+  }
+  const both = `{"model":"m","max_tokens":5,"max_completion_tokens":9,${rest}}`;
+  assert.equal(change(both), both);
+  const older = `{"model":"m","max_tokens":5,${rest}}`;
+  assert.equal(spliced(older, "m"), older);
+});
+
 const flags: [Record<string, unknown>, boolean, boolean][] = [
   [{ stream: true }, true, false],
   [{ stream: null }, false, false],

@@ -1,7 +1,13 @@
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { decodeRun } from "../../kernel/decode_run.ts";
+import type {
+  DecodedEvent,
+  DecodedRun,
+  DialectQuirks,
+  StreamDecoder,
+} from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
@@ -51,6 +57,10 @@ class ChatStreamDecoder implements StreamDecoder {
     }
     this.#similar.learn(event.bytes, data, json);
     return this.#take(json);
+  }
+
+  decodeRun(bytes: Uint8Array): DecodedRun {
+    return decodeRun(this.#similar, bytes, (json) => this.#take(json));
   }
 
   #take(parsed: unknown): DecodedEvent {

@@ -1,5 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, UnsupportedField } from "../../kernel/canonical_request.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
@@ -15,9 +15,7 @@ import { camelCase, Fields } from "./request/fields.ts";
  * Reads a generate request into the canonical form: its JSON body with the members `model` and
  * `stream` that the route adds from the path. Null is "not set".
  */
-export function decodeRequest(body: unknown): CanonicalRequest {
-  return finish(decodeRequestSteps(body));
-}
+export const decodeRequest = atOnce(decodeRequestSteps);
 
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

@@ -1,5 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CacheMark, CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
@@ -13,9 +13,7 @@ import { markPath } from "../../kernel/read_cache_mark.ts";
  * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
  * model and streaming. Media must have been fetched (`mustInline`).
  */
-export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeRequestSteps(request, target));
-}
+export const encodeRequest = atOnce(encodeRequestSteps);
 
 /** The same in steps. */
 export function* encodeRequestSteps(

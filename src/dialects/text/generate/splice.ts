@@ -1,5 +1,5 @@
 import { splice } from "../../../base/json_text.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
@@ -33,13 +33,7 @@ export function readRequest(body: unknown): RequestFacts {
  * The request's text for a vendor of this dialect: tag lines cut, and a `model` member replaced if
  * the caller sent one.
  */
-export function spliceRequest(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): string {
-  return finish(spliceRequestSteps(bodyText, facts, changes));
-}
+export const spliceRequest = atOnce(spliceRequestSteps);
 
 /** The same in steps. */
 export function* spliceRequestSteps(

@@ -1,7 +1,7 @@
 import type { JsonRecord } from "../../kernel/json.ts";
 import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
-import { isSearchTool } from "./request/decode_tools.ts";
+import { isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
 
 const { cache_control } = knownMark;
 
@@ -64,7 +64,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   }),
   tools: (one) => {
     if (isSearchTool(one)) return search;
-    return (one.type ?? "custom") === "custom" ? tool : undefined;
+    return (one.type ?? "custom") === "custom" && !isPlaceholder(one) ? tool : undefined;
   },
   tool_choice: { type: true, name: true, disable_parallel_tool_use: true },
   thinking: { type: true, budget_tokens: true, display: true },

@@ -1,5 +1,5 @@
 import { readEndUser } from "./request/end_user.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type {
   CacheMark,
   CanonicalRequest,
@@ -22,9 +22,7 @@ import { readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
 /** Reads a messages request into the canonical form. Null is "not set". */
-export function decodeRequest(body: unknown): CanonicalRequest {
-  return finish(decodeRequestSteps(body));
-}
+export const decodeRequest = atOnce(decodeRequestSteps);
 
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../../kernel/canonical_request.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
@@ -16,9 +16,7 @@ import { modelFacts } from "./models.ts";
  * Writes a request for a vendor of this dialect, version 2023-06-01, with the fields that the model
  * accepts, since others are refused; what can't be carried is listed as a loss.
  */
-export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeRequestSteps(request, target));
-}
+export const encodeRequest = atOnce(encodeRequestSteps);
 
 /** The same in steps. */
 export function* encodeRequestSteps(

@@ -172,7 +172,7 @@ Deno.test("system texts in the middle are hoisted in order, each its own block",
 
 Deno.test("a conversation without a user turn is refused, one that the assistant opens isn't", () => {
   const thrown = fault(() => encode({ turns: [] }));
-  assert.equal(thrown.message, "messages: at least one user message required.");
+  assert.equal(thrown.message, "messages: at least one user message is required.");
   assert.deepEqual(contents({ turns: [assistant(text("Hello!")), user(text("Hi"))] }), [
     ["user", "(continue)"],
     ["assistant", "Hello!"],

@@ -1,5 +1,5 @@
 import { splice } from "../../../base/json_text.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { readEndUser } from "./request/end_user.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -27,13 +27,7 @@ export function readRequest(body: unknown): RequestFacts {
 }
 
 /** The request's text for a vendor of this dialect: model and tag lines exchanged. */
-export function spliceRequest(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): string {
-  return finish(spliceRequestSteps(bodyText, facts, changes));
-}
+export const spliceRequest = atOnce(spliceRequestSteps);
 
 /** The same in steps. */
 export function* spliceRequestSteps(

@@ -1,7 +1,8 @@
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
+import { decodeRun } from "../../kernel/decode_run.ts";
+import type { DecodedEvent, DecodedRun, StreamDecoder } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
@@ -25,7 +26,7 @@ class MessagesStreamDecoder implements StreamDecoder {
     // Nothing after the end belongs to the answer.
     if (this.#failed || this.#stopped) return nothing;
     const similar = this.#similar.read(event.bytes);
-    if (similar !== undefined) return this.#event(event, similar);
+    if (similar !== undefined) return this.#event(similar, event);
     const data = event.data;
     if (data === undefined || data.trim() === "") return nothing;
     // Some compatible servers send the chat dialect's end marker.
@@ -37,12 +38,16 @@ class MessagesStreamDecoder implements StreamDecoder {
       return this.#fail(invalid("A stream event was not JSON."));
     }
     this.#similar.learn(event.bytes, data, json);
-    return this.#event(event, json);
+    return this.#event(json, event);
   }
 
-  #event(event: SseEvent, json: unknown): DecodedEvent {
+  decodeRun(bytes: Uint8Array): DecodedRun {
+    return decodeRun(this.#similar, bytes, (json) => this.#event(json));
+  }
+
+  #event(json: unknown, event?: SseEvent): DecodedEvent {
     if (!isRecord(json)) return nothing;
-    const type = asString(json.type) ?? event.event;
+    const type = asString(json.type) ?? event?.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
     try {
       return this.#take(type, json);

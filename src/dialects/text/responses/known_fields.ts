@@ -23,8 +23,14 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
-/** Fields that every output item has when it comes back. */
-const itemFields: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
+/**
+ * Fields that every output item has when it comes back, and what Codex writes down on each for
+ * itself and its own vendor: leaving that out is no loss.
+ */
+const itemFields: Readonly<Record<string, KnownFieldSet>> = {
+  ...{ type: true, id: true, status: true },
+  internal_chat_message_metadata_passthrough: true,
+};
 
 const call: KnownFieldSet = {
   ...itemFields,

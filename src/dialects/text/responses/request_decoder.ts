@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -31,9 +31,7 @@ import { knownFields } from "./known_fields.ts";
  * Reads a responses request into the canonical form. `previous_response_id` and item references
  * were resolved into `input` before (`conversation/state.ts`).
  */
-export function decodeRequest(body: unknown): CanonicalRequest {
-  return finish(decodeRequestSteps(body));
-}
+export const decodeRequest = atOnce(decodeRequestSteps);
 
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -25,9 +25,7 @@ const leastOutputTokens = 16;
  * Writes a request for a vendor of this dialect. The callers' dialects have no state: the vendor
  * stores nothing, and reasoning is requested sealed, so that it can be sent back.
  */
-export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeRequestSteps(request, target));
-}
+export const encodeRequest = atOnce(encodeRequestSteps);
 
 /** The same in steps. */
 export function* encodeRequestSteps(

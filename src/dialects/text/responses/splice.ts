@@ -1,6 +1,6 @@
 import { type Edit, itemsAt, splice, type TextRange } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
-import { finish, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
@@ -12,13 +12,7 @@ import { statelessEdits } from "./conversation/stateless.ts";
  * The request's text for a vendor of this dialect: the model replaced, tag lines cut, and reasoning
  * removed that the gateway sealed for a vendor of another dialect, which this one would refuse.
  */
-export function spliceRequest(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): string {
-  return finish(spliceRequestSteps(bodyText, facts, changes));
-}
+export const spliceRequest = atOnce(spliceRequestSteps);
 
 /** The same in steps. */
 export function* spliceRequestSteps(

@@ -2,7 +2,13 @@ import { pushAll } from "../../../base/lists.ts";
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { decodeRun } from "../../kernel/decode_run.ts";
+import type {
+  DecodedEvent,
+  DecodedRun,
+  DialectQuirks,
+  StreamDecoder,
+} from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./answer/failure.ts";
@@ -34,7 +40,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   decode(event: SseEvent): DecodedEvent {
     if (this.#state === "failed") return nothing;
     const similar = this.#state === "open" ? this.#similar.read(event.bytes) : undefined;
-    if (similar !== undefined) return this.#event(event, similar);
+    if (similar !== undefined) return this.#event(similar, event);
     const data = event.data;
     if (data === undefined || data === "") return nothing;
     const isMarker = data.trim() === "[DONE]";
@@ -48,13 +54,17 @@ class ResponsesStreamDecoder implements StreamDecoder {
       return this.#fail(invalid("A stream event was not JSON."));
     }
     this.#similar.learn(event.bytes, data, json);
-    return this.#event(event, json);
+    return this.#event(json, event);
   }
 
-  #event(event: SseEvent, json: unknown): DecodedEvent {
+  decodeRun(bytes: Uint8Array): DecodedRun {
+    return decodeRun(this.#similar, bytes, (json) => this.#event(json));
+  }
+
+  #event(json: unknown, event?: SseEvent): DecodedEvent {
     if (!isRecord(json)) return nothing;
     // Some servers name the type in the `event:` line only.
-    const record = json.type === undefined ? { ...json, type: event.event } : json;
+    const record = json.type === undefined ? { ...json, type: event?.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
     return this.#read(record);
   }

@@ -32,7 +32,7 @@ export function* arrangeTurns(
     yield;
   }
   if (!turns.some((turn) => turn.role === "user")) {
-    throw invalidValue("messages", "at least one user message required");
+    throw invalidValue("messages", "at least one user message is required");
   }
   if (turns[0]?.role === "assistant") turns.unshift(opening(turns[0].path));
   for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);

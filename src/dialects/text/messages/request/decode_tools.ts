@@ -11,6 +11,11 @@ export function isSearchTool(tool: JsonRecord): boolean {
   return typeof tool.type === "string" && searchType.test(tool.type);
 }
 
+/** Claude Code has it in its list for its own vendor's sake: no model may call it. */
+export function isPlaceholder(tool: JsonRecord): boolean {
+  return tool.name === "DeferredToolPlaceholder" && tool.defer_loading === true;
+}
+
 /** The caller's tools. Tools that the vendor runs go to `unsupported`, except its web search. */
 export function readTools(
   value: unknown,
@@ -28,6 +33,10 @@ export function readTools(
     }
     if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") {
       unsupported.push({ path, value: tool, weight: "meaning" });
+      return [];
+    }
+    if (isPlaceholder(tool)) {
+      unsupported.push({ path, value: tool, weight: "hint" });
       return [];
     }
     return [readTool(tool, path)];

@@ -1,6 +1,5 @@
 import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { isEnvelope } from "./envelope.ts";
 
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
@@ -69,19 +68,6 @@ export function referenceOf(item: Item): string | undefined {
   return isReference ? asString(item.id) : undefined;
 }
 
-/**
- * The items as a vendor of this dialect accepts them from a caller without state there: without
- * reasoning that a vendor of this dialect didn't seal.
- */
-export function withoutUnusableReasoning(items: readonly Item[]): Item[] {
-  return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
-}
-
-/** Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. */
-export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
-  return withoutReasoning(items, (sealed) => sealed === undefined);
-}
-
 /** Ids of reasoning that isn't sealed: only the vendor's own state could resolve them. */
 export function unsealedIds(items: unknown): string[] {
   if (!Array.isArray(items)) return [];
@@ -121,17 +107,14 @@ export function storedOutput(
 }
 
 /**
- * Leaves reasoning out. Messages and calls that follow it lose their ids, by which a vendor would
- * miss the reasoning.
+ * Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. Messages
+ * and calls that follow it lose their ids, by which a vendor would miss the reasoning.
  */
-function withoutReasoning(
-  items: readonly Item[],
-  drops: (sealed: string | undefined) => boolean,
-): Item[] {
+export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
   let dropped = false;
   return items.flatMap((item): Item[] => {
     if (item.type === "reasoning") {
-      dropped = drops(asString(item.encrypted_content));
+      dropped = isUnsealed(item);
       return dropped ? [] : [item];
     }
     const isModels = item.role === "assistant" || item.type === "function_call" ||

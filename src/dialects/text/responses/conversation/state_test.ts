@@ -1,13 +1,6 @@
 import assert from "@std/assert";
 import { decodeRequest } from "../request_decoder.ts";
-import { writeEnvelope } from "./envelope.ts";
-import {
-  continueFrom,
-  inputItems,
-  resolveReferences,
-  storedOutput,
-  withoutUnusableReasoning,
-} from "./state.ts";
+import { continueFrom, inputItems, resolveReferences, storedOutput } from "./state.ts";
 
 const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "{}" };
 const output = { type: "function_call_output", call_id: "call_1", output: "42" };
@@ -97,19 +90,6 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
   ]);
   // Only what follows in the same answer hangs on it.
   assert.deepEqual((body.input as unknown[])[6], { ...call, id: "fc_3" });
-});
-
-Deno.test("a vendor of this dialect is not shown what another one sealed", () => {
-  const encrypted_content = writeEnvelope({ dialect: "messages", kind: "signature", value: "s" });
-  const ours = { type: "reasoning", id: "rs_1", summary: [], encrypted_content };
-  const theirs = { ...ours, encrypted_content: "gAAA" };
-  const { id: _, ...callWithoutId } = call;
-  assert.deepEqual(withoutUnusableReasoning([ours, call, output, theirs, call]), [
-    callWithoutId,
-    output,
-    theirs,
-    call,
-  ]);
 });
 
 Deno.test("what is kept of an answer is read from a whole one and from a terminal event", () => {

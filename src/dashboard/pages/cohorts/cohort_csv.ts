@@ -1,0 +1,89 @@
+import type { ModelFigures } from "../../../../contracts/data/cohort_report.ts";
+import { NotFound, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
+import { loadCohort } from "./cohort.tsx";
+import { comparedRows, number, type PlainField, rangeOf } from "./cohort_comparison.tsx";
+import { modelColumns } from "./model_comparison.tsx";
+
+type Loaded = Awaited<ReturnType<typeof loadCohort>>;
+
+/** The tables of a cohort's page, of the same calls. */
+export async function cohortCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
+  const loaded = await loadCohort(ctx, request);
+  const { body, compared, models } = loaded;
+  const table = request.query("table");
+  if (table === "comparison" && compared) return comparisonCsv(loaded, compared);
+  if (table === "models" && models) return csvFile("cohort-models", figureColumns, models.by_model);
+  if (table !== "outcomes") throw new NotFound();
+  return csvFile("cohort-outcomes", {
+    type: ({ type }) => type,
+    label: ({ label }) => label,
+    items: ({ count }) => count,
+    value: ({ value }) => value,
+  }, body.conversions);
+}
+
+/** All models, where the page lists the first of them. */
+const figureColumns: CsvColumns<ModelFigures> = {
+  model: ({ model }) => model,
+  calls: ({ interactions }) => interactions,
+  ...Object.fromEntries(modelColumns.flatMap(({ title, range, versus }) => {
+    const name = title.toLowerCase().replaceAll(" ", "_");
+    const tested = (model: ModelFigures) => model.versus_first?.[versus];
+    const entries: [string, CsvColumns<ModelFigures>[string]][] = [
+      [name, (model) => range(model)?.at ?? null],
+      [`${name}_low95`, (model) => range(model)?.low ?? null],
+      [`${name}_high95`, (model) => range(model)?.high ?? null],
+      [`${name}_difference`, (model) => number(tested(model)?.difference)],
+      [`${name}_distinguishable`, (model) => tested(model)?.distinguishable ?? null],
+    ];
+    return entries;
+  })),
+};
+
+/** Figures with their intervals, then sums and percentiles, which have none. */
+function comparisonCsv(
+  { body: one }: Loaded,
+  { body: other, differences }: NonNullable<Loaded["compared"]>,
+): Response {
+  const tested = comparedRows.map(({ field }) => ({
+    ...{ figure: field, one: rangeOf(one, field), other: rangeOf(other, field) },
+    difference: differences[field],
+  }));
+  const plain = plainFields.map((field) => ({
+    ...{ figure: field, one: point(one[field]), other: point(other[field]) },
+    difference: { ...differences[field], ...noInterval },
+  }));
+  const latencies = (["p50", "p95"] as const).map((share) => ({
+    figure: `latency_ms_${share}`,
+    ...{ one: point(one.latency_ms[share]), other: point(other.latency_ms[share]) },
+    difference: { ...differences.latency_ms[share], ...noInterval },
+  }));
+  type Row = (typeof tested | typeof plain | typeof latencies)[number];
+  const columns: CsvColumns<Row> = {
+    figure: ({ figure }) => figure,
+    cohort_id: () => one.cohort_id,
+    value: (row) => row.one?.at ?? null,
+    low95: (row) => row.one?.low ?? null,
+    high95: (row) => row.one?.high ?? null,
+    compared_with: () => other.cohort_id,
+    compared_value: (row) => row.other?.at ?? null,
+    compared_low95: (row) => row.other?.low ?? null,
+    compared_high95: (row) => row.other?.high ?? null,
+    difference: ({ difference }) => number(difference.difference),
+    difference_low95: ({ difference }) => number(difference.low95),
+    difference_high95: ({ difference }) => number(difference.high95),
+    distinguishable: ({ difference }) => difference.distinguishable,
+  };
+  return csvFile("cohort-comparison", columns, [...tested, ...plain, ...latencies]);
+}
+
+const plainFields: readonly PlainField[] = [
+  ...["interactions", "completed", "cost_usd", "conversions_total", "revenue_usd"] as const,
+];
+
+const noInterval = { low95: null, high95: null, distinguishable: null };
+
+function point(value: string | number | null) {
+  return value === null ? null : { at: Number(value), low: null, high: null };
+}

@@ -1,0 +1,59 @@
+import type { Child } from "hono/jsx";
+import type { Page } from "../../bind.tsx";
+import { Empty, LinkLine, Tabs } from "../../components.tsx";
+
+const titles = {
+  "vendor-keys": "Vendor API keys",
+  models: "Virtual models",
+  budgets: "Budgets",
+  webhooks: "Webhooks",
+  people: "People",
+  limits: "Limits and credit",
+  retention: "Retention",
+  audit: "Audit log",
+} as const;
+
+type SettingsTab = keyof typeof titles;
+
+const tabs = Object.entries(titles).map(([name, title]) => (
+  { name, title, href: `/dashboard/settings/${name}` }
+));
+
+/** One of the pages of the settings, with the tabs that lead to the others. */
+export function settingsPage(current: SettingsTab, body: Child): Page {
+  return {
+    title: "Settings",
+    section: "settings",
+    tabs: <Tabs label="Settings" tabs={tabs} current={current} />,
+    body,
+  };
+}
+
+/** What a page shows that lists what an account has set. */
+interface SettingsList {
+  lead: string;
+  /** The link to the form that adds to the list; undefined for who may not. */
+  add: { href: string; text: string } | undefined;
+  empty: { title: string; text: string };
+  /** Null where the list is empty. */
+  table: Child;
+}
+
+export function settingsList(
+  current: SettingsTab,
+  { lead, add, empty, table }: SettingsList,
+): Page {
+  return settingsPage(
+    current,
+    <>
+      <h2>{titles[current]}</h2>
+      <p class="lead">{lead}</p>
+      {add ? <LinkLine href={add.href} primary>{add.text}</LinkLine> : null}
+      {table ?? (
+        <Empty title={empty.title}>
+          <p>{empty.text}</p>
+        </Empty>
+      )}
+    </>,
+  );
+}

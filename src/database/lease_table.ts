@@ -1,0 +1,85 @@
+import type { Database, Queryable, SqlRow } from "./database.ts";
+
+/**
+ * A table of leases: parts of an owner's sum that processes hold until `expires_at`, by the
+ * database's clock, which all processes share.
+ */
+export interface LeaseTable<Owner> {
+  readonly name: string;
+  /** The columns that name the owner. */
+  readonly ownerColumns: string;
+  ownerOf(row: SqlRow): Owner;
+  /** Locks the owners' sums, always in the same order. */
+  lock(tx: Queryable, owners: readonly Owner[]): Promise<void>;
+  /**
+   * Deletes the leases of locked owners that the condition `which` names, and takes what they held
+   * off the owners' sums; gives `amount_nanos` of each.
+   */
+  remove(
+    tx: Queryable,
+    which: string,
+    values: readonly string[],
+    owners: readonly Owner[],
+  ): Promise<readonly SqlRow[]>;
+}
+
+/** Leases that came back to their owners. */
+interface Returned {
+  leases: number;
+  nanos: bigint;
+}
+
+/** Prolongs leases, and returns those of processes that are gone. */
+export interface LeaseKeeper<Owner> {
+  /** Gives the ids of those that are still there. */
+  renew(
+    held: readonly { leaseId: string; accountId: Owner; inFlightNanos: bigint }[],
+    seconds: number,
+  ): Promise<ReadonlySet<string>>;
+  sweepExpired(): Promise<Returned>;
+  takeBack(processId: string): Promise<Returned>;
+}
+
+/** Owners are locked before leases, as by a charge that is posted meanwhile. */
+export function createLeaseKeeper<Owner>(
+  database: Database,
+  table: LeaseTable<Owner>,
+): LeaseKeeper<Owner> {
+  const takeBack = (which: string, values: readonly string[]): Promise<Returned> =>
+    database.transaction(async (tx) => {
+      const rows = await tx.query(
+        `select distinct ${table.ownerColumns} from ${table.name} where ${which}`,
+        values,
+      );
+      if (rows.length === 0) return { leases: 0, nanos: 0n };
+      const owners = rows.map(table.ownerOf);
+      await table.lock(tx, owners);
+      const returned = await table.remove(tx, which, values, owners);
+      const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
+      return { leases: returned.length, nanos };
+    });
+  return {
+    async renew(held, seconds) {
+      if (held.length === 0) return new Set();
+      const rows = await database.transaction(async (tx) => {
+        await table.lock(tx, held.map(({ accountId }) => accountId));
+        return await tx.query(
+          `update ${table.name} l set in_flight_nanos = r.in_flight_nanos,
+             expires_at = clock_timestamp() + $2::double precision * interval '1 second'
+           from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
+           where l.id = r.id returning l.id`,
+          [
+            JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
+              id: leaseId,
+              in_flight_nanos: String(inFlightNanos),
+            }))),
+            seconds,
+          ],
+        );
+      });
+      return new Set(rows.map(({ id }) => String(id)));
+    },
+    sweepExpired: () => takeBack("expires_at < clock_timestamp()", []),
+    takeBack: (processId) => takeBack("process_id = $1", [processId]),
+  };
+}

@@ -1,0 +1,68 @@
+/** The agents that `deno task agents` runs, each at the version that docs/agents.md names. */
+
+export interface Agent {
+  /** Its block of docs/agents.md. */
+  readonly name: string;
+  /** Agents with the same one are installed once; the name itself by default. */
+  readonly folder?: string;
+  readonly install: readonly string[];
+  /** What it sends is recorded from the first: its own vendor, where it has one. */
+  readonly models: readonly string[];
+  /** How its calls travel; HTTP by default. */
+  readonly transport?: "websocket";
+  /** It has no tools, and answers with what the model says. */
+  readonly hasNoTools?: true;
+  /** With this model nothing that it prints may be a warning. */
+  readonly quietModel?: string;
+}
+
+const [sol, claude, flash] = [
+  "openai/gpt-5.6-sol",
+  "anthropic/claude-sonnet-4-6",
+  "google/gemini-3.8-flash",
+] as const;
+const npm = (name: string) => ["npm", "install", "--no-audit", "--no-fund", "--silent", name];
+const codex = { folder: "codex", install: npm("@openai/codex@0.169.0") };
+
+export const agents: readonly Agent[] = [
+  { name: "codex", ...codex, models: [sol, claude, flash], transport: "websocket" },
+  {
+    ...{ name: "codex-openai", ...codex, models: [sol, claude, flash] },
+    ...{ transport: "websocket", quietModel: sol },
+  },
+  {
+    name: "claude-code",
+    install: npm("@anthropic-ai/claude-code@2.1.330"),
+    models: [claude, sol, flash],
+  },
+  { name: "gemini-cli", install: npm("@google/gemini-cli@0.61.0"), models: [flash, sol, claude] },
+  { name: "opencode", install: npm("opencode-ai@1.18.33"), models: [flash, claude, sol] },
+  { name: "qwen-code", install: npm("@qwen-code/qwen-code@0.24.4"), models: [flash, claude, sol] },
+  { name: "cline", install: npm("cline@3.0.65"), models: [claude, flash, sol] },
+  {
+    name: "aider",
+    install: ["pip", "install", "--quiet", "--target", "python", "aider-chat==0.86.2"],
+    models: [sol, claude, flash],
+    hasNoTools: true,
+  },
+];
+
+/** Where programs are kept between runs (`AGENTS_DIR`), or a folder that goes with the run. */
+export async function agentsFolder(): Promise<{ folder: string; isKept: boolean }> {
+  const kept = Deno.env.get("AGENTS_DIR");
+  if (kept !== undefined) return { folder: kept, isKept: true };
+  // Codex warns of a home below /tmp.
+  return { folder: await Deno.makeTempDir({ dir: "/var/tmp", prefix: "agents-" }), isKept: false };
+}
+
+/** Installs the agent unless it is there; undefined, or what went wrong. */
+export async function install(agent: Agent, home: string): Promise<string | undefined> {
+  const [command, ...args] = agent.install;
+  await Deno.mkdir(home, { recursive: true });
+  const there = command === "npm" ? "node_modules" : "python";
+  if (await Deno.stat(`${home}/${there}`).catch(() => undefined)) return undefined;
+  await Deno.writeTextFile(`${home}/package.json`, "{}");
+  const { success, stderr } = await new Deno.Command(command!, { args, cwd: home, stdin: "null" })
+    .output();
+  return success ? undefined : `not installed: ${new TextDecoder().decode(stderr).slice(-200)}`;
+}

@@ -1,0 +1,55 @@
+/**
+ * What SDKs and frameworks sent (`deno task sdks --record`), sent again: to their own vendor and to
+ * two others, which refuse what the real ones refuse.
+ */
+import assert from "@std/assert";
+import { shared, startSimulatedService } from "../support/service.ts";
+import { clients, type Lane, modelsOf } from "./clients.ts";
+import { blockOf } from "./run.ts";
+import { fixtures, type Recorded } from "./record.ts";
+
+const service = shared(() => startSimulatedService({ STARTING_CREDIT_USD: "1000" }));
+const names = [...Deno.readDirSync(fixtures)].map(({ name }) => name.replace(".json", ""))
+  .toSorted();
+
+Deno.test("each client's lanes are recorded, and its block stands in the page", async () => {
+  const lanes = clients.flatMap(({ name, lanes }) => lanes.map((lane) => `${name}-${lane}`));
+  assert.deepEqual(names, lanes.toSorted());
+  const page = await Deno.readTextFile("docs/sdks.md");
+  for (const { name } of clients) assert.match(blockOf(page, name), /BASE/);
+});
+
+/** What has to stand in the answer to each feature. */
+const answers: Readonly<Record<string, RegExp>> = {
+  stream: /Sweden/,
+  tools: /sunny|get_weather/,
+  object: /Oslo/,
+};
+
+for (const name of names) {
+  const lane = name.slice(name.lastIndexOf("-") + 1) as Lane;
+  for (const model of modelsOf[lane]) {
+    Deno.test(`what ${name} sends is taken by ${model}`, async () => {
+      const recorded = JSON.parse(Deno.readTextFileSync(`${fixtures}/${name}.json`)) as Recorded[];
+      assert.ok(recorded.length > 0);
+      for (const { feature, path, headers, body } of recorded) {
+        const session = crypto.randomUUID();
+        const { rows, post } = service();
+        const to = path.replace(/\/models\/.*?(:\w+)/, (_, method) => `/models/${model}${method}`);
+        const asked = "model" in body ? { ...body, model } : body;
+        const answer = await post(to, asked, { ...headers, "x-session-id": session });
+        const text = await answer.text();
+        assert.equal(answer.status, 200, `${feature}: ${text.slice(0, 500)}`);
+        assert.match(
+          text.replaceAll(/"|\\/g, ""),
+          answers[feature]!,
+          `${feature}: ${text.slice(0, 2000)}`,
+        );
+        const [row, ...more] = await rows({ session_id: session });
+        assert.equal(more.length, 0);
+        assert.equal(row!.status, "completed", feature);
+        assert.match(String(row!.charged_usd), /[1-9]/);
+      }
+    });
+  }
+}

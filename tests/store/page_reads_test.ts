@@ -1,0 +1,239 @@
+/**
+ * What the pages of the dashboard read of a store doesn't grow with it. Rows that plans have read are
+ * counted: no machine is too slow for that.
+ */
+import assert from "@std/assert";
+import { end, idOf } from "../../bench/calls.ts";
+import { fillAccount } from "../../bench/dashboard.ts";
+import { createAuditLog } from "../../src/audit/store/audit.ts";
+import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
+import { createSpend } from "../../src/credit/store/spend.ts";
+import { createCreditHistory } from "../../src/credit/store/credit_history.ts";
+import type {
+  Database,
+  Queryable,
+  QueryOptions,
+  SqlRow,
+  SqlValue,
+} from "../../src/database/database.ts";
+import { refreshStatistics } from "../../src/database/table_statistics.ts";
+import { createKeyService } from "../../src/keys/store/key_service.ts";
+import {
+  createAnalyticsReads,
+  createAnalyticsStore,
+} from "../../src/records/store/analytics_store.ts";
+import { createLabelRows } from "../../src/records/store/label_days.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
+import { createLabelUsage } from "../../src/usage/label_usage.ts";
+import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { recountUsage } from "../support/recount_usage.ts";
+import { interaction } from "./samples.ts";
+
+const calls = 20_000;
+const day = 86_400_000;
+const accountId = 1;
+const list = { accountId, order: "newest", limit: 50 } as const;
+const span = { accountId, span: "day", from: new Date(end - 30 * day), to: new Date(end) } as const;
+
+/** What a page asks the store for, and how many rows that may read at most. */
+type Reads = Readonly<Record<string, readonly [most: number, read: (on: Stores) => unknown]>>;
+
+type Stores = ReturnType<typeof storesOn>;
+
+function storesOn(database: Database) {
+  const analytics = createAnalyticsReads(database);
+  const usage = createUsageSums(database);
+  return {
+    analytics,
+    usage,
+    labels: createLabelUsage({
+      rows: createLabelRows(database),
+      storedSteps: usage.storedSteps,
+    }),
+    keys: createKeyService(database, createAnalyticsStore(database)),
+    spend: createSpend(database),
+    history: createCreditHistory(database),
+    cohorts: createCohorts(database, analytics),
+    refusals: createRefusalStore(database),
+    audit: createAuditLog(database, () => new Date(end)),
+  };
+}
+
+/** A page of 50, and a row that shows that there are more; one more from each month. */
+const page = 60;
+
+function filtered(filters: Record<string, string[]>): readonly [number, (on: Stores) => unknown] {
+  return [page, ({ analytics }) => analytics.page({ ...list, filters })];
+}
+
+const reads: Reads = {
+  "list": [page, ({ analytics }) => analytics.page(list)],
+  "list, page 500": [
+    page,
+    ({ analytics }) =>
+      analytics.page({
+        ...list,
+        after: { createdAt: new Date(end - 56 * day), transactionId: "8" },
+      }),
+  ],
+  "list by status": filtered({ status: ["failed"] }),
+  "list by vendor": filtered({ vendor: ["vendor-c"] }),
+  "list by model": filtered({ model: ["model 3"] }),
+  "list by two models": [
+    2 * page,
+    ({ analytics }) => analytics.page({ ...list, filters: { model: ["model 3", "model 4"] } }),
+  ],
+  "list by app": filtered({ app: ["app 3"] }),
+  "list by flow": filtered({ flow: ["flow 2"] }),
+  "list by cohort": filtered({ cohort_id: ["cohort 7"] }),
+  "list by key": filtered({ api_key_id: ["key 3"] }),
+  "list by user": filtered({ user_id: ["everybody"] }),
+  "list by unknown user": filtered({ user_id: ["nobody"] }),
+  "list by session": filtered({ session_id: ["session 424"] }),
+  "list by request id": filtered({ request_id: ["request 7777"] }),
+  "list by request ids and user": filtered({
+    ...{ request_id: ["request 7770", "request 7780", "nowhere"], user_id: ["everybody"] },
+  }),
+  "list by unknown request id": filtered({ request_id: ["nowhere"] }),
+  "total of a list": [
+    110,
+    ({ analytics }) =>
+      analytics.totals({ ...list, limit: 100, filters: { user_id: ["everybody"] } }),
+  ],
+  "a call": [4, ({ analytics }) => analytics.find(accountId, idOf(0), 1000)],
+  "a session": [
+    70,
+    ({ analytics }) =>
+      analytics.page({
+        ...{ accountId, order: "oldest", limit: 60, filters: { session_id: ["session long"] } },
+      }),
+  ],
+  // Rows of sums: a day has at most 146 models here, whatever the number of calls.
+  "overview by model": [
+    30 * 150,
+    ({ usage }) => usage.values(span, "model", 10),
+  ],
+  "overview by key": [900, ({ usage }) => usage.values(span, "api_key", 10)],
+  "overview, charts": [
+    200,
+    ({ usage }) => usage.steps({ ...span, from: new Date(end - 60 * day) }),
+  ],
+  "overview by user, once more": [150, ({ labels }) => labels.values(span, "user", 10)],
+  "overview by flow, once more": [150, ({ labels }) => labels.values(span, "flow", 10)],
+  "API keys": [40, ({ keys }) => keys.list(accountId)],
+  // Days of two months of eight keys.
+  "what keys have spent": [8 * 62, ({ spend }) =>
+    spend.read({
+      keyIds: Array.from({ length: 8 }, (_, n) => `key ${n}`),
+      since: new Date(end - 31 * day),
+      day: new Date(end - day),
+      transactionIds: [],
+    })],
+  "cohorts": [
+    20 * 2 * 100 + 500,
+    ({ cohorts }) =>
+      cohorts.list(accountId, { from: "", limit: 20, since: new Date(end - 30 * day), most: 100 }),
+  ],
+  "a cohort": [
+    400,
+    ({ cohorts }) => cohorts.readLatest(accountId, ["cohort 7"], { since: null, most: 150 }),
+  ],
+  "refused requests": [
+    page,
+    ({ refusals }) => refusals.list({ accountId, from: new Date(0), to: new Date(end), limit: 51 }),
+  ],
+  "a refused request": [
+    2,
+    ({ refusals }) =>
+      refusals.list({
+        ...{ accountId, from: new Date(0), to: new Date(end), limit: 51, requestId: "refused 77" },
+      }),
+  ],
+  "audit log": [page, ({ audit }) => audit.list(accountId, { before: null, limit: 51 })],
+  "credit": [30, ({ history }) => history.latest(accountId, 20)],
+};
+
+eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) => {
+  await fillAccount(database, calls);
+  await recountUsage(database);
+  if (database.kind === "embedded") await refreshStatistics(database);
+  else await database.query("analyze");
+  const counted = new CountedReads(database);
+  const stores = storesOn(counted.database);
+  assert.ok(await counted.rowsOf("select count(*) from interactions", []) >= calls);
+  // Sums by label are read once; from then on as many calls as came in.
+  for (const label of ["user", "flow"] as const) await stores.labels.values(span, label, 10);
+  await createRecords(database).insert([
+    interaction(accountId, "new", { createdAt: new Date(end - 1), userId: "new", flow: "new" }),
+  ]);
+  const found: string[] = [];
+  for (const [name, [most, read]] of Object.entries(reads)) {
+    counted.rows = counted.statements = 0;
+    await read(stores);
+    assert.ok(counted.statements > 0, `${name}: nothing was counted`);
+    if (counted.rows > most) found.push(`${name}: ${counted.rows} rows, of ${most} at most`);
+  }
+  assert.deepEqual(found, []);
+});
+
+/** A database whose statements are also explained, which adds up the rows that they read. */
+class CountedReads {
+  rows = 0;
+  statements = 0;
+  readonly database: Database;
+
+  constructor(database: Database) {
+    const query = async <Row extends SqlRow>(
+      text: string,
+      values: readonly SqlValue[] = [],
+      options?: QueryOptions,
+    ) => {
+      this.statements++;
+      this.rows += await explained(database, text, values, options);
+      return await database.query<Row>(text, values, options);
+    };
+    this.database = { ...database, query };
+  }
+
+  async rowsOf(text: string, values: readonly SqlValue[]): Promise<number> {
+    this.rows = 0;
+    await this.database.query(text, values);
+    return this.rows;
+  }
+}
+
+async function explained(
+  database: Queryable,
+  text: string,
+  values: readonly SqlValue[],
+  options?: QueryOptions,
+): Promise<number> {
+  const [row] = await database.query(
+    `explain (analyze, timing off, format json) ${text}`,
+    values,
+    options,
+  );
+  const plan = row!["QUERY PLAN"];
+  const [{ Plan }] = (typeof plan === "string" ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
+  return rowsRead(Plan);
+}
+
+interface PlanNode {
+  "Relation Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: readonly PlanNode[];
+}
+
+/** Of tables and their indexes, those too that were thrown away. */
+function rowsRead(node: PlanNode): number {
+  const { Plans: below = [] } = node;
+  const own = node["Relation Name"] === undefined ? 0 : node["Actual Loops"] *
+    (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) +
+      (node["Rows Removed by Index Recheck"] ?? 0));
+  return below.reduce((sum, one) => sum + rowsRead(one), own);
+}
