@@ -27,8 +27,11 @@ const codex = { folder: "codex", install: npm("@openai/codex@0.169.0") };
 export const agents: readonly Agent[] = [
   { name: "codex", ...codex, models: [sol, claude, flash], transport: "websocket" },
   {
-    ...{ name: "codex-openai", ...codex, models: [sol, claude, flash] },
-    ...{ transport: "websocket", quietModel: sol },
+    name: "codex-openai",
+    ...codex,
+    models: [sol, claude, flash],
+    transport: "websocket",
+    quietModel: sol,
   },
   {
     name: "claude-code",
@@ -48,11 +51,14 @@ export const agents: readonly Agent[] = [
 ];
 
 /** Where programs are kept between runs (`AGENTS_DIR`), or a folder that goes with the run. */
-export async function agentsFolder(): Promise<{ folder: string; isKept: boolean }> {
-  const kept = Deno.env.get("AGENTS_DIR");
-  if (kept !== undefined) return { folder: kept, isKept: true };
+export async function agentsFolder(): Promise<{ folder: string; isTemporary: boolean }> {
+  const lasting = Deno.env.get("AGENTS_DIR");
+  if (lasting !== undefined) return { folder: lasting, isTemporary: false };
   // Codex warns of a home below /tmp.
-  return { folder: await Deno.makeTempDir({ dir: "/var/tmp", prefix: "agents-" }), isKept: false };
+  return {
+    folder: await Deno.makeTempDir({ dir: "/var/tmp", prefix: "agents-" }),
+    isTemporary: true,
+  };
 }
 
 /** Installs the agent unless it is there; undefined, or what went wrong. */

@@ -22,7 +22,7 @@ async function main(): Promise<number> {
   const isRecording = Deno.args.includes("--record");
   const wanted = agents.filter(({ name }) => names.length === 0 || names.includes(name));
   const page = await Deno.readTextFile(`${import.meta.dirname}/../../docs/agents.md`);
-  const { folder, isKept } = await agentsFolder();
+  const { folder, isTemporary } = await agentsFolder();
   let file = "";
   const world = await startAgentWorld(() => file);
   const lines = [
@@ -46,8 +46,8 @@ async function main(): Promise<number> {
           ? await runCell(world, agent, { block, home, work, model, isRecording })
           : { problems: [problem], figures: "0 | |" };
         if (cell.problems.length > 0) failed++;
-        const told = cell.problems.length > 0 ? `✗ ${cell.problems.join(" · ")}` : "✓";
-        const line = `| ${agent.name} | ${model} | ${cellText(told)} | ${cell.figures} |`;
+        const outcome = cell.problems.length > 0 ? `✗ ${cell.problems.join(" · ")}` : "✓";
+        const line = `| ${agent.name} | ${model} | ${cellText(outcome)} | ${cell.figures} |`;
         lines.push(line);
         console.log(line);
       }
@@ -57,14 +57,14 @@ async function main(): Promise<number> {
       if (names.length > 0 && !names.includes(name)) continue;
       const problems = await runFirstSession(agent, page);
       if (problems.length > 0) failed++;
-      const told = problems.length > 0 ? `✗ ${problems.join(" · ")}` : "✓ recorded";
-      const line = `| ${name} | as the lines say | ${cellText(told)} | | | |`;
+      const outcome = problems.length > 0 ? `✗ ${problems.join(" · ")}` : "✓ recorded";
+      const line = `| ${name} | as the lines say | ${cellText(outcome)} | | | |`;
       lines.push(line);
       console.log(line);
     }
   } finally {
     await world.stop();
-    if (!isKept) await Deno.remove(folder, { recursive: true });
+    if (isTemporary) await Deno.remove(folder, { recursive: true });
   }
   console.log(`\n${lines.join("\n")}`);
   return failed === 0 ? 0 : 1;

@@ -119,13 +119,13 @@ function passSocket(
   keep: (socket: TappedSocket) => void,
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
-  const kept: TappedSocket = {
+  const tapped: TappedSocket = {
     path: pathname + search,
     requestHeaders: request.headers,
     ...{ sent: [], received: [] },
   };
   const headers = [...request.headers].filter(([name]) => !hopHeaders.test(name));
-  const far = new NodeSocket(origin.replace(/^http/, "ws") + kept.path, {
+  const far = new NodeSocket(origin.replace(/^http/, "ws") + tapped.path, {
     headers: Object.fromEntries(headers),
     perMessageDeflate: false,
   });
@@ -137,16 +137,16 @@ function passSocket(
   });
   far.on("open", () => {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    keep(kept);
+    keep(tapped);
     const early: string[] = [];
     const pass = (text: string) => {
-      kept.received.push(text);
+      tapped.received.push(text);
       if (socket.readyState === WebSocket.CONNECTING) early.push(text);
       else if (socket.readyState === WebSocket.OPEN) socket.send(text);
     };
     socket.onopen = () => early.forEach((text) => socket.send(text));
     socket.onmessage = ({ data }) => {
-      kept.sent.push(String(data));
+      tapped.sent.push(String(data));
       far.send(String(data));
     };
     socket.onerror = () => far.close();
