@@ -199,10 +199,10 @@ function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
             : `$${count(body.revenue_per_dollar)} per dollar of cost`}
         </Tile>
         <Tile
-          name="Input tokens per call"
-          value={plain(body.input_tokens_per_interaction.mean)}
+          name="Tokens per call"
+          value={`${plain(body.input_tokens_per_interaction.mean)} in`}
         >
-          {`${plain(body.output_tokens_per_interaction.mean)} output tokens per call`}
+          {`${plain(body.output_tokens_per_interaction.mean)} out`}
         </Tile>
         <Tile name="Latency, median" value={time(body.latency_ms.p50)}>
           {`95th percentile ${time(body.latency_ms.p95)}`}
