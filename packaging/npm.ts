@@ -90,7 +90,7 @@ const child = spawn(runtime(), args, { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => { if (signal !== "SIGINT") child.kill(signal); });
 }
-child.on("error", (error) => {
+${followNpx}child.on("error", (error) => {
   console.error("error: " + error.message);
   process.exit(1);
 });
@@ -119,6 +119,13 @@ function runtime() {
 }
 `;
 }
+
+/** npx dies of a signal without passing it on: who ends it means the service. */
+const followNpx = `if (process.env.npm_command === "exec") {
+  const npx = process.ppid;
+  setInterval(() => { if (process.ppid !== npx) child.kill("SIGTERM"); }, 500).unref();
+}
+`;
 
 async function copyFolder(from: string, to: string): Promise<void> {
   await Deno.mkdir(to, { recursive: true });

@@ -23,29 +23,19 @@ export interface LeaseTable<Owner> {
   ): Promise<readonly SqlRow[]>;
 }
 
-/** Leases that came back to their owners. */
-interface Returned {
-  leases: number;
-  nanos: bigint;
+/** A lease that its process goes on holding. */
+interface HeldLease<Owner> {
+  readonly leaseId: string;
+  readonly accountId: Owner;
+  readonly inFlightNanos: bigint;
 }
 
-/** Prolongs leases, and returns those of processes that are gone. */
-export interface LeaseKeeper<Owner> {
-  /** Gives the ids of those that are still there. */
-  renew(
-    held: readonly { leaseId: string; accountId: Owner; inFlightNanos: bigint }[],
-    seconds: number,
-  ): Promise<ReadonlySet<string>>;
-  sweepExpired(): Promise<Returned>;
-  takeBack(processId: string): Promise<Returned>;
-}
-
-/** Owners are locked before leases, as by a charge that is posted meanwhile. */
-export function createLeaseKeeper<Owner>(
-  database: Database,
-  table: LeaseTable<Owner>,
-): LeaseKeeper<Owner> {
-  const takeBack = (which: string, values: readonly string[]): Promise<Returned> =>
+/**
+ * Prolongs leases, and takes back those of processes that are gone. Owners are locked before leases,
+ * as by a charge that is posted meanwhile.
+ */
+export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
+  const takeBack = (which: string, values: readonly string[]) =>
     database.transaction(async (tx) => {
       const rows = await tx.query(
         `select distinct ${table.ownerColumns} from ${table.name} where ${which}`,
@@ -59,7 +49,11 @@ export function createLeaseKeeper<Owner>(
       return { leases: returned.length, nanos };
     });
   return {
-    async renew(held, seconds) {
+    /** Gives the ids of those that are still there. */
+    async renew(
+      held: readonly HeldLease<Owner>[],
+      seconds: number,
+    ): Promise<ReadonlySet<string>> {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
         await table.lock(tx, held.map(({ accountId }) => accountId));
@@ -80,6 +74,6 @@ export function createLeaseKeeper<Owner>(
       return new Set(rows.map(({ id }) => String(id)));
     },
     sweepExpired: () => takeBack("expires_at < clock_timestamp()", []),
-    takeBack: (processId) => takeBack("process_id = $1", [processId]),
+    takeBack: (processId: string) => takeBack("process_id = $1", [processId]),
   };
 }

@@ -85,6 +85,11 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "a public column of an interaction",
   },
   {
+    file: /^src\/telemetry\/message_content\.ts$/,
+    words: /^finish_reason$/,
+    why: "a member of OpenTelemetry's messages",
+  },
+  {
     file:
       /^src\/(shared\/interaction|dialects\/(kernel\/response_rewriter|text\/\w+\/(finish_reason|answer\/candidate_reader)))\.ts$/,
     words: /^tool_calls$/,

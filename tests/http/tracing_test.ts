@@ -17,6 +17,12 @@ function start(collector: Collector, env: Record<string, string> = {}) {
   return startScriptedService({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env });
 }
 
+/** Without the id of the process, which differs. */
+function ownResource({ resource: { "service.instance.id": instance, ...resource } }: ReceivedSpan) {
+  assert.match(String(instance), /^[0-9a-f-]{36}$/);
+  return resource;
+}
+
 function byKind(spans: readonly ReceivedSpan[]): { server: ReceivedSpan; clients: ReceivedSpan[] } {
   const servers = spans.filter(({ kind }) => kind === 2);
   assert.equal(servers.length, 1);
@@ -88,9 +94,7 @@ for (const protocol of ["http/protobuf", "http/json"]) {
     const [{ path, headers, bytes }] = collector.requests as [Collector["requests"][number]];
     assert.deepEqual([path, headers.get("x-tenant")], ["/v1/traces", "a b"]);
     assert.ok(!new TextDecoder().decode(bytes).includes("secret"), "no text of anybody");
-    const { "service.instance.id": instance, ...resource } = server.resource;
-    assert.match(String(instance), /^[0-9a-f-]{36}$/);
-    assert.deepEqual(resource, {
+    assert.deepEqual(ownResource(server), {
       "service.name": "my-gateway",
       "deployment.environment.name": "test",
     });
@@ -203,51 +207,43 @@ Deno.test("without an endpoint nothing is exported, and a caller's trace is stil
 
 const OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "true";
 
+const toolCall = (id: string, name: string, text: string) => ({
+  ...{ id, type: "function", function: { name, arguments: text } },
+});
+
+const toolMessages = [
+  { role: "system", content: "Be brief." },
+  {
+    role: "user",
+    content: [
+      { type: "text", text: "And here?" },
+      { type: "image_url", image_url: { url: "https://example.com/street.png" } },
+    ],
+  },
+  { role: "assistant", tool_calls: [toolCall("call_1", "place", "{")] },
+  { role: "tool", tool_call_id: "call_1", content: "Oslo" },
+];
+
+const toolAnswer = {
+  ...wholeAnswer,
+  choices: [{
+    index: 0,
+    message: {
+      ...{ role: "assistant", content: "Let me look." },
+      tool_calls: [toolCall("call_2", "weather", '{"city":"Oslo"}')],
+    },
+    finish_reason: "tool_calls",
+  }],
+};
+
 Deno.test("what was said is in a span where that is asked for, in the form of the conventions", async () => {
   await using collector = startCollector();
   await using service = await start(collector, {
     OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT,
   });
-  const weather = { city: "Oslo" };
-  const { response } = await service.call(
-    (exchange) =>
-      exchange.answer(200, {
-        ...wholeAnswer,
-        choices: [{
-          index: 0,
-          message: {
-            ...{ role: "assistant", content: "Let me look." },
-            tool_calls: [{
-              ...{ id: "call_2", type: "function" },
-              function: { name: "weather", arguments: JSON.stringify(weather) },
-            }],
-          },
-          finish_reason: "tool_calls",
-        }],
-      }),
-    {
-      body: {
-        messages: [
-          { role: "system", content: "Be brief." },
-          {
-            role: "user",
-            content: [
-              { type: "text", text: "And here?" },
-              { type: "image_url", image_url: { url: "https://example.com/street.png" } },
-            ],
-          },
-          {
-            role: "assistant",
-            tool_calls: [{
-              ...{ id: "call_1", type: "function" },
-              function: { name: "place", arguments: "{" },
-            }],
-          },
-          { role: "tool", tool_call_id: "call_1", content: "Oslo" },
-        ],
-      },
-    },
-  );
+  const { response } = await service.call((exchange) => exchange.answer(200, toolAnswer), {
+    body: { messages: toolMessages },
+  });
   await response.text();
   const { server, clients } = byKind(await collector.received(2));
   const content = (attribute: string) => JSON.parse(String(server.attributes[attribute]));
@@ -274,7 +270,7 @@ Deno.test("what was said is in a span where that is asked for, in the form of th
     role: "assistant",
     parts: [
       text("Let me look."),
-      { type: "tool_call", id: "call_2", name: "weather", arguments: weather },
+      { type: "tool_call", id: "call_2", name: "weather", arguments: { city: "Oslo" } },
     ],
     finish_reason: "tool_calls",
   }]);

@@ -2,6 +2,8 @@ import assert from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { bundle } from "../../packaging/bundle.ts";
 import { packForNpm } from "../../packaging/npm.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { wholeAnswer } from "../support/service_scripted.ts";
 import { startBucket } from "../support/bucket.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
@@ -269,3 +271,96 @@ Deno.test({
     assert.deepEqual([...Deno.readDirSync(empty)].map(({ name }) => name), ["data"]);
   },
 });
+
+Deno.test({
+  name: `npx starts the tarball in an empty directory of a machine with Node.js alone${
+    nodeIsThere ? "" : " (skipped: npm is not installed)"
+  }`,
+  ignore: !nodeIsThere || Deno.env.get("NPX") !== "all",
+  async fn() {
+    await using vendor = await startFakeVendor(({ request, answer }) =>
+      request.method === "GET"
+        ? answer(200, { object: "list", data: [] })
+        : answer(200, wholeAnswer)
+    );
+    const machine = await machineWithNode();
+    const tarball = (await packForNpm(folder, machine.home)).split("/").at(-1)!;
+    const npx = `npx ./${tarball}`;
+    const options = {
+      ...{ executable: "/bin/sh", cwd: machine.home, timeoutMs },
+      env: {
+        ...machine.env,
+        ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789" },
+        // None: data lies in ./data.
+        DATA_DIR: "",
+      },
+    };
+    const start = () =>
+      startService({ ...options, args: ["-c", `exec ${npx}`], env: { ...options.env, PORT: "0" } });
+    const first = await start();
+    // What it prints holds a key, so no failure may show it.
+    const says = (text: string) => assert.ok(first.output().includes(text), text);
+    says(`sign in: ${npx} admin sign-in)`);
+    // The first call as it is printed, and the command as it is printed.
+    const [, curl] = /^ {2}(curl .*)$/m.exec(first.output())!;
+    const called = await shell(curl!, { ...options.env, PATH: Deno.env.get("PATH")! }, options.cwd);
+    assert.ok(called.includes(wholeAnswer.choices[0].message.content), called);
+    says(`New key    ${npx} admin key create --name <name>\n`);
+    const [, command] = /^ {2}New key +(.*)$/m.exec(first.output())!;
+    const printed = await shell(command!.replace("<name>", "ci"), options.env, options.cwd);
+    const [key] = /dmt_\w+/.exec(printed)!;
+    const { firstKey } = first;
+    // npx itself dies of the signal; the service ends all the same, and lets its data go.
+    assert.ok([0, 143].includes(await first.stop()));
+    const again = await start();
+    assert.ok(!again.output().includes(firstKey));
+    const rows = await (await good(`${again.baseUrl}/api/v1/interactions`, auth(key))).json();
+    assert.deepEqual(rows.data.map(({ status }: { status: string }) => status), ["completed"]);
+    const help = await shell(`${npx} admin help`, options.env, options.cwd);
+    assert.match(help, new RegExp(`^usage: ${npx} admin COMMAND`, "m"));
+    await again.stop();
+  },
+});
+
+/** An empty home whose PATH has Node.js and npm, and npm's cache of this machine to install from. */
+async function machineWithNode(): Promise<{ home: string; env: Record<string, string> }> {
+  const home = `${directory}/home`;
+  const bin = `${directory}/bin`;
+  for (const each of [home, bin, `${directory}/npm`]) await Deno.mkdir(each);
+  const path = Deno.env.get("PATH")!.split(":");
+  for (const name of ["node", "npm", "npx", "sh"]) {
+    const there = path.map((each) => `${each}/${name}`).find((each) => isThere(each))!;
+    await Deno.symlink(await Deno.realPath(there), `${bin}/${name}`);
+  }
+  const cache = `${await shell("npm config get cache", {
+    PATH: Deno.env.get("PATH")!,
+    HOME: Deno.env.get("HOME")!,
+  })}`.trim();
+  if (isThere(`${cache}/_cacache/index-v5`)) {
+    await Deno.symlink(`${cache}/_cacache`, `${directory}/npm/_cacache`);
+  }
+  const settings = { npm_config_cache: `${directory}/npm`, npm_config_prefer_offline: "true" };
+  return { home, env: { PATH: bin, HOME: home, npm_config_yes: "true", ...settings } };
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function shell(
+  command: string,
+  env: Record<string, string>,
+  cwd: string = directory,
+): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command("/bin/sh", {
+    ...{ args: ["-c", command], env, cwd, clearEnv: true },
+  }).output();
+  const output = new TextDecoder().decode(stdout);
+  assert.ok(success, output + new TextDecoder().decode(stderr));
+  return output;
+}

@@ -60,6 +60,13 @@ export function neededPackages(root: string): DebianPackage[] {
       replaced: () => inPath("chromium"),
     });
   }
+  if (exists(`${root}/packaging/monitoring/alerts.test.yaml`)) {
+    packages.push({
+      name: "prometheus",
+      neededFor: "alert rules tried by promtool",
+      present: () => inPath("promtool"),
+    });
+  }
   if (exists(`${root}/tests/support/media_tools.ts`)) {
     const neededFor = "opening of made pictures and sounds";
     packages.push(

@@ -10,10 +10,10 @@ export interface Client {
   readonly lanes: readonly Lane[];
 }
 
-export type Language = "python" | "node" | "go" | "java";
+export type Language = "python" | "node";
 
-/** A dialect, or another of a client's ways to speak chat. */
-export type Lane = DialectName | "compatible";
+/** The dialect that a client speaks. */
+export type Lane = DialectName;
 
 export const [sol, claude, flash] = [
   "openai/gpt-5.6-sol",
@@ -24,7 +24,6 @@ export const [sol, claude, flash] = [
 /** The vendor's own first, then two others. */
 export const modelsOf: Readonly<Record<Lane, readonly string[]>> = {
   chat: [sol, claude, flash],
-  compatible: [sol, claude, flash],
   responses: [sol, claude, flash],
   messages: [claude, sol, flash],
   generate: [flash, sol, claude],
@@ -44,65 +43,10 @@ const python = (name: string, packages: readonly string[], lanes: readonly Lane[
 const node = (name: string, packages: readonly string[], lanes: readonly Lane[]): Client => ({
   ...{ name, language: "node", packages: [...packages, "zod@4.6.7"], lanes },
 });
-const go = (name: string, module: string, lanes: readonly Lane[]): Client => ({
-  ...{ name, language: "go", packages: [module], lanes },
-});
-const java = (name: string, artifacts: readonly string[], lanes: readonly Lane[]): Client => ({
-  ...{ name, language: "java", packages: artifacts, lanes },
-});
 
 export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
   python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
   python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
-  python("openai-agents-python", ["openai-agents==0.24.0"], ["responses", "chat"]),
-  python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
-    ...["chat", "responses", "messages", "generate"] as const,
-  ]),
-  python("instructor", ["instructor[anthropic]==1.17.0"], ["chat", "messages"]),
-  python("langchain-python", [
-    "langchain-openai==1.7.4",
-    "langchain-anthropic==1.7.10",
-    "langchain-google-genai==4.4.2",
-    "langchain",
-  ], ["chat", "responses", "messages", "generate"]),
-  python("litellm", ["litellm==1.109.1"], ["chat", "messages", "generate"]),
-  python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
-  python("llama-index-python", [
-    "llama-index-llms-openai-like==0.8.1",
-    "llama-index-llms-google-genai==0.11.3",
-    "llama-index-llms-anthropic==0.12.3",
-  ], ["chat", "messages", "generate"]),
-  python("semantic-kernel", ["semantic-kernel==1.45.0"], ["chat"]),
-  node("ai-sdk", [
-    "ai@7.0.173",
-    "@ai-sdk/openai@4.0.118",
-    "@ai-sdk/anthropic@4.0.105",
-    "@ai-sdk/google@4.0.121",
-    "@ai-sdk/openai-compatible@3.0.92",
-  ], ["chat", "compatible", "responses", "messages", "generate"]),
-  node("langchain-js", [
-    "@langchain/openai@1.6.0",
-    "@langchain/anthropic@1.5.11",
-    "@langchain/google-genai@2.3.2",
-    "langchain",
-  ], ["chat", "responses", "messages", "generate"]),
-  node(
-    "llamaindex-ts",
-    ["llamaindex@0.12.1", "@llamaindex/openai@0.4.22"],
-    [
-      "chat",
-    ],
-  ),
-  node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
-  node("openai-agents-js", ["@openai/agents@0.20.0"], ["responses", "chat"]),
-  node("claude-agent-sdk", ["@anthropic-ai/claude-agent-sdk@0.3.330"], ["messages"]),
-  node("google-adk-js", ["@google/adk@2.0.0"], ["generate"]),
-  go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
-  go("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go@v1.84.0", ["messages"]),
-  go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
-  java("openai-java", ["com.openai:openai-java:4.101.0"], ["chat", "responses"]),
-  java("anthropic-java", ["com.anthropic:anthropic-java:3.12.0"], ["messages"]),
-  java("google-genai-java", ["com.google.genai:google-genai:1.70.0"], ["generate"]),
-  java("langchain4j", ["dev.langchain4j:langchain4j-open-ai:1.19.0"], ["chat"]),
+  node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
 ];

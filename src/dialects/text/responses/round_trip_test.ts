@@ -215,7 +215,7 @@ function answerOf(random: Random): CanonicalEvent[] {
         cacheRead: random.below(5),
         cacheWrite: random.below(5),
         reasoning: random.below(5),
-        ...random.maybe(30, () => ({ cacheWriteLong: random.below(3) })),
+        ...random.maybe(30, () => ({ cacheWriteLong: 1 + random.below(3) })),
         ...random.maybe(30, () => ({ serviceTier: "priority" })),
       },
     });

@@ -113,7 +113,8 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
     input_tokens_details: {
       cached_tokens: usage.cacheRead ?? 0,
       cache_write_tokens: short + long,
-      ...(usage.cacheWriteLong === undefined
+      // Official clients take numbers alone here, so the split stands only where it says something.
+      ...(long === 0
         ? {}
         : { cache_write_tokens_details: { ttl_30m_tokens: short, ttl_12h_tokens: long } }),
     },
