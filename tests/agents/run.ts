@@ -1,13 +1,11 @@
 /**
  * `deno task agents [NAME…] [--record]`: the real programs, installed into a temporary folder at the
- * versions that docs/agents.md names, run by its blocks on their own vendor and on two others, and a
- * new user's first sessions (`first-claude-code`, `first-codex`). Prints a table; ends with 1 where a
- * cell fails. `--record` writes what the agents sent, scrubbed, to
+ * versions that docs/agents.md names, run by its blocks on their own vendor and on two others. Prints
+ * a table; ends with 1 where a cell fails. `--record` writes what the agents sent, scrubbed, to
  * tests/fixtures/agents, which the gate sends again.
  */
 import type { Row } from "../support/service.ts";
 import { type Agent, agents, agentsFolder, install } from "./agents.ts";
-import { firstAgents, runFirstSession } from "./first_session.ts";
 import { record } from "./recording.ts";
 import { doneText, fileWord, noToolText } from "./scripted_vendor.ts";
 import { blockOf, runShell, timeoutMs } from "./shell.ts";
@@ -51,16 +49,6 @@ async function main(): Promise<number> {
         lines.push(line);
         console.log(line);
       }
-    }
-    for (const agent of firstAgents) {
-      const name = `first-${agent}`;
-      if (names.length > 0 && !names.includes(name)) continue;
-      const problems = await runFirstSession(agent, page);
-      if (problems.length > 0) failed++;
-      const outcome = problems.length > 0 ? `✗ ${problems.join(" · ")}` : "✓ recorded";
-      const line = `| ${name} | as the lines say | ${cellText(outcome)} | | | |`;
-      lines.push(line);
-      console.log(line);
     }
   } finally {
     await world.stop();

@@ -1,6 +1,6 @@
 /** Commands as a user of an agent types them, in an empty home. */
 
-export interface ShellRun {
+interface ShellRun {
   /** What is typed. */
   readonly script: string;
   /** The working folder, and the home unless `env` names another. */
@@ -10,7 +10,7 @@ export interface ShellRun {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface ShellEnd {
+interface ShellEnd {
   readonly code: number;
   readonly out: string;
   readonly err: string;
@@ -48,7 +48,7 @@ export async function runShell({ script, work, home, env = {} }: ShellRun): Prom
 }
 
 /** Ends the processes whose home this is: some agents leave a daemon behind. */
-export function endProcessesOf(home: string): void {
+function endProcessesOf(home: string): void {
   for (const { name } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
