@@ -1,4 +1,3 @@
-import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
@@ -14,6 +13,8 @@ import { lossHeader } from "../relay/reply.ts";
 import {
   costOfCall,
   errorEvent,
+  type HeardEvents,
+  hearEvents,
   type OperationContext,
   type OperationListener,
   type StreamedOperationAnswer,
@@ -59,12 +60,12 @@ class ImageListener implements OperationListener {
   }
 
   take(piece: Uint8Array) {
-    const bytes = this.#hear(this.#splitter.push(piece));
-    return { bytes, isLast: this.#isComplete };
+    return { ...this.#hear(this.#splitter.push(piece)), isLast: this.#isComplete };
   }
 
   end(): Uint8Array | undefined {
-    const bytes = this.#hear(this.#splitter.end());
+    const { bytes, failure } = this.#hear(this.#splitter.end());
+    if (failure) throw failure;
     if (this.#images.length === 0) throw new Fault("upstream_stream_truncated");
     return bytes;
   }
@@ -102,19 +103,19 @@ class ImageListener implements OperationListener {
     return this.#images.length >= this.#drawing.ask.count;
   }
 
-  #hear(events: readonly SseEvent[]): Uint8Array | undefined {
-    for (const { data } of events) {
+  #hear(events: readonly SseEvent[]): HeardEvents {
+    return hearEvents(events, ({ data }) => {
       const event = data === undefined ? undefined : parsed(data);
-      if (!event) continue;
+      if (!event) return undefined;
       const { image, usage, error } = this.#reader.read(event);
       if (error !== undefined) {
-        throw this.#ctx.vendorCall.fault(readVendorError(error, undefined));
+        return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
       }
       if (image) this.#images.push(image);
       else this.#unfinished++;
       this.#usage = usage ?? this.#usage;
-    }
-    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
+      return undefined;
+    });
   }
 }
 

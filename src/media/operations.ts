@@ -1,4 +1,6 @@
 import type { ByteGate } from "../base/byte_gate.ts";
+import { joinBytes } from "../base/bytes.ts";
+import type { SseEvent } from "../base/sse.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
@@ -123,10 +125,17 @@ export interface StreamedOperationAnswer {
   listener: OperationListener;
 }
 
+/** What the caller gets of a piece of an operation's stream. */
+export interface HeardEvents {
+  bytes?: Uint8Array | undefined;
+  /** Ends the answer after `bytes`. */
+  failure?: Fault;
+}
+
 /** Listens to an operation's stream; see `StreamListener`. */
 export interface OperationListener {
-  /** The bytes for the caller; `isLast`: don't wait for the vendor to close. */
-  take(piece: Uint8Array): { bytes?: Uint8Array | undefined; isLast?: boolean };
+  /** `isLast`: don't wait for the vendor to close. */
+  take(piece: Uint8Array): HeardEvents & { isLast?: boolean };
   end(): Uint8Array | undefined;
   fail(fault: Fault): Uint8Array | undefined;
   settle(isComplete: boolean): StreamRecord;
@@ -281,6 +290,21 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
+/** The events as they came, up to the one that `read` finds a failure in. */
+export function hearEvents(
+  events: readonly SseEvent[],
+  read: (event: SseEvent) => Fault | undefined,
+): HeardEvents {
+  const heard: Uint8Array[] = [];
+  const bytes = () => heard.length === 0 ? undefined : joinBytes(heard);
+  for (const event of events) {
+    const failure = read(event);
+    if (failure) return { bytes: bytes(), failure };
+    heard.push(event.bytes);
+  }
+  return { bytes: bytes() };
+}
+
 /** Adapts an operation's listener to the pipeline. */
 function streamListener(
   listener: OperationListener,
@@ -289,11 +313,13 @@ function streamListener(
 ): StreamListener {
   return {
     take(piece, output) {
-      const { bytes, isLast = false } = listener.take(piece);
+      const { bytes, isLast = false, failure } = listener.take(piece);
+      if (failure && !bytes) throw failure;
       meter.began();
       output.begin();
       if (isLast) output.complete();
       if (bytes) output.send(bytes);
+      if (failure) throw failure;
     },
     end(output) {
       const rest = listener.end();

@@ -1,4 +1,3 @@
-import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { pathOf as methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
@@ -31,6 +30,7 @@ import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
 import {
   errorEvent,
+  hearEvents,
   type OperationAnswer,
   type OperationContext,
   type OperationListener,
@@ -245,19 +245,18 @@ function eventListener(
   const splitter = new SseSplitter({ maxEventBytes });
   let isEnded = false;
   let isEnough = false;
-  const hear = (events: readonly SseEvent[]) => {
-    for (const event of events) {
+  const hear = (events: readonly SseEvent[]) =>
+    hearEvents(events, (event) => {
       const { error, ...progress } = reader.event(event);
-      if (error) throw ctx.vendorCall.fault(error);
       isEnded ||= progress.isLast === true;
       isEnough ||= progress.isEnough === true;
-    }
-    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
-  };
+      return error && ctx.vendorCall.fault(error);
+    });
   return {
-    take: (piece) => ({ bytes: hear(splitter.push(piece)), isLast: isEnded }),
+    take: (piece) => ({ ...hear(splitter.push(piece)), isLast: isEnded }),
     end() {
-      const bytes = hear(splitter.end());
+      const { bytes, failure } = hear(splitter.end());
+      if (failure) throw failure;
       if (!isEnded && !isEnough) throw new Fault("upstream_stream_truncated");
       return bytes;
     },
