@@ -135,10 +135,18 @@ interface WrongNames {
 const eleven = Array.from({ length: 11 }, () => `${chat}/m1`);
 const wrongNames: Readonly<Record<string, WrongNames>> = {
   "a header's unknown model": {
-    ...{ header: "no-such-thing", message: "X-Fallback-Models: unknown model 'no-such-thing'", status: 404 },
+    ...{
+      header: "no-such-thing",
+      message: "X-Fallback-Models: unknown model 'no-such-thing'",
+      status: 404,
+    },
   },
   "a body's unknown model": {
-    ...{ models: [`${chat}/m1`, "no-such"], message: "models[1]: unknown model 'no-such'", status: 404 },
+    ...{
+      models: [`${chat}/m1`, "no-such"],
+      message: "models[1]: unknown model 'no-such'",
+      status: 404,
+    },
   },
   "a text in place of a list": {
     ...{ models: `${chat}/m1`, message: "models: expected an array", status: 400 },
