@@ -13,10 +13,10 @@ import { lossHeader } from "../relay/reply.ts";
 import {
   costOfCall,
   errorEvent,
-  type HeardEvents,
-  hearEvents,
   type OperationContext,
   type OperationListener,
+  type PassedEvents,
+  passEvents,
   type StreamedOperationAnswer,
 } from "./operations.ts";
 
@@ -103,8 +103,8 @@ class ImageListener implements OperationListener {
     return this.#images.length >= this.#drawing.ask.count;
   }
 
-  #hear(events: readonly SseEvent[]): HeardEvents {
-    return hearEvents(events, ({ data }) => {
+  #hear(events: readonly SseEvent[]): PassedEvents {
+    return passEvents(events, ({ data }) => {
       const event = data === undefined ? undefined : parsed(data);
       if (!event) return undefined;
       const { image, usage, error } = this.#reader.read(event);

@@ -126,7 +126,7 @@ export interface StreamedOperationAnswer {
 }
 
 /** What the caller gets of a piece of an operation's stream. */
-export interface HeardEvents {
+export interface PassedEvents {
   bytes?: Uint8Array | undefined;
   /** Ends the answer after `bytes`. */
   failure?: Fault;
@@ -135,7 +135,7 @@ export interface HeardEvents {
 /** Listens to an operation's stream; see `StreamListener`. */
 export interface OperationListener {
   /** `isLast`: don't wait for the vendor to close. */
-  take(piece: Uint8Array): HeardEvents & { isLast?: boolean };
+  take(piece: Uint8Array): PassedEvents & { isLast?: boolean };
   end(): Uint8Array | undefined;
   fail(fault: Fault): Uint8Array | undefined;
   settle(isComplete: boolean): StreamRecord;
@@ -291,16 +291,16 @@ export function costOfCall(ctx: OperationContext): bigint | null {
 }
 
 /** The events as they came, up to the one that `read` finds a failure in. */
-export function hearEvents(
+export function passEvents(
   events: readonly SseEvent[],
   read: (event: SseEvent) => Fault | undefined,
-): HeardEvents {
-  const heard: Uint8Array[] = [];
-  const bytes = () => heard.length === 0 ? undefined : joinBytes(heard);
+): PassedEvents {
+  const passed: Uint8Array[] = [];
+  const bytes = () => passed.length === 0 ? undefined : joinBytes(passed);
   for (const event of events) {
     const failure = read(event);
     if (failure) return { bytes: bytes(), failure };
-    heard.push(event.bytes);
+    passed.push(event.bytes);
   }
   return { bytes: bytes() };
 }

@@ -30,12 +30,12 @@ import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
 import {
   errorEvent,
-  hearEvents,
   type OperationAnswer,
   type OperationContext,
   type OperationListener,
   type Operations,
   type OperationTarget,
+  passEvents,
 } from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
@@ -246,7 +246,7 @@ function eventListener(
   let isEnded = false;
   let isEnough = false;
   const hear = (events: readonly SseEvent[]) =>
-    hearEvents(events, (event) => {
+    passEvents(events, (event) => {
       const { error, ...progress } = reader.event(event);
       isEnded ||= progress.isLast === true;
       isEnough ||= progress.isEnough === true;
