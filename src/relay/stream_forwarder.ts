@@ -420,11 +420,12 @@ export class UnreadLimit {
   ) {
     this.#out = out;
     this.#afterMs = unreadMs;
+    // A process that stands still can see nothing taken.
     this.#deadline = new Deadline(clock, setTimer, () => {
       // A slow caller has taken something.
       if (this.#out.takenBytes > this.#takenBytes) this.#start();
       else expired();
-    });
+    }, true);
   }
 
   /** The caller is behind: its buffer is full. */
