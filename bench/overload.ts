@@ -51,7 +51,6 @@ async function measure(
 ): Promise<void> {
   const order = {
     port: Number(new URL(service.baseUrl).port),
-    from: "127.0.0.2",
     path: "/openai/v1/chat/completions",
     headers: { authorization: `Bearer ${service.firstKey}` },
     body: JSON.stringify({ model: "gpt-4.1", max_tokens: 300, messages }),

@@ -9,8 +9,6 @@ import { connect, type Socket } from "node:net";
  */
 export interface CrowdOrder {
   port: number;
-  /** The address it comes from. */
-  from: string;
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
@@ -108,10 +106,9 @@ class Crowd {
     while (line?.socket.destroyed) line = this.#free.pop();
     if (line === undefined) {
       if (this.#lines.size >= this.#order.most) return void this.unsent++;
-      line = new Line(
-        this,
-        connect({ port: this.#order.port, host: "127.0.0.1", localAddress: this.#order.from }),
-      );
+      // No address of its own: to bind one, the kernel looks for a port that no closed connection
+      // still holds, and with thousands of those that took most of the generator's time.
+      line = new Line(this, connect({ port: this.#order.port, host: "127.0.0.1" }));
       this.#lines.add(line);
     }
     this.sent++;
