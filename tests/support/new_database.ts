@@ -20,6 +20,14 @@ export async function copyMigrated(directory: string): Promise<void> {
   copyFolder(await template, directory);
 }
 
+/** Has a service find its embedded database in the directory, unless there is one already. */
+export async function ensureMigrated(dataDir: string): Promise<void> {
+  const database = `${dataDir}/database`;
+  if (exists(database)) return;
+  await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await copyMigrated(database);
+}
+
 let template: Promise<string> | undefined;
 
 /**
