@@ -1,5 +1,8 @@
 import assert from "@std/assert";
 import net from "node:net";
+import tls from "node:tls";
+import { Random } from "../../../tests/support/random.ts";
+import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
 import { createConnector } from "./connect.ts";
 import { Http1Connection, type RequestHandler } from "./http1_connection.ts";
 
@@ -71,10 +74,35 @@ Deno.test("a connection that rests can be closed, and what paused it still does"
   assert.equal(pieces, last, "nothing comes of one that was closed");
 });
 
-function connectTo(port: number): Http1Connection {
+for (const protocol of ["http:", "https:"] as const) {
+  Deno.test(`${protocol} pieces of all sizes arrive once and in order, whatever pauses them`, async () => {
+    const random = new Random(7);
+    const parts = Array.from({ length: 400 }, () => {
+      const length = random.pick([1, 20, 500, 9_000, 70_000, 200_000]);
+      return String.fromCharCode(97 + random.below(26)).repeat(1 + random.below(length));
+    });
+    await using vendor = await startVendor(async (socket) => {
+      for (const [at, part] of parts.entries()) {
+        const isRoom = socket.write(`${part.length.toString(16)}\r\n${part}\r\n`);
+        if (!isRoom) await new Promise((resolve) => socket.once("drain", resolve));
+        else if (at % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      socket.write("0\r\n\r\n");
+    }, protocol);
+    const connection = connectTo(vendor.port, protocol);
+    const pieces = await answerPieces(connection, () => {
+      if (random.below(4) > 0) return;
+      connection.pause();
+      setTimeout(() => connection.resume(), random.below(6));
+    });
+    assert.ok(pieces.join("") === parts.join(""), "the same bytes");
+  });
+}
+
+function connectTo(port: number, protocol = "http:"): Http1Connection {
   return new Http1Connection({
-    target: { protocol: "http:", host: "vendor", hostname: "127.0.0.1", port: String(port) },
-    connector: createConnector(),
+    target: { protocol, host: "vendor", hostname: "localhost", port: String(port) },
+    connector: createConnector({ ca: testCertificate }),
     gone: () => {},
   });
 }
@@ -111,9 +139,10 @@ async function answerPieces(
 /** A vendor that answers each request's head with a chunked answer, written by `write`. */
 async function startVendor(
   write: (socket: net.Socket) => unknown,
+  protocol = "http:",
 ): Promise<{ port: number } & AsyncDisposable> {
   const sockets = new Set<net.Socket>();
-  const server = net.createServer((socket) => {
+  const serve = (socket: net.Socket) => {
     sockets.add(socket);
     socket.on("error", () => {}).on("close", () => sockets.delete(socket));
     socket.once("data", () => {
@@ -121,8 +150,11 @@ async function startVendor(
       socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
       write(socket);
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  };
+  const server = protocol === "https:"
+    ? tls.createServer({ cert: testCertificate, key: testCertificateKey }, serve)
+    : net.createServer(serve);
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
   return {
     port: (server.address() as net.AddressInfo).port,
     async [Symbol.asyncDispose]() {
