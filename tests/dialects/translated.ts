@@ -39,6 +39,8 @@ export interface Passage {
   /** Whether the caller asked for usage in its stream; and for one JSON array. */
   showUsage?: boolean;
   jsonArray?: boolean;
+  /** Whether the caller asked for a stream; a whole answer becomes one then. */
+  streams?: boolean;
   reversal?: Reversal;
 }
 
@@ -125,6 +127,7 @@ export function planOf(passage: Passage): TextPlan {
     inputTokens,
     mode: "default",
     showUsage,
+    streams: passage.streams === true,
     jsonArray,
     keepAliveMs: 0,
     created,

@@ -5559,7 +5559,7 @@ export type SessionId = string;
 export type UserId = string;
 
 /**
- * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+ * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
  */
 export type TranslationMode = ('strict' | 'lenient') & unknown;
 
@@ -5594,7 +5594,7 @@ export type CreateChatCompletionData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -5739,7 +5739,7 @@ export type CreateResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6101,7 +6101,7 @@ export type CreateMessageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6371,7 +6371,7 @@ export type GenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6521,7 +6521,7 @@ export type StreamGenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6810,7 +6810,7 @@ export type CreateEmbeddingData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6955,7 +6955,7 @@ export type PredictData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7105,7 +7105,7 @@ export type EmbedContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7255,7 +7255,7 @@ export type BatchEmbedContentsData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7595,7 +7595,7 @@ export type GenerateImageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7736,7 +7736,7 @@ export type GenerateSpeechData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12204,7 +12204,7 @@ export type CreateChatCompletionVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12345,7 +12345,7 @@ export type CreateResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12703,7 +12703,7 @@ export type CreateImageVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12844,7 +12844,7 @@ export type CreateEmbeddingVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13189,7 +13189,7 @@ export type CreateChatCompletionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13330,7 +13330,7 @@ export type CreateResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13688,7 +13688,7 @@ export type CreateImageVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13829,7 +13829,7 @@ export type CreateImageEditVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13970,7 +13970,7 @@ export type CreateSpeechVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14111,7 +14111,7 @@ export type CreateTranscriptionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14252,7 +14252,7 @@ export type CreateEmbeddingVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14597,7 +14597,7 @@ export type CreateMessageVendorCData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15063,7 +15063,7 @@ export type GenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15209,7 +15209,7 @@ export type StreamGenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15490,7 +15490,7 @@ export type PredictVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15636,7 +15636,7 @@ export type EmbedContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15782,7 +15782,7 @@ export type BatchEmbedContentsVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16132,7 +16132,7 @@ export type CreateChatCompletionVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16273,7 +16273,7 @@ export type CreateResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16631,7 +16631,7 @@ export type CreateEmbeddingVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16976,7 +16976,7 @@ export type CreateChatCompletionVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17117,7 +17117,7 @@ export type CreateImageVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17258,7 +17258,7 @@ export type CreateSpeechVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17399,7 +17399,7 @@ export type CreateEmbeddingVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17744,7 +17744,7 @@ export type CreateChatCompletionVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17885,7 +17885,7 @@ export type CreateImageVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -18026,7 +18026,7 @@ export type CreateImageEditVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
