@@ -63,6 +63,14 @@ export const MESSAGE = {
   content: { is: ["string", "array"], required: true },
 } satisfies Record<string, Rule>;
 
+/** Fields that a message of the role `system` has by a beta. */
+export const SYSTEM_MESSAGE_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
+  "mid-conversation-output-config-2026-07-01": { output_config: { is: "object", nullable: true } },
+  "mid-conversation-system-clear-at-2026-08-21": {
+    clear_at: { is: "string", nullable: true, oneOf: ["next_user_message", "never"] },
+  },
+};
+
 const cache_control = object;
 
 export const BLOCKS: Readonly<Record<string, Record<string, Rule>>> = {

@@ -2,7 +2,7 @@
  * A new user's way from an empty machine to a recorded session: a clone of this tree, an empty home,
  * Node.js and nothing else, and the blocks of docs/agents.md with the lines that they print.
  */
-import { signIn } from "../dashboard/world.ts";
+import { hiddenFields } from "../dashboard/world.ts";
 import { BrowserClient } from "../support/browser_client.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { doneText } from "./scripted_vendor.ts";
@@ -59,9 +59,11 @@ export async function runFirstSessions(page: string): Promise<FirstSession[]> {
       }
       return sessions;
     } finally {
-      // What it started outlives the shell that was asked for it.
-      await service.stop().catch(() => {});
-      endProcessesOf(startMark);
+      // As Ctrl-C does: it reaches all that the terminal's command has started.
+      endProcessesOf(startMark, "SIGINT");
+      const timer = setTimeout(() => endProcessesOf(startMark), 30_000);
+      await service.status;
+      clearTimeout(timer);
     }
   } finally {
     await stop();
@@ -129,8 +131,8 @@ async function missingOnDashboard(
   const link = /https?:\S+[?&]token=\S+/.exec(printed)?.[0];
   if (link === undefined) return "no link to the dashboard";
   const browser = new BrowserClient(baseUrl);
-  const { search } = new URL(link);
-  await signIn(browser, search.replace("?token=", "claim="));
+  const { text } = await browser.get(link);
+  await browser.post("/dashboard/sign-in/link", hiddenFields(text));
   const id = String(rows[0]!.session_id);
   const run = await browser.get(`/dashboard/session?${new URLSearchParams({ id })}`);
   if (run.status === 200 && run.text.includes(doneText)) return undefined;

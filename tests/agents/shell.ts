@@ -49,12 +49,12 @@ export async function runShell({ script, work, home, env = {} }: ShellRun): Prom
 }
 
 /** Ends the processes that were started with this `AGENT_RUN`: some agents leave a daemon behind. */
-export function endProcessesOf(mark: string): void {
+export function endProcessesOf(mark: string, signal: Deno.Signal = "SIGKILL"): void {
   for (const { name } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const environ = Deno.readTextFileSync(`/proc/${name}/environ`).split("\0");
-      if (environ.includes(`AGENT_RUN=${mark}`)) Deno.kill(Number(name), "SIGKILL");
+      if (environ.includes(`AGENT_RUN=${mark}`)) Deno.kill(Number(name), signal);
     } catch {
       // It is gone, or another user's.
     }
