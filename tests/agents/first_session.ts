@@ -98,7 +98,7 @@ async function firstSession(
   const recorded = await terminal.type(blockOf(page, "recorded"));
   if (recorded.code !== 0) return failed("not exported", recorded);
   const rows = rowsIn(recorded.out).filter(({ app }) => app === agent);
-  const problem = problemIn(rows) ?? await missingOnDashboard(service, recorded.out, rows);
+  const problem = problemIn(agent, rows) ?? await missingOnDashboard(service, recorded.out, rows);
   times.note("found");
   return { problems: problem === undefined ? [] : [problem], calls: rows.length };
 }
@@ -110,11 +110,18 @@ function rowsIn(text: string): Row[] {
     .map((line) => JSON.parse(line) as Row);
 }
 
+/** What its program calls itself. */
+const clients: Readonly<Record<FirstAgent, RegExp>> = {
+  "claude-code": /^claude-cli\//,
+  codex: /^codex/,
+};
+
 /** What is wrong with the rows of one session. */
-function problemIn(rows: readonly Row[]): string | undefined {
+function problemIn(agent: FirstAgent, rows: readonly Row[]): string | undefined {
   const sessions = new Set(rows.map(({ session_id }) => session_id));
-  const isWhole = rows.every(({ status, charged_usd }) =>
-    status === "completed" && /[1-9]/.test(String(charged_usd))
+  const isWhole = rows.every(({ status, charged_usd, client }) =>
+    status === "completed" && /[1-9]/.test(String(charged_usd)) &&
+    clients[agent].test(String(client))
   );
   const isOne = sessions.size === 1 && /\S/.test(String([...sessions][0] ?? ""));
   // A call of the tool, and the answer.

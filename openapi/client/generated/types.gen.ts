@@ -2408,6 +2408,10 @@ export type Interaction = {
      */
     cache: 'hit' | 'miss' | null;
     /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
+    /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
     trace_id: string | null;
@@ -2581,7 +2585,7 @@ export type ExportRequest = {
     /**
      * Only these columns, in this order; of several tables each gives those that it has. Default: all.
      */
-    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'client' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
      * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
      */
@@ -2741,6 +2745,10 @@ export type ExportFilters = {
      * Whether the response cache had the answer; null where it was not asked. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`. A value, or an array.
+     */
+    client?: string | Array<string>;
     /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. A value, or an array.
      */
@@ -3899,6 +3907,10 @@ export type InteractionSummary = {
      */
     cache: 'hit' | 'miss' | null;
     /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
+    /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
     trace_id: string | null;
@@ -4065,6 +4077,10 @@ export type InteractionDetail = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
     /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
@@ -9097,6 +9113,10 @@ export type ListInteractionsData = {
          * Whether the response cache had the answer; null where it was not asked. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
+        /**
+         * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`. Several: any of them.
+         */
+        client?: Array<string>;
         /**
          * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. Several: any of them.
          */
