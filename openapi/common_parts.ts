@@ -130,7 +130,7 @@ export const commonHeaders = {
   "X-Renamed-Fields": {
     description:
       "A field that was passed on under the name that the model takes, as `yours=sent`; absent when there is none, and with `X-Translation-Mode: strict`.",
-    schema: { type: "string", example: "max_tokens=max_completion_tokens" },
+    schema: { type: "string", example: "older_name=newer_name" },
   },
   "X-Idempotent-Replay": {
     description: "`true` when the answer was stored by an earlier request with the same id.",

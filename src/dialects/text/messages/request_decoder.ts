@@ -193,10 +193,11 @@ function readEffort(
     isRecord(message) && message.role === "system" && isRecord(message.output_config) &&
     (message.output_config.effort ?? null) !== null
   );
-  const [owner, place] = at < 0 ? [request, ""] : [messages[at] as JsonRecord, `messages[${at}].`];
-  const config = objectAt(owner, "output_config", `${place}output_config`) ?? {};
-  const path = `${place}output_config.effort`;
-  return { effort: oneOf(textAt(config, "effort", path), efforts, path), path };
+  const message = at < 0 ? undefined : messages[at] as JsonRecord;
+  const config = message ? `messages[${at}].output_config` : "output_config";
+  const path = `${config}.effort`;
+  const { effort } = objectAt(message ?? request, "output_config", config) ?? {};
+  return { effort: oneOf(textAt({ effort }, "effort", path), efforts, path), path };
 }
 
 /** `thinking` and `output_config.effort`. */
