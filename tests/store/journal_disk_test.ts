@@ -5,7 +5,7 @@ import {
   type JournalOptions,
   openJournal,
 } from "../../src/records/journal/journal.ts";
-import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment_file.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
