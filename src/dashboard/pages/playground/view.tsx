@@ -122,7 +122,7 @@ function Turn(
         <summary>Reasoning</summary>
         <div class="said-text muted">{reasoning ?? ""}</div>
       </details>
-      <Said role={role} text={text} />
+      <TurnText role={role} text={text} />
       <p class="muted took">
         {figures === undefined ? null : <Took figures={figures} />}
       </p>
@@ -133,7 +133,7 @@ function Turn(
 }
 
 /** Models write Markdown; what a person writes is shown as it was sent. */
-function Said({ role, text }: { role: "user" | "assistant"; text: string }) {
+function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) {
   const html = role === "assistant" ? markdownHtml(text) : undefined;
   return html === undefined
     ? (
