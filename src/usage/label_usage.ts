@@ -57,8 +57,8 @@ export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
 const stepMs = { hour: 3_600_000, day: 86_400_000 };
 /** Read in one statement, so that others get their turns between. */
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
-/** Days whose kept sums one statement reads. */
-const storedDaysAtOnce = 15;
+/** Days whose stored sums one statement reads: calls get their turns between. */
+const storedDaysAtOnce = 5;
 /** Sums held in memory, as bytes of numbers; names come to about as much. */
 const maxHeldBytes = 48 * 1024 * 1024;
 /** Charts show the steps of few values; of more, such as a download's, nobody looks at them. */

@@ -111,10 +111,7 @@ const reads: Reads = {
   "a call": [4, ({ analytics }) => analytics.find(accountId, idOf(0), 1000)],
   "a session": [
     70,
-    ({ analytics }) =>
-      analytics.page({
-        ...{ accountId, order: "oldest", limit: 60, filters: { session_id: ["session long"] } },
-      }),
+    ({ analytics }) => analytics.sessionCalls(accountId, "session long", 60),
   ],
   // Rows of sums: a day has at most 146 models here, whatever the number of calls.
   "overview by model": [

@@ -8,7 +8,12 @@ import type {
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { searchInteractions } from "./interaction_search.ts";
-import { listInteractions, listTotals, trySelectiveRange } from "./interactions_list.ts";
+import {
+  listInteractions,
+  listSessionCalls,
+  listTotals,
+  trySelectiveRange,
+} from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard. */
@@ -16,6 +21,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
   return {
     page: (query) => page(database, query),
     totals: (query) => listTotals(database, query),
+    sessionCalls: (...args) => listSessionCalls(database, ...args),
     async texts(accountId, transactionIds, maxChars) {
       if (transactionIds.length === 0) return [];
       const rows = await database.query(textsSql, [accountId, transactionIds, maxChars], {

@@ -1,4 +1,5 @@
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
+import type { SessionCall } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary } from "../../../shared/interaction.ts";
 import { count, percent } from "../../amounts.ts";
 import { Badge, Time } from "../../components.tsx";
@@ -22,7 +23,7 @@ export interface ShownCall {
 
 export interface SessionProps {
   id: string;
-  calls: readonly InteractionSummary[];
+  calls: readonly SessionCall[];
   /** Whether these are all of the session's calls. */
   isWhole: boolean;
   sums: RunSums;
@@ -111,7 +112,7 @@ function Headline({ calls, sums, savedNanos }: SessionProps) {
 }
 
 /** Fields that vendors could not be given, over the whole run. */
-function Losses({ calls }: { calls: readonly InteractionSummary[] }) {
+function Losses({ calls }: { calls: readonly SessionCall[] }) {
   const counts = new Map<string, number>();
   for (const { translationLoss } of calls) {
     for (const path of translationLoss) counts.set(path, (counts.get(path) ?? 0) + 1);
