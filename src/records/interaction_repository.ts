@@ -41,6 +41,8 @@ export type SessionCall = Pick<
   | "createdAt"
   | "model"
   | "status"
+  | "errorCode"
+  | "latencyMs"
   | "inputTokens"
   | "cacheReadTokens"
   | "cacheWriteTokens"

@@ -68,7 +68,8 @@ export async function listSessionCalls(
   return { calls: rows.slice(0, limit).map(readSessionCall), isAll: rows.length <= limit };
 }
 
-const sessionColumns = `i.transaction_id, i.created_at, i.model, i.status, i.input_tokens,
+const sessionColumns =
+  `i.transaction_id, i.created_at, i.model, i.status, i.error_code, i.latency_ms, i.input_tokens,
   i.cache_read_tokens, i.cache_write_tokens, i.output_tokens, i.cost_nanos, i.price_version,
   i.translation_loss`;
 
@@ -79,6 +80,8 @@ function readSessionCall(row: SqlRow): SessionCall {
     createdAt: row.created_at as Date,
     model: String(row.model),
     status: row.status as SessionCall["status"],
+    errorCode: row.error_code as SessionCall["errorCode"],
+    latencyMs: Number(row.latency_ms),
     inputTokens: tokens(row.input_tokens),
     cacheReadTokens: tokens(row.cache_read_tokens),
     cacheWriteTokens: tokens(row.cache_write_tokens),

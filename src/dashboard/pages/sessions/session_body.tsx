@@ -1,6 +1,5 @@
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
-import type { InteractionSummary } from "../../../shared/interaction.ts";
 import { count, percent } from "../../amounts.ts";
 import { Badge, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
@@ -12,7 +11,7 @@ import type { RunSums } from "./session_money.ts";
 
 /** A call with what it added to the conversation. */
 export interface ShownCall {
-  readonly summary: InteractionSummary;
+  readonly summary: SessionCall;
   /** Undefined where the request is not stored, or can't be read. */
   readonly turns: readonly ShownTurn[] | undefined;
   readonly answers: readonly ShownAnswer[] | undefined;

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
-import type { SessionCall } from "../../../records/interaction_repository.ts";
+import type { CallTexts, SessionCall } from "../../../records/interaction_repository.ts";
 import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { mediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
@@ -14,8 +14,8 @@ export const sessionPath = "/dashboard/session";
 const mostCalls = 1_000;
 /** Calls whose payloads a page reads. */
 const callsOfPage = 10;
-/** UTF-16 units of a payload that are read. */
-const payloadChars = 1024 * 1024;
+/** A longer payload is read on the call's own page. */
+const payloadBytes = 1024 * 1024;
 
 /** An agent's run: the calls of one session in order, each with what it added. */
 export function sessionRoutes(app: Hono, ctx: PageContext): void {
@@ -34,14 +34,11 @@ export function sessionRoutes(app: Hono, ctx: PageContext): void {
       if (first === undefined) throw new NotFound();
       const sums = runningSums(calls);
       const from = startOf(request.query("from"), calls.length);
-      const [savedNanos, ...found] = await Promise.all([
+      const [savedNanos, contents] = await Promise.all([
         savedBy(ctx, request, calls),
-        ...calls.slice(from, from + callsOfPage).map((call) => readCall(ctx, request, call)),
+        readContents(ctx, request, calls.slice(from, from + callsOfPage)),
       ]);
-      // A call may have been erased since.
-      const shown = found.flatMap((call, at): ShownCall[] =>
-        call ? [{ ...call, sums: sums[from + at]! }] : []
-      );
+      const shown = contents.map((call, at): ShownCall => ({ ...call, sums: sums[from + at]! }));
       return {
         title: "Session",
         section: "interactions",
@@ -74,23 +71,32 @@ function startOf(from: string | undefined, calls: number): number {
   return Math.max(0, Math.min(asked, calls - 1));
 }
 
-async function readCall(
+/** What the calls said; a payload that is too long to be shown beside others is absent. */
+async function readContents(
   ctx: PageContext,
   request: PageRequest,
-  { transactionId }: SessionCall,
-): Promise<Omit<ShownCall, "sums"> | undefined> {
+  calls: readonly SessionCall[],
+): Promise<Omit<ShownCall, "sums">[]> {
+  const none = { turns: undefined, answers: undefined, media: new Map() };
+  if (!request.seesPayloads) return calls.map((summary) => ({ summary, ...none }));
   const { id: accountId } = request.session.account;
-  const chars = request.seesPayloads ? payloadChars : 0;
-  const found = await ctx.interactions.interactions.find(accountId, transactionId, chars);
-  if (!found) return undefined;
-  const { summary } = found;
-  if (!request.seesPayloads) {
-    return { summary, turns: undefined, answers: undefined, media: new Map() };
+  const ids = calls.map(({ transactionId }) => transactionId);
+  const found = await ctx.interactions.interactions.texts(accountId, ids, payloadBytes);
+  const byId = new Map(found.map((texts) => [texts.transactionId, texts]));
+  const contents: Omit<ShownCall, "sums">[] = [];
+  for (const summary of calls) {
+    const texts = byId.get(summary.transactionId);
+    contents.push({ summary, ...texts ? await readContent(ctx, accountId, texts) : none });
   }
-  const transcript = await ctx.interactions.readTranscript(summary.dialect, {
-    request: found.request?.text ?? null,
-    response: found.response?.text ?? null,
-  });
+  return contents;
+}
+
+async function readContent(
+  ctx: PageContext,
+  accountId: number,
+  { transactionId, dialect, request, response }: CallTexts,
+): Promise<Pick<ShownCall, "turns" | "answers" | "media">> {
+  const transcript = await ctx.interactions.readTranscript(dialect, { request, response });
   const turns = transcript.request && addedTurns(transcript.request.turns);
   const shown: Transcript = {
     request: turns && { turns: [...turns], tools: [], settings: [] },
@@ -101,7 +107,7 @@ async function readCall(
     // What stands inside a payload is numbered on the call's own page.
     inline: () => `${listPath}/${transactionId}`,
   });
-  return { summary, turns, answers: transcript.answers, media };
+  return { turns, answers: transcript.answers, media };
 }
 
 /** An agent sends the conversation again with each call: what came after the last answer is new. */
