@@ -113,6 +113,11 @@ const reads: Reads = {
     70,
     ({ analytics }) => analytics.sessionCalls(accountId, "session long", 60),
   ],
+  "texts of a session's calls": [
+    2 * 40,
+    ({ analytics }) =>
+      analytics.texts(accountId, Array.from({ length: 20 }, (_, n) => idOf(n, calls)), 1000),
+  ],
   // Rows of sums: a day has at most 146 models here, whatever the number of calls.
   "overview by model": [
     30 * 150,
