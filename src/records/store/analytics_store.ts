@@ -27,7 +27,7 @@ import {
   matchedCalls,
 } from "./erase.ts";
 import { createInteractionRepository } from "./interaction_repository.ts";
-import { writeRecords } from "./interactions.ts";
+import { writePayloads, writeRecords, type WrittenPayloads } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractionCells, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
@@ -53,9 +53,13 @@ export function createAnalyticsStore(
   };
   const writing = async (
     rows: readonly SettledCall[],
-    write: (tx: Queryable) => Promise<string[]>,
+    write: (tx: Queryable, payloads: WrittenPayloads) => Promise<string[]>,
   ) => {
-    const erased = await partitions.writing(rows, () => database.transaction(write));
+    const payloads = await writePayloads(rows);
+    const erased = await partitions.writing(
+      rows,
+      () => database.transaction((tx) => write(tx, payloads)),
+    );
     if (erased.length > 0) await onDropped?.(erased);
   };
   const insert = async (rows: readonly SettledCall[]) => {
@@ -63,7 +67,8 @@ export function createAnalyticsStore(
     if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["retained"]));
     await writing(
       rows,
-      (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"]),
+      (tx, payloads) =>
+        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], payloads),
     );
   };
   return {
@@ -76,7 +81,8 @@ export function createAnalyticsStore(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "retained"]),
+        async (tx, payloads) =>
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], payloads),
       );
     },
     list: (query) => listInteractions(database, query),
