@@ -296,18 +296,18 @@ function addSums(
   shown: readonly number[],
   values: readonly Shown[],
 ): void {
-  /** Where a value is shown, from 1 on. */
-  const places = new Int32Array(names.values.length);
-  for (const [at, slot] of shown.entries()) places[slot] = at + 1;
+  /** From 1 on; 0 of a value that is not shown. */
+  const ranks = new Int32Array(names.values.length);
+  for (const [at, slot] of shown.entries()) ranks[slot] = at + 1;
   const hasCosts = shown.length <= maxWithCosts;
   const all = labelSums.map(() => new Float64Array(shown.length));
   for (const { atMs, slots, columns } of steps) {
     for (let at = 0; at < slots.length; at++) {
-      const place = places[slots[at]!]! - 1;
-      if (place < 0) continue;
-      for (const [nth, sum] of labelSums.entries()) all[nth]![place]! += columns[sum]?.[at] ?? 0;
+      const rank = ranks[slots[at]!]! - 1;
+      if (rank < 0) continue;
+      for (const [nth, sum] of labelSums.entries()) all[nth]![rank]! += columns[sum]?.[at] ?? 0;
       if (!hasCosts) continue;
-      const { costs } = values[place]!;
+      const { costs } = values[rank]!;
       costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(columns.costNanos?.[at] ?? 0));
     }
   }

@@ -43,11 +43,6 @@ async function followHistory(database: Database, bounds: { maxBytes?: number }) 
     ...{ rows: counted, storedSteps: usage.storedSteps, labelSums: createLabelSums(database) },
     ...bounds,
   });
-  const keepSums = () =>
-    createLabelSumsJob({
-      keeper: createLabelSumKeeper(database, createLabelRows),
-      now: () => new Date(first + 90 * 24 * hour),
-    })();
   let written: Interaction[] = [];
   const fields = { user: "userId", flow: "flow", cohort: "cohortId" } as const;
   const agree = async (spanName: "day" | "hour") => {
@@ -92,7 +87,7 @@ async function followHistory(database: Database, bounds: { maxBytes?: number }) 
     }
     await agree("day");
     // Sums are kept of some states, which calls that come in or go leave behind.
-    if (step % 3 === 0) await keepSums();
+    if (step % 3 === 0) await keepSums(database, first + 90 * 24 * hour);
   }
   await agree("hour");
   statements = 0;
@@ -157,10 +152,8 @@ eachDatabase("the first look after a start adds up the newest day alone", async 
       }),
     ]);
   }
-  const now = new Date(first + (days - 1) * 24 * hour + 23 * hour);
-  const keepSums = () =>
-    createLabelSumsJob({ keeper: createLabelSumKeeper(database, createLabelRows), now: () => now });
-  await keepSums()();
+  const now = first + (days - 1) * 24 * hour + 23 * hour;
+  await keepSums(database, now);
   const read: string[] = [];
   const look = async () => {
     const rows = createLabelRows(database);
@@ -189,7 +182,7 @@ eachDatabase("the first look after a start adds up the newest day alone", async 
   read.length = 0;
   assert.equal((await look()).all, 8);
   assert.ok(read.includes("2026-09-05"));
-  await keepSums()();
+  await keepSums(database, now);
   read.length = 0;
   assert.equal((await look()).all, 8);
   assert.deepEqual(new Set(read), new Set(["2026-09-20"]));
@@ -199,7 +192,7 @@ eachDatabase("the first look after a start adds up the newest day alone", async 
     (await database.query("select names from label_sums where label = 'user'"))
       .flatMap((row) => JSON.parse(String(row.names)) as string[]);
   assert.ok(!(await names()).includes("user 3"));
-  await keepSums()();
+  await keepSums(database, now);
   assert.equal((await look()).all, 7);
   assert.deepEqual(
     new Set(await names()),
@@ -236,6 +229,12 @@ onPostgres(
     assert.deepEqual(rows.map((row) => row.names), ['["other"]']);
   },
 );
+
+/** A run of the job at this time. */
+async function keepSums(database: Database, nowMs: number): Promise<void> {
+  const keeper = createLabelSumKeeper(database, createLabelRows);
+  await createLabelSumsJob({ keeper, now: () => new Date(nowMs) })();
+}
 
 /** Calls, cost and charge by value, as the rows say. */
 function recount(rows: readonly Interaction[], field: "userId" | "flow" | "cohortId") {
