@@ -44,11 +44,17 @@ const python = (name: string, packages: readonly string[], lanes: readonly Lane[
 const node = (name: string, packages: readonly string[], lanes: readonly Lane[]): Client => ({
   ...{ name, language: "node", packages: [...packages, "zod@4.6.7"], lanes },
 });
+const go = (name: string, module: string, lanes: readonly Lane[]): Client => ({
+  ...{ name, language: "go", packages: [module], lanes },
+});
 
 export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
   python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
   python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
+  python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
+    ...["chat", "responses", "messages", "generate"] as const,
+  ]),
   python("langchain-python", [
     "langchain==1.4.7",
     "langchain-core==1.7.2",
@@ -56,6 +62,7 @@ export const clients: readonly Client[] = [
     "langchain-anthropic==1.7.7",
     "langchain-google-genai==4.4.2",
   ], ["chat", "responses", "messages", "generate"]),
+  python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
   node("ai-sdk", [
     "ai@7.0.173",
     "@ai-sdk/openai@4.0.118",
@@ -63,5 +70,7 @@ export const clients: readonly Client[] = [
     "@ai-sdk/google@4.0.121",
     "@ai-sdk/openai-compatible@3.0.92",
   ], ["chat", "compatible", "responses", "messages", "generate"]),
+  node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
+  go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
 ];

@@ -67,8 +67,10 @@ export async function install(client: Client, folder: string, block: string): Pr
         await done();
       }
       const sources = ["Gateway.java", "Program.java", "Report.java"];
-      await run("javac", "-parameters", "-cp", "lib/*", "-d", "classes", ...sources);
-      return { command: ["java", "-cp", "classes:lib/*", "Program"], env: {} };
+      const encoding = ["-encoding", "UTF-8"];
+      await run("javac", "-parameters", ...encoding, "-cp", "lib/*", "-d", "classes", ...sources);
+      const java = ["java", "-Dfile.encoding=UTF-8", "-cp", "classes:lib/*", "Program"];
+      return { command: java, env: {} };
     }
   }
 }

@@ -6,6 +6,7 @@ import assert from "@std/assert";
 import { sample } from "../support/sample.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { clients, type Lane, modelsOf } from "./clients.ts";
+import { explanations } from "./explained.ts";
 import { blockOf } from "./run.ts";
 import { fixtures, type Recorded } from "./record.ts";
 
@@ -18,6 +19,8 @@ Deno.test("each client's lanes are recorded, and its block stands in the page", 
   assert.deepEqual(names, lanes.toSorted());
   const page = await Deno.readTextFile("docs/sdks.md");
   for (const { name } of clients) assert.match(blockOf(page, name), /BASE/);
+  const flat = page.replaceAll(/\s+/g, " ");
+  for (const { why } of explanations) assert.ok(flat.includes(why), why);
 });
 
 Deno.test("what the gate sends again stays small", () => {
