@@ -1,7 +1,7 @@
 import MarkdownIt from "markdown-it";
 
 /** Longer texts are shown as they are: nobody reads them, and a page of them takes long to make. */
-const maxChars = 100_000;
+const maxChars = 32_000;
 
 /**
  * HTML of a text in Markdown as models write it: CommonMark with tables, struck-out words and line ends

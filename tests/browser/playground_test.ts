@@ -126,7 +126,7 @@ Deno.test("the playground is fine in light and dark, on desks and phones", async
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !await isSo(); tries++) {
+  for (let tries = 0; tries < 1_200 && !await isSo(); tries++) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
