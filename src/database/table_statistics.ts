@@ -12,6 +12,8 @@ const columns = {
   interaction_payloads: ["created_at"],
   cohort_outcomes: ["account_id", "created_at"],
   usage_sums: ["account_id", "span", "part", "at"],
+  refusals: ["account_id", "created_at"],
+  audit_log: ["account_id", "at"],
 } as const;
 
 /** Statistics target: as many most common values as a server has, so that rare models count as rare. */

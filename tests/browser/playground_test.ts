@@ -86,6 +86,7 @@ Deno.test("an answer's Markdown is shown as such, and what is hostile in it as t
   await page.fill("#prompt", `[say:${hostileAnswer}]`);
   await page.click("#send");
   looksRight(await shown());
+  assert.equal(await page.locator(".turn-user .said-markdown").count(), 0);
   assert.equal(await page.inputValue(".turn-assistant:last-child [name=content]"), hostileAnswer);
   await looksFine(page, "Markdown");
 

@@ -225,10 +225,40 @@ onPostgres(
     while (!isStored && !await waits());
     seen.resolve();
     await Promise.all([erasing, keeping]);
-    const rows = await database.query("select names from label_sums where label = 'user'");
-    assert.deepEqual(rows.map((row) => row.names), ['["other"]']);
+    assert.deepEqual(await storedUsers(database), []);
+    await keeper.keep(accountId, new Date(first));
+    assert.deepEqual(await storedUsers(database), ['["other"]']);
   },
 );
+
+onPostgres("sums are not kept of a day to which a call comes meanwhile", async (database) => {
+  const accountId = await newAccount(database);
+  const records = createRecords(database);
+  const add = (userId: string) =>
+    records.insert([
+      interaction(accountId, userId, { createdAt: new Date(first + hour), userId }),
+    ]);
+  await add("one");
+  let comes = true;
+  const keeper = createLabelSumKeeper(database, (tx) => ({
+    read: async (...args) => {
+      const steps = await createLabelRows(tx).read(...args);
+      if (comes) await add("two");
+      comes = false;
+      return steps;
+    },
+  }));
+  await keeper.keep(accountId, new Date(first));
+  assert.deepEqual(await storedUsers(database), []);
+  await keeper.keep(accountId, new Date(first));
+  const [names] = await storedUsers(database);
+  assert.deepEqual((JSON.parse(names!) as string[]).sort(), ["one", "two"]);
+});
+
+async function storedUsers(database: Database): Promise<string[]> {
+  const rows = await database.query("select names from label_sums where label = 'user'");
+  return rows.map((row) => String(row.names));
+}
 
 /** A run of the job at this time. */
 async function keepSums(database: Database, nowMs: number): Promise<void> {

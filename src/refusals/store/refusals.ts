@@ -21,10 +21,10 @@ export function createRefusalStore(database: Database): RefusalStore {
         if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
       }),
     async list({ limit, after, ...query }) {
-      const { where, params } = conditions(query, { isListed: true });
+      const { rows: listed, where, params } = conditions(query, { isListed: true });
       const rows = await database.query(
         `select id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
-         from refusals where ${where}
+         from ${listed} where ${where}
            and ($${params.length + 1}::timestamptz is null
              or (created_at, id) < ($${params.length + 1}::timestamptz, $${
           params.length + 2
@@ -83,17 +83,23 @@ export function createRefusalStore(database: Database): RefusalStore {
 function conditions(
   { accountId, from, to, requestId, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
   { isListed }: { isListed: boolean },
-): { where: string; params: (number | Date | string)[] } {
+): { rows: string; where: string; params: (number | Date | string)[] } {
   const params: (number | Date | string)[] = [accountId, from, to];
   const add = (value: string) => `$${params.push(value)}`;
   const parts = ["account_id = $1", "created_at >= $2", "created_at < $3"];
-  if (isListed && requestId !== undefined) parts.push(`request_id = ${add(requestId)}`);
+  // Found by its index, which `offset 0` sees to: for a short list of the latest the planner would
+  // rather look through the time, where there may be no such request.
+  const rows = isListed && requestId !== undefined
+    ? `(select * from refusals where account_id = $1 and request_id = ${
+      add(requestId)
+    } offset 0) as refusals`
+    : "refusals";
   if (code !== undefined) parts.push(`code = ${add(code)}`);
   if (apiKeyId !== undefined) parts.push(`api_key_id = ${add(apiKeyId)}`);
   if (model !== undefined) {
     parts.push(`${isListed ? "coalesce(model, '')" : "model"} = ${add(model)}`);
   }
-  return { where: parts.join(" and "), params };
+  return { rows, where: parts.join(" and "), params };
 }
 
 const insertRows = `insert into refusals (account_id, created_at, request_id, http_status, code,

@@ -1,7 +1,7 @@
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { type LabelSumKeeper, type LabelSumStore, packSums, unpackSums } from "../label_sums.ts";
-import { type LabelRows, type LabelStep, usageLabels } from "../label_usage.ts";
+import { type LabelRows, type LabelStep, type UsageLabel, usageLabels } from "../label_usage.ts";
 import { createUsageSums } from "./usage_sums.ts";
 
 /** Reads the sums that `createLabelSumKeeper` keeps. */
@@ -67,8 +67,9 @@ export function createLabelSumKeeper(
 }
 
 /**
- * Whoever writes, corrects or erases calls changes the day's sums in the same transaction. Their rows
- * are locked first: what is read is of this state, and an erasure deletes what is kept here.
+ * Whoever writes, corrects or erases calls changes the day's sums in the same transaction. What was
+ * read is kept if these are as they were before: then no call came or went meanwhile. Their rows are
+ * locked until it is stored, so that an erasure that comes then deletes it; writers wait only for that.
  */
 async function keepDay(
   tx: Queryable,
@@ -78,29 +79,28 @@ async function keepDay(
 ): Promise<void> {
   const [lock] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [keeperLock]);
   if (lock?.mine !== true) return;
+  const query = { accountId, from: day, to: new Date(day.getTime() + dayMs), span: "day" as const };
+  const stateOf = async () => (await createUsageSums(tx).storedSteps(query))[0]?.state;
+  const state = await stateOf();
+  const steps: [UsageLabel, LabelStep][] = [];
+  for (const label of usageLabels) {
+    const [step = emptyStep(day)] = await rows.read(query, label);
+    steps.push([label, step]);
+  }
   await tx.query(
     `select from usage_sums
      where account_id = $1 and span = 'day' and part = 'all' and at = $2 for share`,
     [accountId, day],
   );
-  const query = { accountId, from: day, to: new Date(day.getTime() + dayMs), span: "day" as const };
-  const [stored] = await createUsageSums(tx).storedSteps(query);
-  if (!stored) return;
-  for (const label of usageLabels) {
-    const [step = emptyStep(day)] = await rows.read(query, label);
+  if (state === undefined || await stateOf() !== state) return;
+  for (const [label, step] of steps) {
+    const names = sanitizeText(JSON.stringify(step.values));
     await tx.query(
       `insert into label_sums (account_id, label, at, state, names, sums)
        values ($1, $2, $3, $4, $5, $6)
        on conflict (account_id, label, at)
          do update set state = excluded.state, names = excluded.names, sums = excluded.sums`,
-      [
-        accountId,
-        label,
-        day,
-        stored.state,
-        sanitizeText(JSON.stringify(step.values)),
-        packSums(step),
-      ],
+      [accountId, label, day, state, names, packSums(step)],
     );
   }
 }

@@ -134,7 +134,7 @@ function Turn(
 
 /** Models write Markdown; what a person writes is shown as it was sent. */
 function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) {
-  const html = role === "assistant" ? markdownHtml(text) : undefined;
+  const html = role === "assistant" && text !== "" ? markdownHtml(text) : undefined;
   return html === undefined
     ? (
       <div class="said">
