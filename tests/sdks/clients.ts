@@ -10,10 +10,10 @@ export interface Client {
   readonly lanes: readonly Lane[];
 }
 
-export type Language = "python" | "node";
+export type Language = "python" | "node" | "go" | "java";
 
-/** The dialect that a client speaks. */
-export type Lane = DialectName;
+/** The dialect that a client speaks; `compatible` is chat by a client's second way to speak it. */
+export type Lane = DialectName | "compatible";
 
 export const [sol, claude, flash] = [
   "openai/gpt-5.6-sol",
@@ -24,6 +24,7 @@ export const [sol, claude, flash] = [
 /** The vendor's own first, then two others. */
 export const modelsOf: Readonly<Record<Lane, readonly string[]>> = {
   chat: [sol, claude, flash],
+  compatible: [sol, claude, flash],
   responses: [sol, claude, flash],
   messages: [claude, sol, flash],
   generate: [flash, sol, claude],
@@ -32,7 +33,7 @@ export const modelsOf: Readonly<Record<Lane, readonly string[]>> = {
 /** Asked for vectors beside each model; the native endpoint of generate is Google's alone. */
 export function embeddingModel(lane: Lane, model: string): string | undefined {
   if (lane === "generate") return model === flash ? "google/gemini-embedding-001" : undefined;
-  if (lane !== "chat") return undefined;
+  if (lane !== "chat" && lane !== "compatible") return undefined;
   if (model === sol) return "openai/text-embedding-3-small";
   return model === flash ? "google/gemini-embedding-2" : "huggingface/Qwen/Qwen3-Embedding-8B";
 }
@@ -43,10 +44,33 @@ const python = (name: string, packages: readonly string[], lanes: readonly Lane[
 const node = (name: string, packages: readonly string[], lanes: readonly Lane[]): Client => ({
   ...{ name, language: "node", packages: [...packages, "zod@4.6.7"], lanes },
 });
+const go = (name: string, module: string, lanes: readonly Lane[]): Client => ({
+  ...{ name, language: "go", packages: [module], lanes },
+});
 
 export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
   python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
   python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
+  python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
+    ...["chat", "responses", "messages", "generate"] as const,
+  ]),
+  python("langchain-python", [
+    "langchain==1.4.7",
+    "langchain-core==1.7.2",
+    "langchain-openai==1.7.3",
+    "langchain-anthropic==1.7.7",
+    "langchain-google-genai==4.4.2",
+  ], ["chat", "responses", "messages", "generate"]),
+  python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
+  node("ai-sdk", [
+    "ai@7.0.173",
+    "@ai-sdk/openai@4.0.118",
+    "@ai-sdk/anthropic@4.0.105",
+    "@ai-sdk/google@4.0.121",
+    "@ai-sdk/openai-compatible@3.0.92",
+  ], ["chat", "compatible", "responses", "messages", "generate"]),
+  node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
+  go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
 ];

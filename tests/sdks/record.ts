@@ -11,6 +11,9 @@ export interface Recorded {
 /** Headers that say how a request is to be read. */
 const recordedHeaders = /^(anthropic-(beta|version)|openai-beta|x-goog-api-client|accept)$/;
 
+/** What stands for parts of the conversation that the service or the vendor has stored. */
+const storedParts = /"previous_(response|message)_id":"|"item_reference"/;
+
 export const fixtures = `${import.meta.dirname}/../fixtures/sdks`;
 
 /** Writes the last request of each feature that is whole in itself. */
@@ -21,7 +24,7 @@ export async function record(
   const recorded: Recorded[] = [];
   for (const feature of ["stream", "tools", "object"]) {
     const last = (seen.get(feature) ?? []).findLast(({ call }) =>
-      call.status === 200 && !/"previous_(response|message)_id":"/.test(call.requestText)
+      call.status === 200 && !storedParts.test(call.requestText)
     );
     if (!last) continue;
     const { path, requestHeaders, requestText } = last.call;

@@ -1,4 +1,5 @@
 import type { Lane } from "./clients.ts";
+import { exceptionLine, explanations } from "./explained.ts";
 
 /** What works in one lane of a client, on its own vendor and two others. */
 export interface ResultRow {
@@ -24,7 +25,10 @@ export interface ErrorRow {
   readonly times: number;
 }
 
-/** Puts rows into the page's two tables, in place of those of the same client and lane. */
+/**
+ * Puts rows into the page's two tables, in place of those of the same client and lane, and what
+ * explains failing cells below the first.
+ */
 export async function writeTables(
   path: string,
   results: readonly ResultRow[],
@@ -40,6 +44,11 @@ export async function writeTables(
   ]);
   page = replaceRows(page, "works", resultRows);
   page = replaceRows(page, "errors", errorRows);
+  const list = explanations.map(exceptionLine).join("\n");
+  page = page.replace(
+    /(<!-- exceptions -->)[^]*(?=<!-- \/exceptions -->)/,
+    (_, mark) => `${mark}\n\n${list}\n\n`,
+  );
   await Deno.writeTextFile(path, page);
   await new Deno.Command("deno", { args: ["fmt", "-q", path] }).output();
 }

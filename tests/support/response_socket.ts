@@ -18,9 +18,17 @@ export interface TestSocket extends AsyncDisposable {
 }
 
 const last = new Set([
-  ...["response.completed", "response.incomplete", "response.failed", "response.cancelled"],
-  "error",
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
 ]);
+
+/** An error ends what was refused; in the middle of an answer, response.failed follows it. */
+function isEnd(events: readonly Record<string, unknown>[]): boolean {
+  const type = String(events.at(-1)?.type);
+  return last.has(type) || (type === "error" && events[0]?.type !== "response.created");
+}
 
 export async function openSocket(
   at: { baseUrl: string; key: string },
@@ -63,7 +71,7 @@ export async function openSocket(
     for (;;) {
       const event = await next();
       all.push(event);
-      if (last.has(String(event.type))) return all;
+      if (isEnd(all)) return all;
     }
   };
   const exchange: TestSocket["exchange"] = (frame) => {

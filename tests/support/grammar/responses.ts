@@ -32,8 +32,11 @@ class ResponsesWalk {
 
   take(type: string, event: Json): void {
     must(!this.#last, "something follows the terminal event");
-    must(!this.#error, "something follows the error event");
     const life = lives.exec(type)?.[1];
+    if (this.#error) {
+      must(this.#created, "something follows the error event");
+      must(life === "failed", "something but response.failed follows the error event");
+    }
     if (type === "error") return this.#fail(event);
     if (!this.#created) must(life === "created", "the first event is not response.created");
     else if (!this.#running) must(life === "in_progress", "the second is not in_progress");
@@ -43,7 +46,8 @@ class ResponsesWalk {
 
   end(): Said {
     const last = this.#last;
-    must(last || this.#error, "the terminal event is missing");
+    const isRefused = this.#error && !this.#created;
+    must(last || isRefused, "the terminal event is missing");
     const failed = !last || last.status === "failed";
     const output = this.#items.done;
     return {
@@ -93,9 +97,8 @@ class ResponsesWalk {
     must(Array.isArray(response.output) && response.output.length === 0, "output before the end");
   }
 
-  /** An error event stands alone: once a response was created, it fails instead (§5.3). */
+  /** An error event stands alone before a response was created, else before response.failed. */
   #fail(event: Json): void {
-    must(!this.#created, "an error event after response.created");
     this.#error = {
       code: words(event.code, "error code"),
       message: words(event.message, "error message"),

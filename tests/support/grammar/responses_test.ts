@@ -133,6 +133,8 @@ Deno.test("the responses grammar takes whole and failed streams and reads what t
   for (const [kept, output] of ends) {
     const end = checkResponsesStream(wire([...whole.slice(0, kept), failed(output)] as Payloads));
     assert.deepEqual([end.ending, end.error?.code], ["failed", "c"]);
+    const both = [...whole.slice(0, kept), errorEvent, failed(output)] as Payloads;
+    assert.equal(checkResponsesStream(wire(both)).ending, "failed");
   }
   assert.equal(checkResponsesStream(wire([errorEvent])).error?.code, "c");
 });
@@ -165,9 +167,14 @@ const broken: BrokenRow[] = [
   ["no end", /terminal event is missing/, wire(whole.slice(0, -1))],
   ["two ends", /follows the terminal/, wire([...whole, whole[18]!])],
   [
-    "an error event in the middle",
-    /after response.created/,
+    "an error event in the middle, alone",
+    /terminal event is missing/,
     wire([...whole.slice(0, 5), errorEvent]),
+  ],
+  [
+    "more of the answer after an error event",
+    /but response.failed follows/,
+    wire(spliced(whole, 5, 0, errorEvent)),
   ],
   ["an event after the error", /follows the error/, wire([errorEvent, whole[0]!])],
   ["an error without code", /error code/, wire(changed([errorEvent], 0, ["code"], null))],

@@ -19,6 +19,8 @@ export interface ModelTraits {
   searchWithTools: boolean;
   /** Takes frequency and presence penalties. */
   penalties: boolean;
+  /** The most that it gives, where no price row says it; a larger limit is refused. */
+  maxOutputTokens: number | undefined;
   thinking: Thinking;
 }
 
@@ -45,6 +47,7 @@ export function modelTraits(model: string): ModelTraits {
     search: !isGemma && generation >= 2 && !/-(image|tts|live|native-audio|embedding)/.test(name),
     searchWithTools: generation >= 3,
     penalties: generation !== 2.5 || isGemma,
+    maxOutputTokens: !isGemma && generation >= 2.5 ? 65_536 : undefined,
     thinking: isGemma ? { by: "none" } : thinkingOf(name, generation),
   };
 }

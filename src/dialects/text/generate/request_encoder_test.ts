@@ -189,6 +189,18 @@ Deno.test("what has no field here is listed in the caller's words, and never sen
   ]);
 });
 
+Deno.test("a limit above what a model gives is lowered, also where no price row says how much", () => {
+  const limitOf = (model: string, maxOutputTokens: number) => {
+    const request = canonicalRequest({ model, turns: [user("x")], maxOutputTokens });
+    const { body } = encodeRequest(request, { model, maxOutputTokens: undefined });
+    return (body.generationConfig as { maxOutputTokens: number }).maxOutputTokens;
+  };
+  assert.equal(limitOf("gemini-3.8-flash", 128_000), 65_536);
+  assert.equal(limitOf("gemini-3.8-flash", 4_000), 4_000);
+  // Nothing is known of the most that these give.
+  assert.equal(limitOf("gemma-4-31b-it", 128_000), 128_000);
+});
+
 function encode(request: Partial<CanonicalRequest>, model = "gemini-3.1-pro-preview") {
   return encodeRequest(canonicalRequest({ model, ...request }), {
     model,

@@ -76,9 +76,11 @@ class ResponsesStreamEncoder implements StreamEncoder {
     return this.#flush();
   }
 
+  /** As the vendor ends a failed stream: clients throw at the first of both, or read the second. */
   fail(fault: Fault): string {
     if (!this.#opened) return errorFrame(fault);
     this.#writer.abandon();
+    this.#frames.push(errorFrame(fault, this.#sequence++));
     this.#tellLife("failed", { type: "failed", error: writeFailure(fault) });
     return this.#flush();
   }
@@ -126,7 +128,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
 }
 
 /**
- * An `error` event, for streams whose response object isn't known: flat as in the schema, and
+ * An `error` event, alone in streams whose response object isn't known: flat as in the schema, and
  * nested as clients encounter it.
  */
 export function errorFrame(fault: Fault, sequenceNumber = 0): string {

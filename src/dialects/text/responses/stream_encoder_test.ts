@@ -160,14 +160,18 @@ Deno.test("a custom call is an item of its own kind", () => {
   assert.equal(item!.input, "ls");
 });
 
-Deno.test("a failure mid-stream is response.failed under the same id, open items incomplete", () => {
+Deno.test("a failure mid-stream is an error event, then response.failed, open items incomplete", () => {
   const encoder = createStreamEncoder(contextOf());
   const [begin] = block(0, { kind: "text" });
   const text = encoder.encode(start) + encoder.encode(begin!) + encoder.encode(delta(0, "half")) +
     encoder.fail(new Fault("upstream_stream_truncated"));
   const events = responsesEvents(text);
+  assert.deepEqual(events.slice(-2).map(({ type }) => type), ["error", "response.failed"]);
+  assert.equal(events.at(-2)!.code, "upstream_stream_truncated");
+  assert.deepEqual(events.map((event) => event.sequence_number), [...events.keys()]);
   const response = events.at(-1)!.response as Record<string, unknown>;
   assert.equal(response.status, "failed");
+  assert.equal(response.id, (events[0]!.response as Record<string, unknown>).id);
   assert.deepEqual(response.error, {
     code: "upstream_stream_truncated",
     message: "The vendor's stream ended before the answer was complete.",

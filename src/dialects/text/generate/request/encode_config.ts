@@ -34,9 +34,10 @@ export function writeConfig(
   const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses, room);
   const thinking = writeThinking(request.reasoning, traits.thinking, pathOf("reasoning"), losses);
   const config = defined({
-    maxOutputTokens: request.maxOutputTokens === undefined
-      ? undefined
-      : Math.min(request.maxOutputTokens, target.maxOutputTokens ?? Infinity),
+    maxOutputTokens: request.maxOutputTokens === undefined ? undefined : Math.min(
+      request.maxOutputTokens,
+      target.maxOutputTokens ?? traits.maxOutputTokens ?? Infinity,
+    ),
     temperature: clamp(request.temperature, 0, 2),
     topP: request.topP,
     topK: request.topK,
