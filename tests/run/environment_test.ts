@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { isCi, isLongRound, testEnvironment } from "./environment.ts";
 
 const { tasks }: { tasks: Record<string, string> } = JSON.parse(
-  Deno.readTextFileSync(new URL("../../deno.json", import.meta.url)),
+  Deno.readTextFileSync(`${import.meta.dirname}/../../deno.json`),
 );
 
 Deno.test("a developer's database and vendor keys don't reach the tests", () => {

@@ -33,6 +33,9 @@ import { countInteractions, readInteractionCells, readInteractions } from "./int
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
+/** What is retained for callers has none. */
+const noPayloads: WrittenPayloads = new Map();
+
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
@@ -64,7 +67,9 @@ export function createAnalyticsStore(
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;
-    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["retained"]));
+    if (!sharesMain) {
+      await main.transaction((tx) => writeRecords(tx, rows, ["retained"], noPayloads));
+    }
     await writing(
       rows,
       (tx, payloads) =>

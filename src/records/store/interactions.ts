@@ -48,7 +48,7 @@ export async function writeRecords(
   tx: Queryable,
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
-  payloads: WrittenPayloads = new Map(),
+  payloads: WrittenPayloads,
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, calls);
   if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
