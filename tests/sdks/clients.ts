@@ -63,6 +63,12 @@ export const clients: readonly Client[] = [
     "langchain-google-genai==4.4.2",
   ], ["chat", "responses", "messages", "generate"]),
   python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
+  python("llama-index-python", [
+    "llama-index-llms-openai-like==0.8.1",
+    "llama-index-llms-google-genai==0.11.3",
+    "llama-index-embeddings-openai-like==0.4.0",
+    "llama-index-embeddings-google-genai==0.6.0",
+  ], ["chat", "generate"]),
   node("ai-sdk", [
     "ai@7.0.173",
     "@ai-sdk/openai@4.0.118",
@@ -70,6 +76,12 @@ export const clients: readonly Client[] = [
     "@ai-sdk/google@4.0.121",
     "@ai-sdk/openai-compatible@3.0.92",
   ], ["chat", "compatible", "responses", "messages", "generate"]),
+  node("langchain-js", [
+    "@langchain/openai@1.6.0",
+    "@langchain/anthropic@1.5.11",
+    "@langchain/google-genai@2.3.2",
+    "langchain@1.5.14",
+  ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
   go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
