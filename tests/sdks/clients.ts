@@ -47,6 +47,9 @@ const node = (name: string, packages: readonly string[], lanes: readonly Lane[])
 const go = (name: string, module: string, lanes: readonly Lane[]): Client => ({
   ...{ name, language: "go", packages: [module], lanes },
 });
+const java = (name: string, artifact: string, lanes: readonly Lane[]): Client => ({
+  ...{ name, language: "java", packages: [artifact], lanes },
+});
 
 export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
@@ -85,4 +88,7 @@ export const clients: readonly Client[] = [
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
   go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
+  java("openai-java", "com.openai:openai-java:4.101.0", ["chat", "responses"]),
+  java("anthropic-java", "com.anthropic:anthropic-java:3.12.0", ["messages"]),
+  java("google-genai-java", "com.google.genai:google-genai:1.70.0", ["generate"]),
 ];
