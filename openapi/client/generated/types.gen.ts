@@ -1326,9 +1326,9 @@ export type GenerateStreamError = {
      */
     error: {
         /**
-         * The HTTP status, as the dialect's own client reads it here.
+         * The HTTP status, as the dialect's own clients read it.
          */
-        code: string;
+        code: number;
         /**
          * What went wrong, for people.
          */
