@@ -55,9 +55,11 @@ export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
   python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
   python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
+  python("openai-agents-python", ["openai-agents==0.24.0"], ["responses", "chat"]),
   python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
     ...["chat", "responses", "messages", "generate"] as const,
   ]),
+  python("instructor", ["instructor[anthropic]==1.17.0"], ["chat", "messages"]),
   python("langchain-python", [
     "langchain==1.4.7",
     "langchain-core==1.7.2",
