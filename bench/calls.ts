@@ -8,17 +8,17 @@ export const day = 24 * 60 * 60 * 1000;
 /** Calls lie in the 90 days before this, the end of today: what is shown of today is a whole day. */
 export const end = (Math.floor(Date.now() / day) + 1) * day;
 const span = 90 * day;
-/** Milliseconds between two of them. */
+/** Milliseconds between two of a million. */
 export const step = span / total;
 
-export function timeOf(n: number): number {
-  return end - span + Math.floor(n * step);
+export function timeOf(n: number, rows = total): number {
+  return end - span + Math.floor(n * span / rows);
 }
 
 /** As `fill` writes it. */
-export function idOf(n: number): string {
+export function idOf(n: number, rows = total): string {
   const digest = createHash("md5").update(String(n)).digest("hex");
-  return `${timeOf(n).toString(16).padStart(12, "0")}-${digest}`;
+  return `${timeOf(n, rows).toString(16).padStart(12, "0")}-${digest}`;
 }
 
 /** Calls of two accounts, a million unless said, spread over the 90 days before `end`. */

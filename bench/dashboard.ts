@@ -6,34 +6,50 @@ import { end, fill, total } from "./calls.ts";
 import { benchPagesOf, timePage } from "./pages_bench.ts";
 import { fillPayloads } from "./payloads.ts";
 import type { Figures } from "./figures.ts";
+import type { BenchOptions } from "./options.ts";
 
-const runs = 100;
+const usualRuns = 100;
 
 /**
  * Every page of the dashboard with a million calls that say something, while calls come in; the
- * promise is 50 ms (issues 7 and 20).
+ * promise is 50 ms (issues 7 and 20). `--pages overview --stores postgres --rounds 10` for a part:
+ * texts, which take longest to write, are left out where no page shows them.
  */
-export async function benchDashboard(figures: Figures): Promise<void> {
-  const all = [overviewPages(), interactionPages(), otherPages];
-  await benchPagesOf(fillAll, async (kind, world) => {
-    for (const pages of all) await time(figures, kind, world, pages);
+export async function benchDashboard(figures: Figures, options: BenchOptions): Promise<void> {
+  const calls = options.rows ?? total;
+  const isAsked = (name: string) => options.pages?.some((word) => name.includes(word)) ?? true;
+  const pagesOf = (pages: Pages): Pages =>
+    Object.fromEntries(Object.entries(pages).filter(([name]) => isAsked(name)));
+  const [overview, interactions, others] = [
+    pagesOf(overviewPages()),
+    pagesOf(interactionPages(calls)),
+    pagesOf(otherPages),
+  ];
+  const hasTexts = Object.keys(interactions).length > 0;
+  const fillAll = async (database: Database) => {
+    await fillAccount(database, calls);
+    if (hasTexts) await fillPayloads(database, calls);
+    if (database.kind === "postgres") await database.query("vacuum analyze", []);
+  };
+  await benchPagesOf(options.stores, fillAll, async (kind, world) => {
+    const runs = options.rounds ?? usualRuns;
+    for (const pages of [overview, interactions, others]) {
+      if (Object.keys(pages).length === 0) continue;
+      const title = `${kind}, ${calls} calls: ${runs} requests of each page over HTTP`;
+      figures.add("dashboard", title, await time(world, pages, runs));
+    }
   });
 }
 
-async function time(
-  figures: Figures,
-  kind: string,
-  world: DashboardWorld,
-  pages: Pages,
-): Promise<void> {
-  const rows = [[`a page, ${total} calls`, "p95", "median", "first", "calls on it"]];
+async function time(world: DashboardWorld, pages: Pages, runs: number): Promise<string[][]> {
+  const rows = [["page", "p95", "median", "first", "CPU", "calls on it"]];
   const call = await callerOf(world);
   const browser = await world.owner();
   for (const [name, path] of Object.entries(pages)) {
-    const { p95, median, first, text } = await timePage(browser, path, { runs, before: call });
-    rows.push([name, p95, median, first, String(text.match(/data-id=/g)?.length ?? 0)]);
+    const { p95, median, first, cpu, text } = await timePage(browser, path, { runs, before: call });
+    rows.push([name, p95, median, first, cpu, String(text.match(/data-id=/g)?.length ?? 0)]);
   }
-  figures.add("dashboard", `${kind}: ${runs} requests of each page over HTTP`, rows);
+  return rows;
 }
 
 /** Makes a call that is recorded: no page may live on what it found before. */
@@ -48,12 +64,6 @@ async function callerOf(world: DashboardWorld): Promise<() => Promise<void>> {
     await answer.body?.cancel();
     if (answer.status !== 200) throw new Error(`a call was answered with ${answer.status}`);
   };
-}
-
-async function fillAll(database: Database): Promise<void> {
-  await fillAccount(database);
-  await fillPayloads(database);
-  if (database.kind === "postgres") await database.query("vacuum analyze", []);
 }
 
 /** The first account with calls, and outcomes, charges, refusals, deletions in proportion. */

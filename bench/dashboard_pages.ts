@@ -1,4 +1,4 @@
-import { day, end, idOf, step } from "./calls.ts";
+import { day, end, idOf, timeOf, total } from "./calls.ts";
 
 /** Addresses by what is measured. */
 export type Pages = Readonly<Record<string, string>>;
@@ -6,8 +6,8 @@ export type Pages = Readonly<Record<string, string>>;
 const list = "/dashboard/interactions";
 
 /** What people may ask for; the values are those that `fill` and `fillPayloads` write. */
-export function interactionPages(): Pages {
-  const deep = end - 999 * 50 * step;
+export function interactionPages(calls = total): Pages {
+  const deep = timeOf(Math.floor(calls * 0.95), calls);
   const queries: Record<string, string> = {
     "first page": "",
     "page 1000": `before=${Math.floor(deep)}.8`,
@@ -68,8 +68,8 @@ export function interactionPages(): Pages {
     "refused, by request id": `${list}/refused?request=refused+777`,
     "an agent's session": "/dashboard/session?id=session+4242",
     "a session of 3,000 calls": "/dashboard/session?id=session+long",
-    "one call": `${list}/${idOf(950_001)}`,
-    "one call, old": `${list}/${idOf(1001)}`,
+    "one call": `${list}/${idOf(Math.floor(calls * 0.95) + 1, calls)}`,
+    "one call, old": `${list}/${idOf(1001, calls)}`,
   };
 }
 

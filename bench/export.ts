@@ -42,7 +42,7 @@ export async function benchExport(figures: Figures, options: BenchOptions): Prom
 
 async function measure(
   figures: Figures,
-  { rounds }: BenchOptions,
+  { rounds = 3 }: BenchOptions,
   gateway: Gateway,
   kind: "plain" | "payloads",
 ): Promise<void> {

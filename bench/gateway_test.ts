@@ -35,6 +35,18 @@ Deno.test("the bench's options are read, and what is wrong with one is said", ()
     ["bare", "postgres"],
     2,
   ]);
+  const part = readBenchOptions([
+    "dashboard",
+    "--pages",
+    "overview,session",
+    "--stores",
+    "embedded",
+  ]);
+  assert.deepEqual([part.pages, part.stores, part.rounds], [
+    ["overview", "session"],
+    ["embedded"],
+    undefined,
+  ]);
   assert.throws(() => readBenchOptions(["--seconds", "0"]), /--seconds 0: expected a whole number/);
   assert.throws(() => readBenchOptions(["--speed", "2"]), /--speed/);
 });

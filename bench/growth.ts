@@ -53,7 +53,7 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
   }
   const found = stores.map((store) => ({ ...store, answered: 0, seconds: 0, micros: 0 }));
   for (const store of found) await ask(store.gateway, store.keys, 2 * options.seconds);
-  for (let round = 0; round < options.rounds; round++) {
+  for (let round = 0; round < (options.rounds ?? 3); round++) {
     for (const store of round % 2 === 0 ? found : found.toReversed()) {
       const { gateway, keys } = store;
       const since = new Date();

@@ -12,16 +12,20 @@ export interface BenchOptions {
   cells: readonly string[] | undefined;
   /** Of one measurement. */
   seconds: number;
-  /** How often each is taken. */
-  rounds: number;
-  /** Stored interactions of the benches `growth` and `export`. */
+  /** How often each is taken; each bench has its own usual number. */
+  rounds: number | undefined;
+  /** Stored interactions of the benches `growth`, `export` and `dashboard`. */
   rows: number | undefined;
+  /** Of the bench `dashboard`: words of which each page's name has one, such as `overview`. */
+  pages: readonly string[] | undefined;
+  /** Of the bench `dashboard`: `postgres`, `embedded` or both. */
+  stores: readonly string[] | undefined;
   /** Of the bench `soak`. */
   minutes: number;
 }
 
 export const benchUsage =
-  "deno task bench [NAME]… [--json FILE] [--peers A,B] [--cells A,B] [--seconds N] [--rounds N] [--rows N] [--minutes N]";
+  "deno task bench [NAME]… [--json FILE] [--peers A,B] [--cells A,B] [--seconds N] [--rounds N] [--rows N] [--minutes N] [--pages A,B] [--stores postgres,embedded]";
 
 const text = { type: "string" } as const;
 const known = {
@@ -32,6 +36,8 @@ const known = {
   rounds: text,
   rows: text,
   minutes: text,
+  pages: text,
+  stores: text,
 } as const;
 
 /** Throws an Error of one line where an option is not understood. */
@@ -57,8 +63,10 @@ export function readBenchOptions(argv: readonly string[]): BenchOptions {
     peers: list(values.peers),
     cells: list(values.cells),
     seconds: number("seconds") ?? 4,
-    rounds: number("rounds") ?? 3,
+    rounds: number("rounds"),
     rows: number("rows"),
     minutes: number("minutes") ?? 10,
+    pages: list(values.pages),
+    stores: list(values.stores),
   };
 }

@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { Database } from "../src/database/database.ts";
 import { openEmbedded } from "../src/database/embedded/embedded.ts";
 import { migrate } from "../src/database/migrate.ts";
@@ -19,18 +20,20 @@ const coldRuns = 3;
  * HTTP on loopback: whole requests, of client and server in one process.
  */
 export async function benchPagesOf(
+  stores: readonly string[] = ["postgres", "embedded"],
   fill: (database: Database) => Promise<void>,
   measure: (kind: string, world: DashboardWorld) => Promise<void>,
 ): Promise<void> {
   const { available, reason } = postgresAvailability();
-  if (available) {
+  if (stores.includes("postgres") && available) {
     const created = await (await startPostgres()).createDatabase();
     await prepare(await openPostgres(created.url), fill);
     await serve("PostgreSQL", { DATABASE_URL: created.url }, measure);
     await created.drop();
   } else {
-    console.log(`PostgreSQL skipped: ${reason}`);
+    console.log(`PostgreSQL skipped: ${reason || "not asked for"}`);
   }
+  if (!stores.includes("embedded")) return;
   const directory = await Deno.makeTempDir({ prefix: "bench-" });
   await prepare(await openEmbedded(`${directory}/database`), fill);
   await serve("embedded", { DATA_DIR: directory }, measure);
@@ -60,19 +63,26 @@ async function serve(
   await measure(kind, world);
 }
 
-/** Milliseconds that a page takes, as texts for a table, and the page itself. */
+/**
+ * Milliseconds that a page takes, as texts for a table, and the page itself; `cpu` is what this process
+ * computed for one, client and embedded database included: the figure that others' work changes least.
+ */
 export async function timePage(
   browser: BrowserClient,
   path: string,
   { runs, before }: { runs: number; before: () => Promise<void> },
 ) {
   const times: number[] = [];
+  let cpuMicros = 0;
   let text = "";
   for (let run = 0; run < runs + coldRuns; run++) {
     await before();
+    const cpuBefore = process.cpuUsage();
     const began = performance.now();
     const answer = await browser.get(path);
     times.push(performance.now() - began);
+    const { user, system } = process.cpuUsage(cpuBefore);
+    if (run >= coldRuns) cpuMicros += user + system;
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}`);
     text = answer.text;
   }
@@ -80,5 +90,11 @@ export async function timePage(
   const warm = times.slice(coldRuns).sort((a, b) => a - b);
   const shown = (ms: number) => `${ms.toFixed(1)} ms`;
   const median = warm[Math.floor(warm.length / 2)]!;
-  return { p95: shown(p95(warm)), median: shown(median), first: shown(first!), text };
+  return {
+    p95: shown(p95(warm)),
+    median: shown(median),
+    first: shown(first!),
+    cpu: shown(cpuMicros / runs / 1000),
+    text,
+  };
 }

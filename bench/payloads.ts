@@ -3,12 +3,12 @@ import type { Database } from "../src/database/database.ts";
 import { idOf, timeOf, total } from "./calls.ts";
 
 /** Payloads with their words; the index is made afterwards, which is faster. */
-export async function fillPayloads(database: Database): Promise<void> {
+export async function fillPayloads(database: Database, calls = total): Promise<void> {
   const began = performance.now();
   await database.query("drop index payloads_by_word");
   const portion = 5000;
-  for (let from = 0; from < total; from += portion) {
-    const rows = Array.from({ length: portion }, (_, at) => payloadOf(from + at));
+  for (let from = 0; from < calls; from += portion) {
+    const rows = Array.from({ length: portion }, (_, at) => payloadOf(from + at, calls));
     await database.query(payloadSql, [JSON.stringify(rows)]);
   }
   await database.query(
@@ -20,11 +20,11 @@ export async function fillPayloads(database: Database): Promise<void> {
   console.log(`payloads in ${((performance.now() - began) / 1000).toFixed(0)} s`);
 }
 
-function payloadOf(n: number): Record<string, unknown> {
+function payloadOf(n: number, calls: number): Record<string, unknown> {
   const words = [`number${n}`];
   const draw = (within: number) => Math.floor(hash(n * 31 + words.length) * within);
   if (draw(10) < 6) words.push("order");
-  if (n < total / 2) words.push("telegram");
+  if (n < calls / 2) words.push("telegram");
   if (draw(20) === 0) words.push("refund", "please");
   if (draw(200) === 0) words.push("invoice");
   if (draw(20_000) === 0) words.push("zeppelin");
@@ -33,9 +33,14 @@ function payloadOf(n: number): Record<string, unknown> {
   const response = JSON.stringify({
     choices: [{ index: 0, message: { role: "assistant", content: "Thanks, noted." } }],
   });
-  const call = { accountId: n % 20 === 19 ? 2 : 1, createdAt: new Date(timeOf(n)) };
+  const call = { accountId: n % 20 === 19 ? 2 : 1, createdAt: new Date(timeOf(n, calls)) };
   return {
-    ...{ transaction_id: idOf(n), created_at: call.createdAt.toISOString(), request, response },
+    ...{
+      transaction_id: idOf(n, calls),
+      created_at: call.createdAt.toISOString(),
+      request,
+      response,
+    },
     words: searchKeys(call, [request, response]),
   };
 }

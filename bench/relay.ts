@@ -53,7 +53,7 @@ export async function benchRelay(figures: Figures, options: BenchOptions): Promi
 async function measure(
   cell: Cell,
   contenders: readonly Contender[],
-  { seconds, rounds }: BenchOptions,
+  { seconds, rounds = 3 }: BenchOptions,
 ): Promise<Map<Contender, Round[]>> {
   const able = contenders.filter((one) => one.shot(cell) !== undefined);
   const found = new Map<Contender, Round[]>(able.map((one) => [one, []]));

@@ -147,5 +147,5 @@ function callError(response: Response, text: string): CallError {
 }
 
 function isContract(value: unknown): value is Contract {
-  return typeof value === "object" && value !== null && "route" in value;
+  return typeof value === "object" && value !== null && "patterns" in value;
 }

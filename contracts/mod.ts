@@ -127,5 +127,5 @@ export function allContracts(): Contract[] {
 /** A contract, or the contracts of a group such as `{create, get, remove}`. */
 function contractsIn(value: object | undefined): Contract[] {
   if (value === undefined) return [];
-  return "route" in value ? [value as Contract] : Object.values(value) as Contract[];
+  return "patterns" in value ? [value as Contract] : Object.values(value) as Contract[];
 }

@@ -158,6 +158,24 @@ Deno.test("models and versions refuse what they don't take", async () => {
   });
 });
 
+Deno.test("a message of the role system changes the effort, by its beta alone", async () => {
+  await withClient(async (client) => {
+    const messages = [
+      { role: "user", content: "Plan it." },
+      { role: "assistant", content: "One, two." },
+      { role: "system", content: [], output_config: { effort: "low" } },
+      { role: "user", content: "[say:in short]" },
+    ];
+    const body = { model: "claude-opus-5-5", max_tokens: 1000, messages } as never;
+    await assert.rejects(client.messages.create(body), /messages.2.output_config: Extra inputs/);
+    const headers = { "anthropic-beta": "x-1, mid-conversation-output-config-2026-07-01" };
+    const { content } = await client.messages.create(body, { headers });
+    assert.match(JSON.stringify(content), /in short/);
+    const wrong = JSON.parse(JSON.stringify(body).replace('"low"', '"tiny"'));
+    await assert.rejects(client.messages.create(wrong, { headers }), /output_config.effort/);
+  });
+});
+
 Deno.test("structured output, stop sequences, refusals and token counts", async () => {
   await withClient(async (client) => {
     const schema = {

@@ -55,7 +55,7 @@ export const commonParameters = {
     name: "X-Translation-Mode",
     in: "header",
     description:
-      "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.",
+      "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
     // Composed without need: the reference page sends the first value of a plain one unasked.
     schema: {
       allOf: [
@@ -126,6 +126,11 @@ export const commonHeaders = {
     description:
       "Paths of fields that the vendor could not be given, separated by commas; absent when there are none.",
     schema: { type: "string", example: "seed" },
+  },
+  "X-Renamed-Fields": {
+    description:
+      "A field that was passed on under the name that the model takes, as `yours=sent`; absent when there is none, and with `X-Translation-Mode: strict`.",
+    schema: { type: "string", example: "older_name=newer_name" },
   },
   "X-Idempotent-Replay": {
     description: "`true` when the answer was stored by an earlier request with the same id.",
@@ -206,6 +211,7 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   if (good && contract.interaction) {
     names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
     names.push("X-Cost-USD", "X-Charged-USD", "Server-Timing");
+    if (contract.path.endsWith("/chat/completions")) names.push("X-Renamed-Fields");
   }
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");

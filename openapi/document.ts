@@ -11,6 +11,7 @@ import {
 } from "./common_parts.ts";
 import { describeOperation } from "./describe_operation.ts";
 import { errorExamples } from "./error_examples.ts";
+import { routeConfig } from "./route_config.ts";
 import type { Document } from "./shapes.ts";
 
 export type DocumentVersion = "3.1.0" | "3.0.3";
@@ -53,7 +54,7 @@ function schemasAndPaths(
   for (const [name, schema] of Object.entries(cohortComponents)) {
     app.openAPIRegistry.register(name, schema);
   }
-  for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);
+  for (const contract of contracts) app.openAPIRegistry.registerPath(routeConfig(contract));
   const head = { openapi, ...information(version), tags: documentTags() };
   // As it will be read: plain values, without what is undefined.
   if (openapi === "3.1.0") return JSON.parse(JSON.stringify(app.getOpenAPI31Document(head)));

@@ -1,13 +1,16 @@
 import assert from "@std/assert";
-import { generateFiles, writeGenerated } from "./generate.ts";
+import { writeGenerated } from "./generate.ts";
 
-Deno.test("a file that is missing, changed or too many is found, and mended; the committed ones are right", async () => {
+/** That the committed ones are right is a step of the gate, which takes half a minute. */
+Deno.test("a file that is missing, changed or too many is found, and mended", async () => {
   const folder = await Deno.makeTempDir();
   try {
     const url = new URL(`file://${folder}/`);
-    const files = await generateFiles();
-    const all = writeGenerated(url, files, false);
-    assert.ok(all.includes("openapi-3.0.json") && all.includes("client/generated/sdk.gen.ts"));
+    const files = new Map([
+      ...["openapi.json", "openapi-3.0.json", "client/generated/types.gen.ts"],
+      "client/generated/core/params.gen.ts",
+    ].map((name) => [name, `text of ${name}`]));
+    assert.deepEqual(writeGenerated(url, files, false), [...files.keys()]);
     await Deno.writeTextFile(new URL("openapi.json", url), "x", { append: true });
     await Deno.remove(new URL("client/generated/types.gen.ts", url));
     await Deno.writeTextFile(new URL("client/generated/core/old.gen.ts", url), "");
@@ -19,8 +22,6 @@ Deno.test("a file that is missing, changed or too many is found, and mended; the
     assert.deepEqual(writeGenerated(url, files, true), wrong);
     assert.deepEqual(writeGenerated(url, files, false), wrong);
     assert.deepEqual(writeGenerated(url, files, true), []);
-    // What is committed is what the contracts make.
-    assert.deepEqual(writeGenerated(new URL("./", import.meta.url), files, true), []);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

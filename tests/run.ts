@@ -4,6 +4,7 @@
  * With arguments it runs just the tests they name: `deno task test src/store "revoked key"`.
  */
 import { readArguments } from "./run/arguments.ts";
+import { cpuSecondsOfEnded } from "./run/cpu_time.ts";
 import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
 import { isCi, testEnvironment } from "./run/environment.ts";
 import { startDatabaseServer } from "./run/database_server.ts";
@@ -13,6 +14,7 @@ import { makeMemoryFolder } from "./run/memory_folder.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
 import { slowestLines } from "./run/slowest.ts";
+import { costLines, type FileCost, timeFiles } from "./run/times.ts";
 
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
@@ -70,6 +72,10 @@ async function run(
   // The whole run looks at all types in one step.
   const options = { check: !whole, filter: selection.filter };
   const groups = testGroups(selection.files);
+  if (selection.times) {
+    await timed(gate, groups, { ...options, check: false }, record);
+    return;
+  }
   if (!whole) {
     for (const group of groups) record(await tests(gate, group, { ...options, jobs: cores }));
     return;
@@ -94,6 +100,28 @@ async function run(
   }
 }
 
+/** One file after the other, on a database server of their own, and what each takes. */
+async function timed(
+  gate: Gate,
+  groups: readonly TestGroup[],
+  options: { check: boolean; filter: string | null },
+  record: (outcome: Outcome) => void,
+): Promise<void> {
+  const server = await startDatabaseServer(gate.root);
+  try {
+    const costs: FileCost[] = [];
+    for (const group of groups) {
+      const alone = { ...options, jobs: 1, env: server.env };
+      const timing = await timeFiles(gate, group, alone, console.log);
+      costs.push(...timing.costs);
+      record(timing.outcome);
+    }
+    console.log(costLines(costs, 30));
+  } finally {
+    await server.stop();
+  }
+}
+
 const cores = navigator.hardwareConcurrency;
 
 function print(outcome: Outcome): void {
@@ -111,6 +139,8 @@ function crashed(error: unknown): Outcome {
 /** Prints the notes and, as the last line, the totals; returns the exit code. */
 function finish(outcomes: readonly Outcome[], inCi: boolean): number {
   const totals = total(outcomes, inCi);
+  const cpuSeconds = cpuSecondsOfEnded();
+  if (cpuSeconds > 0) console.log(`${cpuSeconds.toFixed(0)} CPU s in all`);
   const notes = outcomes.flatMap((outcome) => outcome.notes);
   if (notes.length > 0) console.log(`\n${notes.join("\n")}`);
   if (inCi && notes.some((note) => note.startsWith("skipped"))) {

@@ -130,6 +130,9 @@ export const interactionTable = {
       "Whether the response cache had the answer; null where it was not asked.",
     ),
   ),
+  client: textOrNull(
+    "The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.",
+  ),
   trace_id: textOrNull(
     "The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.",
   ),

@@ -70,7 +70,8 @@ export const metrics = defineContract({
   path: "/metrics",
   operationId: "getMetrics",
   summary: "Get metrics in the Prometheus text format",
-  description: "From loopback, or with `Authorization: Bearer <METRICS_TOKEN>`.",
+  description:
+    "With `Authorization: Bearer <METRICS_TOKEN>`; from loopback without, where neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
   media: { "text/plain": z.string().describe("Metrics, a sample a line.") },
   errors: ["endpoint_not_found"],
 });

@@ -56,6 +56,7 @@ const interaction = {
   payload_truncated: false,
   attempts: null,
   cache: null,
+  client: "OpenAI/JS",
   trace_id: null,
 };
 

@@ -1,7 +1,6 @@
-import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import type { z } from "@hono/zod-openapi";
 import type { DialectName } from "../calls/vendors.ts";
-import { type ErrorCode, errors } from "./errors.ts";
-import { errorSchemas } from "./common.ts";
+import type { ErrorCode } from "./errors.ts";
 
 /** The dialect whose error body an endpoint answers with; `service`: the gateway's own endpoints. */
 export type ErrorDialect = DialectName | "service";
@@ -62,7 +61,7 @@ export interface ContractSpec<
   errors?: readonly ErrorCode[];
 }
 
-/** A contract as a value: the spec, its paths and the route that the document is made from. */
+/** A contract as a value: the spec, its paths and the codes of its errors. */
 export interface Contract<
   Params extends ObjectSchema | undefined = ObjectSchema | undefined,
   Query extends ObjectSchema | undefined = ObjectSchema | undefined,
@@ -73,7 +72,6 @@ export interface Contract<
   readonly patterns: readonly string[];
   /** Every code that it can answer with. */
   readonly codes: readonly ErrorCode[];
-  readonly route: RouteConfig;
 }
 
 /** Makes a contract of its spec. */
@@ -93,7 +91,6 @@ export function defineContract<
       ? withShortPaths(spec.mounts)
       : [spec.path, ...aliases].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
     codes: codesOf(spec as AnySpec),
-    route: createRoute(routeConfig(spec as AnySpec)),
   };
 }
 
@@ -137,55 +134,6 @@ type AnySpec = ContractSpec<
   z.ZodType | undefined,
   z.ZodType | undefined
 >;
-
-function routeConfig(spec: AnySpec): RouteConfig {
-  const content: Record<string, { schema: z.ZodType }> = {};
-  if (spec.answer) content["application/json"] = { schema: spec.answer };
-  for (const [type, schema] of Object.entries(spec.media ?? {})) content[type] = { schema };
-  const responses: RouteConfig["responses"] = {
-    [spec.status ?? 200]: { description: spec.summary, content },
-  };
-  for (const [status, types] of Object.entries(spec.otherStatuses ?? {})) {
-    const schemas = Object.entries(types).map(([type, schema]) => [type, { schema }]);
-    responses[status] = { description: spec.summary, content: Object.fromEntries(schemas) };
-  }
-  for (const [status, named] of Map.groupBy(codesOf(spec), (code) => errors[code].status)) {
-    responses[status] = {
-      description: named.map((code) => `\`${code}\`: ${errors[code].message}`).join("\n\n"),
-      content: { "application/json": { schema: errorSchemas[spec.dialect] } },
-    };
-  }
-  return {
-    method: spec.method,
-    path: spec.path,
-    operationId: spec.operationId,
-    summary: spec.summary,
-    ...(spec.description === undefined ? {} : { description: spec.description }),
-    tags: [spec.tag],
-    security: spec.scope === null ? [] : [
-      { bearer: [] },
-      { apiKeyHeader: [] },
-      ...(spec.dialect === "generate" ? [{ googApiKeyHeader: [] }] : []),
-    ],
-    request: {
-      ...(spec.params ? { params: spec.params } : {}),
-      ...(spec.query ? { query: spec.query } : {}),
-      ...(spec.headers ? { headers: spec.headers } : {}),
-      ...(spec.body || spec.form
-        ? {
-          body: {
-            required: true,
-            content: {
-              ...(spec.form ? { "multipart/form-data": { schema: spec.form } } : {}),
-              ...(spec.body ? { "application/json": { schema: spec.body } } : {}),
-            },
-          },
-        }
-        : {}),
-    },
-    responses,
-  };
-}
 
 function codesOf(spec: AnySpec): ErrorCode[] {
   const takesBody = spec.body !== undefined || spec.form !== undefined;

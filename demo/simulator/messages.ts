@@ -35,7 +35,7 @@ export async function answerMessages(
   moreUsage: (counts: Counts) => JsonObject = () => ({}),
 ): Promise<Response> {
   checkParameters(body, model);
-  checkMessages(body, model);
+  checkMessages(body, model, exchange.headers);
   const wish = thinkingWish(body, model);
   const prompt = {
     ...readMessagesPrompt(body, headerNames(exchange)),
@@ -60,7 +60,7 @@ export function countTokens(exchange: Exchange): Response {
   versionOf(exchange);
   const body = require(bodyOf(exchange), COUNT_BODY, "");
   const model = findMessagesModel(body.model);
-  checkMessages(body, model);
+  checkMessages(body, model, exchange.headers);
   return Response.json({ input_tokens: countUncached(body) });
 }
 

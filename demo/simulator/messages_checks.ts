@@ -10,6 +10,7 @@ import {
   OUTPUT_CONFIG,
   RESULT_BLOCKS,
   SAMPLING,
+  SYSTEM_MESSAGE_BETAS,
   THINKING,
   TOOL,
   TOOL_CHOICE,
@@ -22,11 +23,13 @@ export function thinkingSeal(model: MessagesModel): string {
   return model.bindsThinking ? `thinking ${model.id}` : "thinking";
 }
 
-/** Throws a 400 Problem for a message or block that the vendor would refuse. */
-export function checkMessages(body: JsonObject, model: MessagesModel): void {
-  const messages = asArray(body.messages).map((message, index) =>
-    require(message, MESSAGE, `messages.${index}`)
-  );
+/** Throws a 400 Problem for a message or block that the vendor would refuse; `headers`: of the request. */
+export function checkMessages(body: JsonObject, model: MessagesModel, headers: Headers): void {
+  const ofSystem = systemRules(headers);
+  const messages = asArray(body.messages).map((message, index) => {
+    const rules = asObject(message)?.role === "system" ? ofSystem : MESSAGE;
+    return require(message, rules, `messages.${index}`);
+  });
   if (messages.length === 0) throw invalid("messages", "at least one message is required");
   if (messages[0]?.role !== "user") {
     throw invalid("messages", 'first message must use the "user" role');
@@ -35,6 +38,11 @@ export function checkMessages(body: JsonObject, model: MessagesModel): void {
   checkPairs(messages);
   checkPrefill(messages, model);
   checkThinkingFirst(body, messages);
+}
+
+function systemRules(headers: Headers) {
+  const betas = (headers.get("anthropic-beta") ?? "").split(",").map((one) => one.trim());
+  return Object.assign({}, MESSAGE, ...betas.map((beta) => SYSTEM_MESSAGE_BETAS[beta] ?? {}));
 }
 
 function checkMessage(
@@ -48,7 +56,11 @@ function checkMessage(
   if (role === "system" && !model.hasMidSystem) {
     throw invalid(path, `role 'system' is not supported on this model`);
   }
-  if (asArray(message.content).length === 0 && asText(message.content) === "") {
+  const config = message.output_config
+    ? require(message.output_config, { effort: OUTPUT_CONFIG.effort }, `${path}.output_config`)
+    : {};
+  const setsEffort = asText(config.effort) !== "";
+  if (asArray(message.content).length === 0 && asText(message.content) === "" && !setsEffort) {
     if (index < messages.length - 1 || role !== "assistant") {
       throw invalid(path, "all messages must have non-empty content");
     }

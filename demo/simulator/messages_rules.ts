@@ -63,6 +63,18 @@ export const MESSAGE = {
   content: { is: ["string", "array"], required: true },
 } satisfies Record<string, Rule>;
 
+const perTurn = { output_config: { is: "object", nullable: true } } satisfies Record<string, Rule>;
+
+/** Fields that a message of the role `system` has by a beta. */
+export const SYSTEM_MESSAGE_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
+  "mid-conversation-output-config-2026-07-01": perTurn,
+  // Claude Code 2.1.330 asks for it by this name.
+  "per-turn-control-2026-07-01": perTurn,
+  "mid-conversation-system-clear-at-2026-08-21": {
+    clear_at: { is: "string", nullable: true, oneOf: ["next_user_message", "never"] },
+  },
+};
+
 const cache_control = object;
 
 export const BLOCKS: Readonly<Record<string, Record<string, Rule>>> = {

@@ -38,6 +38,7 @@ const full: Partial<SettledCall> = {
     { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
   ],
   cache: "hit",
+  client: "claude-cli/2.1.4",
   traceId: "0af7651916cd43dd8448eb211c80319c",
   retained: { reasoning: [] },
 };
@@ -69,10 +70,10 @@ const parse = (more: Partial<SettledCall> = {}) =>
 
 Deno.test("the columns are those of the interface, in its order, and no other", () => {
   for (const more of [{}, full]) assert.deepEqual(Object.keys(parse(more)), interactionColumns);
-  assert.equal(interactionColumns.length, 41);
+  assert.equal(interactionColumns.length, 42);
   assert.deepEqual(
     [interactionColumns[0], ...interactionColumns.slice(37)],
-    ["transaction_id", "payload_truncated", "attempts", "cache", "trace_id"],
+    ["transaction_id", "payload_truncated", "attempts", "cache", "client", "trace_id"],
   );
 });
 
@@ -125,6 +126,7 @@ Deno.test("every value stands in its own column", () => {
     payload_truncated: false,
     attempts: full.attempts,
     cache: "hit",
+    client: "claude-cli/2.1.4",
     trace_id: full.traceId,
   });
 });

@@ -61,5 +61,5 @@ function versioned(path: string): string[] {
 
 function addressedIn(value: object | undefined): Addressed[] {
   if (value === undefined) return [];
-  return "route" in value ? [value as Contract] : Object.values(value).flatMap(addressedIn);
+  return "patterns" in value ? [value as Contract] : Object.values(value).flatMap(addressedIn);
 }

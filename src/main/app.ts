@@ -94,7 +94,13 @@ export function createApp(
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   const metricsText = services.siblings.metrics ?? (() => metrics.text());
-  operationRoutes(app, { ...binding, ready: services.ready, metricsText, metricsToken });
+  operationRoutes(app, {
+    ...binding,
+    ready: services.ready,
+    metricsText,
+    metricsToken,
+    trustProxy,
+  });
   publicRoutes(app, binding, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.

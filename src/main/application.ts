@@ -40,6 +40,7 @@ import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
+import { createLabelRows } from "../records/store/label_days.ts";
 import { createFairAnalytics, createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
 import {
@@ -67,6 +68,8 @@ import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
+import { createLabelSumsJob } from "../usage/label_sums.ts";
+import { createLabelSumKeeper } from "../usage/store/label_sums.ts";
 import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
@@ -372,6 +375,10 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
       ...{ retentionPayloadDays, retentionUsageDays, clock, log },
     }),
     refreshStatistics: () => refreshStatistics(analytics),
+    keepLabelSums: createLabelSumsJob({
+      keeper: createLabelSumKeeper(analytics, createLabelRows),
+      now: clock.now,
+    }),
     runBackfills: async () => {
       for (const each of new Set([database, analytics])) await runBackfills(each, log);
     },

@@ -42,6 +42,8 @@ export interface BackgroundJobDeps {
   archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
+  /** Adds up the calls of days that are over, for the overview. */
+  keepLabelSums: () => Promise<void>;
   /** Continues the backfills of migrations, which another process may have started. */
   runBackfills: () => Promise<void>;
   sweepKeyCharges: () => Promise<void>;
@@ -141,6 +143,7 @@ function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
     on.isEmbedded
       ? { name: "vacuum", everyMs: 5_000, run: () => vacuum.whenQuiet() }
       : { name: "vacuum_check", everyMs: 60_000, run: () => vacuum.look() },
+    { name: "label_sums", everyMs: 20_000, firstMs: 1_000, run: on.keepLabelSums },
     { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: on.runBackfills },
     // A database server refreshes its statistics itself.
     ...(on.isAnalyticsEmbedded

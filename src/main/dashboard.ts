@@ -21,7 +21,7 @@ import { createCostLines } from "../repricing/cost_lines.ts";
 import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createLabelUsage } from "../usage/label_usage.ts";
-import { createFairUsage } from "../usage/wire.ts";
+import { createFairLabelSums, createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
@@ -81,6 +81,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
       labels: createLabelUsage({
         rows: createFairLabelRows(records.reads),
         storedSteps: usage.storedSteps,
+        labelSums: createFairLabelSums(records.reads),
       }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),

@@ -101,6 +101,12 @@ const table = {
     write: (row) => row.cache ?? null,
     read: (value) => value === null ? undefined : value as CacheResult,
   },
+  client: {
+    field: "client",
+    sqlType: "text",
+    write: (row) => row.client === undefined ? null : sanitizeText(row.client),
+    read: (value) => value === null ? undefined : value,
+  },
   trace_id: {
     field: "traceId",
     sqlType: "text",

@@ -34,6 +34,24 @@ export interface CallTexts {
   response: string | null;
 }
 
+/** What a call of a session used and how it ended: few fields, since a page has them of a thousand. */
+export type SessionCall = Pick<
+  InteractionSummary,
+  | "transactionId"
+  | "createdAt"
+  | "model"
+  | "status"
+  | "errorCode"
+  | "latencyMs"
+  | "inputTokens"
+  | "cacheReadTokens"
+  | "cacheWriteTokens"
+  | "outputTokens"
+  | "costNanos"
+  | "priceVersion"
+  | "translationLoss"
+>;
+
 /** Which rows a page of the dashboard shows. */
 export interface InteractionPageQuery extends InteractionListQuery {
   /** Words that request or response must contain, as people write them. */
@@ -52,6 +70,12 @@ export interface InteractionListPage {
 export interface InteractionRepository {
   /** One page of rows; may end early, with `searchedBackTo`, where few of many rows match. */
   page(query: InteractionPageQuery): Promise<InteractionListPage>;
+  /** The first calls of a session, oldest first; `isAll` says whether there are no more. */
+  sessionCalls(
+    accountId: number,
+    sessionId: string,
+    limit: number,
+  ): Promise<{ calls: SessionCall[]; isAll: boolean }>;
   /** Undefined if the account has no such call. Payloads are cut after `maxChars`. */
   find(
     accountId: number,

@@ -99,6 +99,7 @@ export type FairAnalytics = Pick<
   | "find"
   | "texts"
   | "totals"
+  | "sessionCalls"
   | "sample"
   | "cohortSums"
   | "cohortModels"
@@ -121,6 +122,7 @@ export function createFairAnalytics(reads: FairReads): FairAnalytics {
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...args) => of(accountId).find(accountId, ...args),
+    sessionCalls: (accountId, ...args) => of(accountId).sessionCalls(accountId, ...args),
     totals: (query) => of(query.accountId).totals(query),
     texts: (accountId, ...args) => of(accountId).texts(accountId, ...args),
     sample: (query) => of(query.accountId).sample(query),

@@ -186,5 +186,6 @@ const answerHeaderNames = [
   "x-accel-buffering",
   "x-model",
   "x-reasoning-included",
+  "x-renamed-fields",
   "x-translation-loss",
 ] as const;

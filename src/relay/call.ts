@@ -17,7 +17,7 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
-import { type CallContext, CallTimes } from "./call_context.ts";
+import { type CallContext, CallTimes, clientOf } from "./call_context.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
@@ -436,6 +436,7 @@ export class Call<M extends CallMeter = Meter> {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#plan.losses],
       ...(this.#cache ? { cache: this.#cache.result } : {}),
+      ...clientOf(caller),
       ...(this.#traceId === undefined ? {} : { traceId: this.#traceId }),
       ...(leaseId === null ? {} : { leaseId }),
       ...(budgetLeaseIds ? { budgetLeaseIds } : {}),

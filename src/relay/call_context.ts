@@ -9,6 +9,14 @@ export function sentRequestId(header: (name: string) => string | undefined): str
   return header("x-request-id") ?? header("idempotency-key");
 }
 
+/** The program that calls, as the first product of its `User-Agent` names it. */
+export function clientOf(caller: Pick<CallContext, "header">): { client?: string } {
+  const product = caller.header("user-agent")?.trimStart().split(/\s/, 1)[0];
+  return product ? { client: product.slice(0, maxClientLength) } : {};
+}
+
+const maxClientLength = 100;
+
 /** The caller, and what came with the request besides its body. */
 export interface CallContext {
   readonly principal: Principal;

@@ -159,7 +159,7 @@ function eventStreamType({ headers }: UpstreamAnswer): string {
 }
 
 function headersOf(
-  { plan: { losses } }: TextExchange,
+  { plan: { losses, renamed } }: TextExchange,
   answer: UpstreamAnswer,
   contentType: string | undefined,
 ): Record<string, string> {
@@ -167,6 +167,7 @@ function headersOf(
     ...answerHeaders(answer.headers),
     ...(contentType === undefined ? {} : { "content-type": contentType }),
     ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
+    ...(renamed === undefined ? {} : { "x-renamed-fields": renamed }),
   };
 }
 

@@ -84,6 +84,8 @@ export interface Interaction {
   attempts?: readonly VendorAttempt[];
   /** Whether the response cache had the answer; absent where it was not asked. */
   cache?: CacheResult;
+  /** The program that called, as the first product of its `User-Agent` names it; absent: unknown. */
+  client?: string;
   /** The trace that it belongs to: the caller's, or ours where traces are exported; else absent. */
   traceId?: string;
   /** The content of the call was not recorded; absent where it was. */

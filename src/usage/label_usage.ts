@@ -1,4 +1,5 @@
 import { pushAll } from "../base/lists.ts";
+import type { LabelSumStore } from "./label_sums.ts";
 import { noUsage, type UsageQuery, type UsageSums, type UsageValue } from "./usage_sums.ts";
 
 /** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
@@ -20,8 +21,11 @@ export interface LabelStep {
   at: Date;
   /** Empty: calls without the label. */
   values: readonly string[];
-  /** Whole numbers, exact up to 2^53: nine million dollars of one value and day. */
-  sums: Readonly<Record<LabelSum, readonly number[]>>;
+  /**
+   * Whole numbers, exact up to 2^53: nine million dollars of one value and day. A sum may be absent if
+   * it is zero for all values.
+   */
+  sums: Readonly<Partial<Record<LabelSum, readonly number[] | Float64Array>>>;
 }
 
 /** Reads rows of calls. Implemented in `src/records/store/label_days.ts`. */
@@ -53,20 +57,28 @@ export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
 const stepMs = { hour: 3_600_000, day: 86_400_000 };
 /** Read in one statement, so that others get their turns between. */
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
+/** Days whose stored sums one statement reads: calls get their turns between. */
+const storedDaysAtOnce = 5;
 /** Sums held in memory, as bytes of numbers; names come to about as much. */
 const maxHeldBytes = 48 * 1024 * 1024;
 /** Charts show the steps of few values; of more, such as a download's, nobody looks at them. */
 const maxWithCosts = 100;
 
+export interface LabelUsageDeps {
+  rows: LabelRows;
+  storedSteps: StoredSteps;
+  /** Sums of days that are over; whatever it lacks is added up from the rows. */
+  labelSums: LabelSumStore;
+  maxBytes?: number;
+}
+
 /**
- * Sums by label. Rows of calls are read once and their sums held in memory, with the state of the
- * calls they are of: what is written, erased or repriced since changes the state, and is read again.
- * Of the newest day hours are held, so that a call has one hour read again.
+ * Sums by label. They are held in memory with the state of the calls they are of: what is written,
+ * erased or repriced since changes the state, and is read again, of days that are over from the sums
+ * that are kept in the store. Of the newest day hours are held, so that a call has one hour read again.
  */
-export function createLabelUsage(
-  deps: { rows: LabelRows; storedSteps: StoredSteps; maxBytes?: number },
-): LabelUsage {
-  return new HeldUsage(deps.rows, deps.storedSteps, deps.maxBytes ?? maxHeldBytes);
+export function createLabelUsage(deps: LabelUsageDeps): LabelUsage {
+  return new HeldUsage(deps, deps.maxBytes ?? maxHeldBytes);
 }
 
 /** Sums of one hour or day: a number in each column for each slot. Columns of zeros are absent. */
@@ -85,8 +97,7 @@ class HeldUsage implements LabelUsage {
   #bytes = 0;
 
   constructor(
-    readonly rows: LabelRows,
-    readonly storedSteps: StoredSteps,
+    readonly deps: Pick<LabelUsageDeps, "rows" | "storedSteps" | "labelSums">,
     readonly maxBytes: number,
   ) {}
 
@@ -103,14 +114,30 @@ class HeldUsage implements LabelUsage {
     const { accountId, span } = query;
     const keyOf = (atMs: number) => `${accountId} ${label} ${span} ${atMs}`;
     const found: Step[] = [];
-    const missing: StoredStep[] = [];
-    const stored = await this.storedSteps(query);
+    const lacking: StoredStep[] = [];
+    const stored = await this.deps.storedSteps(query);
     for (const step of stored) {
       const held = this.#steps.get(keyOf(step.at.getTime()));
       if (held?.state === step.state) found.push(held);
-      else missing.push(step);
+      else lacking.push(step);
     }
     const newest = span === "day" ? stored.at(-1) : undefined;
+    const hold = ({ at, state }: StoredStep, read: LabelStep | undefined) => {
+      const atMs = at.getTime();
+      const step = names.pack(atMs, read);
+      found.push(step);
+      this.#hold(keyOf(atMs), { ...step, state, names });
+    };
+    const missing: StoredStep[] = [];
+    for (let at = 0; at < lacking.length; at += storedDaysAtOnce) {
+      const some = lacking.slice(at, at + storedDaysAtOnce);
+      const read = span === "day" ? await this.deps.labelSums.read(accountId, label, some) : [];
+      for (const step of some) {
+        const sums = read.find(({ at }) => at.getTime() === step.at.getTime());
+        if (sums) hold(step, sums);
+        else missing.push(step);
+      }
+    }
     for (const some of runsOf(missing, span, newest)) {
       const from = some[0]!.at;
       const to = new Date(some.at(-1)!.at.getTime() + stepMs[span]);
@@ -119,12 +146,9 @@ class HeldUsage implements LabelUsage {
         pushAll(found, hours.map((hour) => ({ ...hour, atMs: from.getTime() })));
         continue;
       }
-      const read = await this.rows.read({ ...query, from, to }, label);
-      for (const { at, state } of some) {
-        const atMs = at.getTime();
-        const step = names.pack(atMs, read.find((one) => one.at.getTime() === atMs));
-        found.push(step);
-        this.#hold(keyOf(atMs), { ...step, state, names });
+      const read = await this.deps.rows.read({ ...query, from, to }, label);
+      for (const step of some) {
+        hold(step, read.find(({ at }) => at.getTime() === step.at.getTime()));
       }
     }
     return found;
@@ -175,7 +199,8 @@ class Names {
     const columns: Step["columns"] = {};
     for (const name of labelSums) {
       const numbers = step.sums[name];
-      if (numbers.some((one) => one !== 0)) columns[name] = Float64Array.from(numbers);
+      if (numbers instanceof Float64Array) columns[name] = numbers;
+      else if (numbers?.some((one) => one !== 0)) columns[name] = Float64Array.from(numbers);
     }
     return { atMs, slots, columns };
   }
@@ -233,16 +258,7 @@ function runsOf(
 }
 
 function dearest(names: Names, steps: readonly Step[], limit: number) {
-  const totals = (sum: LabelSum) => {
-    const all = new Float64Array(names.values.length);
-    for (const { slots, columns } of steps) {
-      const column = columns[sum];
-      if (!column) continue;
-      for (let at = 0; at < slots.length; at++) all[slots[at]!]! += column[at]!;
-    }
-    return all;
-  };
-  const [calls, costs] = [totals("calls"), totals("costNanos")];
+  const [calls, costs] = [totals(names, steps, "calls"), totals(names, steps, "costNanos")];
   const nameOf = (slot: number) => names.values[slot]!;
   const found: number[] = [];
   for (let slot = 0; slot < calls.length; slot++) {
@@ -258,14 +274,46 @@ function dearest(names: Names, steps: readonly Step[], limit: number) {
     value: nameOf(slot),
     costs: new Map(),
   }));
-  for (const sum of labelSums) {
-    const all = totals(sum);
-    for (const [at, slot] of shown.entries()) setSum(values[at]!, sum, all[slot]!);
-  }
-  if (shown.length <= maxWithCosts) {
-    addCosts(new Map(shown.map((slot, at) => [slot, values[at]!])), steps);
-  }
+  addSums(names, steps, shown, values);
   return { values, all: found.length };
+}
+
+/** By number of the value. */
+function totals(names: Names, steps: readonly Step[], sum: LabelSum): Float64Array {
+  const all = new Float64Array(names.values.length);
+  for (const { slots, columns } of steps) {
+    const column = columns[sum];
+    if (!column) continue;
+    for (let at = 0; at < slots.length; at++) all[slots[at]!]! += column[at]!;
+  }
+  return all;
+}
+
+/** Only of the values that are shown: to add up all of each sum would take five times as long. */
+function addSums(
+  names: Names,
+  steps: readonly Step[],
+  shown: readonly number[],
+  values: readonly Shown[],
+): void {
+  /** From 1 on; 0 of a value that is not shown. */
+  const ranks = new Int32Array(names.values.length);
+  for (const [at, slot] of shown.entries()) ranks[slot] = at + 1;
+  const hasCosts = shown.length <= maxWithCosts;
+  const all = labelSums.map(() => new Float64Array(shown.length));
+  for (const { atMs, slots, columns } of steps) {
+    for (let at = 0; at < slots.length; at++) {
+      const rank = ranks[slots[at]!]! - 1;
+      if (rank < 0) continue;
+      for (const [nth, sum] of labelSums.entries()) all[nth]![rank]! += columns[sum]?.[at] ?? 0;
+      if (!hasCosts) continue;
+      const { costs } = values[rank]!;
+      costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(columns.costNanos?.[at] ?? 0));
+    }
+  }
+  for (const [nth, sum] of labelSums.entries()) {
+    for (const [at, value] of values.entries()) setSum(value, sum, all[nth]![at]!);
+  }
 }
 
 /** The first ones in an order, without sorting all: of a hundred thousand that takes ten times as long. */
@@ -291,14 +339,4 @@ type Shown = UsageValue & { costs: Map<number, bigint> };
 
 function setSum(shown: UsageSums, name: LabelSum, sum: number): void {
   Object.assign(shown, { [name]: typeof noUsage[name] === "bigint" ? BigInt(sum) : sum });
-}
-
-function addCosts(bySlot: ReadonlyMap<number, Shown>, steps: readonly Step[]): void {
-  for (const { atMs, slots, columns } of steps) {
-    for (let at = 0; at < slots.length; at++) {
-      const costs = bySlot.get(slots[at]!)?.costs;
-      if (!costs) continue;
-      costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(columns.costNanos?.[at] ?? 0));
-    }
-  }
 }

@@ -1,7 +1,16 @@
 // A file of its own: only the subject's folder may import its store.
 import type { FairReads } from "../database/fair_reads.ts";
+import type { LabelSumStore } from "./label_sums.ts";
+import { createLabelSums } from "./store/label_sums.ts";
 import { createUsageSums } from "./store/usage_sums.ts";
 import type { UsageStore } from "./usage_sums.ts";
+
+/** Sums of days by label, read in turns by account. */
+export function createFairLabelSums(reads: FairReads): LabelSumStore {
+  return {
+    read: (accountId, ...args) => createLabelSums(reads.of(accountId)).read(accountId, ...args),
+  };
+}
 
 /** Usage sums, read in turns by account. */
 export function createFairUsage(reads: FairReads): UsageStore {

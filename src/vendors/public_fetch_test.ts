@@ -72,7 +72,7 @@ async function withSite(
 /** The real connector, but port 443 is the test server's. */
 function loopbackConnector(lookup: Lookup, port: number): Connector {
   const connector = publicConnector({ lookup, ca: testCertificate });
-  return (asked, done) => connector({ ...asked, port: asked.port || String(port) }, done);
+  return (asked, ...rest) => connector({ ...asked, port: asked.port || String(port) }, ...rest);
 }
 
 function family(address: string): number {

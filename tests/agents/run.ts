@@ -1,11 +1,13 @@
 /**
  * `deno task agents [NAME…] [--record]`: the real programs, installed into a temporary folder at the
- * versions that docs/agents.md names, run by its blocks on their own vendor and on two others. Prints
- * a table; ends with 1 where a cell fails. `--record` writes what the agents sent, scrubbed, to
- * tests/fixtures/agents, which the gate sends again.
+ * versions that docs/agents.md names, run by its blocks on their own vendor and on two others, and
+ * `first-session`, a new user's way on an empty machine. Prints a table; ends with 1 where a cell
+ * fails. `--record` writes what the agents sent, scrubbed, to tests/fixtures/agents, which the gate
+ * sends again.
  */
 import type { Row } from "../support/service.ts";
 import { type Agent, agents, agentsFolder, install } from "./agents.ts";
+import { runFirstSessions } from "./first_session.ts";
 import { record } from "./recording.ts";
 import { doneText, fileWord, noToolText } from "./scripted_vendor.ts";
 import { blockOf, runShell, timeoutMs } from "./shell.ts";
@@ -18,7 +20,8 @@ const prompt = "Read the file note.txt and tell me what it holds.";
 async function main(): Promise<number> {
   const names = Deno.args.filter((one) => !one.startsWith("--"));
   const isRecording = Deno.args.includes("--record");
-  const wanted = agents.filter(({ name }) => names.length === 0 || names.includes(name));
+  const isWanted = (name: string) => names.length === 0 || names.includes(name);
+  const wanted = agents.filter(({ name }) => isWanted(name));
   const page = await Deno.readTextFile(`${import.meta.dirname}/../../docs/agents.md`);
   const { folder, isTemporary } = await agentsFolder();
   let file = "";
@@ -50,12 +53,23 @@ async function main(): Promise<number> {
         console.log(line);
       }
     }
+    for (const { agent, problems, calls, seconds } of await firstSessions(page, isWanted)) {
+      if (problems.length > 0) failed++;
+      const outcome = problems.length > 0 ? `✗ ${problems.join(" · ")}` : `✓ ${seconds}`;
+      const line = `| first session: ${agent} | its own | ${cellText(outcome)} | ${calls} | | |`;
+      lines.push(line);
+      console.log(line);
+    }
   } finally {
     await world.stop();
     if (isTemporary) await Deno.remove(folder, { recursive: true });
   }
   console.log(`\n${lines.join("\n")}`);
   return failed === 0 ? 0 : 1;
+}
+
+async function firstSessions(page: string, isWanted: (name: string) => boolean) {
+  return isWanted("first-session") ? await runFirstSessions(page) : [];
 }
 
 interface CellRun {

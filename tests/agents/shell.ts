@@ -1,6 +1,6 @@
 /** Commands as a user of an agent types them, in an empty home. */
 
-interface ShellRun {
+export interface ShellRun {
   /** What is typed. */
   readonly script: string;
   /** The working folder, and the home unless `env` names another. */
@@ -10,7 +10,7 @@ interface ShellRun {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-interface ShellEnd {
+export interface ShellEnd {
   readonly code: number;
   readonly out: string;
   readonly err: string;
@@ -22,6 +22,7 @@ export const timeoutMs = Number(Deno.env.get("AGENT_SECONDS") ?? 240) * 1000;
 
 /** Runs the script to its end, and ends what it leaves behind. */
 export async function runShell({ script, work, home, env = {} }: ShellRun): Promise<ShellEnd> {
+  const mark = crypto.randomUUID();
   const path = [`${home}/node_modules/.bin`, `${home}/python/bin`, "/usr/local/bin:/usr/bin:/bin"];
   const child = new Deno.Command("bash", {
     args: ["-e", "-c", script],
@@ -29,7 +30,7 @@ export async function runShell({ script, work, home, env = {} }: ShellRun): Prom
     clearEnv: true,
     env: {
       ...{ HOME: work, PATH: path.join(":"), PYTHONPATH: `${home}/python`, TERM: "dumb" },
-      ...env,
+      ...{ ...env, AGENT_RUN: mark },
     },
     ...{ stdin: "null", stdout: "piped", stderr: "piped" },
   }).spawn();
@@ -37,9 +38,9 @@ export async function runShell({ script, work, home, env = {} }: ShellRun): Prom
   const timer = setTimeout(() => {
     isLate = true;
     // What it started holds its output open.
-    endProcessesOf(env.HOME ?? work);
+    endProcessesOf(mark);
   }, timeoutMs);
-  const ended = child.status.then(() => endProcessesOf(env.HOME ?? work));
+  const ended = child.status.then(() => endProcessesOf(mark));
   const { code, stdout, stderr } = await child.output();
   clearTimeout(timer);
   await ended;
@@ -47,13 +48,13 @@ export async function runShell({ script, work, home, env = {} }: ShellRun): Prom
   return { code, out: out!, err: err!, isLate };
 }
 
-/** Ends the processes whose home this is: some agents leave a daemon behind. */
-function endProcessesOf(home: string): void {
+/** Ends the processes that were started with this `AGENT_RUN`: some agents leave a daemon behind. */
+export function endProcessesOf(mark: string, signal: Deno.Signal = "SIGKILL"): void {
   for (const { name } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const environ = Deno.readTextFileSync(`/proc/${name}/environ`).split("\0");
-      if (environ.includes(`HOME=${home}`)) Deno.kill(Number(name), "SIGKILL");
+      if (environ.includes(`AGENT_RUN=${mark}`)) Deno.kill(Number(name), signal);
     } catch {
       // It is gone, or another user's.
     }

@@ -71,6 +71,8 @@ export async function openPage(
     cookies?: readonly Cookie[];
     /** Complaints about pages of other origins are theirs. */
     origin?: string;
+    /** Whether scripts run, which they do unless said. */
+    scripts?: boolean;
   } = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({
@@ -78,6 +80,7 @@ export async function openPage(
     colorScheme: options.scheme ?? "light",
     deviceScaleFactor: 1,
     reducedMotion: "reduce",
+    javaScriptEnabled: options.scripts ?? true,
   });
   // A busy machine is slow; what never comes fails all the same.
   context.setDefaultTimeout(120_000);

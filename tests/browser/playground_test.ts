@@ -42,6 +42,68 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   assert.deepEqual(complaints, []);
 });
 
+/** Without brackets, at which the simulator ends what it says. */
+const hostileAnswer = [
+  "# Heading",
+  "- one\n- **two**",
+  "| a | b |\n| - | -: |\n| 1 | 2 |",
+  "```html\n<script>document.title = 'code'</script>\n```",
+  "<script>document.title = 'script'</script>",
+  "<img src=x onerror=\"document.title = 'img'\">",
+  "<svg onload=\"document.title = 'svg'\"></svg>",
+  "<form action=https://example.com><input name=csrf></form>",
+].join("\n\n");
+
+Deno.test("an answer's Markdown is shown as such, and what is hostile in it as text", async () => {
+  await using world = await startAsOwner();
+  const { service, page, complaints } = world;
+  const requests: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  const shown = async () => {
+    const said = page.locator(".turn-assistant:last-child .said-markdown");
+    await said.waitFor();
+    const tags = await said.evaluate((element) =>
+      [...element.querySelectorAll("*")].map(({ localName }) => localName)
+    );
+    const hrefs = await said.evaluate((element) =>
+      [...element.querySelectorAll("a")].map((link) => link.getAttribute("href"))
+    );
+    return { tags, hrefs, text: await said.innerText() };
+  };
+  const looksRight = ({ tags, text }: Awaited<ReturnType<typeof shown>>) => {
+    for (const tag of ["h3", "ul", "li", "strong", "table", "th", "td", "pre", "code"]) {
+      assert.ok(tags.includes(tag), `${tag} is not among ${tags}`);
+    }
+    for (const tag of ["script", "img", "svg", "form", "input", "style", "iframe"]) {
+      assert.ok(!tags.includes(tag), `${tag} is among ${tags}`);
+    }
+    assert.match(text, /<script>document\.title = 'script'<\/script>/);
+    assert.match(text, /<img src=x onerror="document\.title = 'img'">/);
+    assert.match(text, /<form action=https:\/\/example\.com>/);
+  };
+  await page.goto(`${service.baseUrl}/dashboard/playground`);
+  const title = await page.title();
+  await page.fill("#prompt", `[say:${hostileAnswer}]`);
+  await page.click("#send");
+  looksRight(await shown());
+  assert.equal(await page.inputValue(".turn-assistant:last-child [name=content]"), hostileAnswer);
+  await looksFine(page, "Markdown");
+
+  // Without a script the whole page comes back with the same answer in it.
+  const plain = await world.open({ scripts: false });
+  await plain.page.goto(`${service.baseUrl}/dashboard/playground`);
+  await plain.page.fill("#prompt", `[say:${hostileAnswer}]`);
+  await plain.page.click("#send");
+  const tags = await plain.page.locator(".said-markdown *").count();
+  assert.ok(tags > 20, `${tags} elements`);
+  assert.equal(await plain.page.locator(".said-markdown :is(script, img, svg, form)").count(), 0);
+  await plain.context.close();
+
+  assert.equal(await page.title(), title, "nothing of it ran");
+  assert.deepEqual(requests.filter((url) => !url.startsWith(service.baseUrl)), []);
+  assert.deepEqual(complaints, []);
+});
+
 Deno.test("the playground is fine in light and dark, on desks and phones", async () => {
   await using world = await startAsOwner();
   for (const { scheme, viewport } of looksFor("playground")) {
@@ -64,7 +126,7 @@ Deno.test("the playground is fine in light and dark, on desks and phones", async
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !await isSo(); tries++) {
+  for (let tries = 0; tries < 1_200 && !await isSo(); tries++) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -34,7 +34,7 @@ async function until(
   path: string,
   wanted: RegExp,
 ): Promise<Answer> {
-  for (let look = 0; look < 400; look++) {
+  for (let look = 0; look < 2_400; look++) {
     const page = await browser.get(path);
     if (wanted.test(page.text)) return page;
     await new Promise((resolve) => setTimeout(resolve, 25));

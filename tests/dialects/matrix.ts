@@ -14,6 +14,7 @@ import {
   readWhole,
   type Relayed,
   relayStream,
+  streamOfWhole,
   writeWhole,
 } from "./translated.ts";
 import { Random } from "./random.ts";
@@ -42,10 +43,16 @@ export function checkStreamCell(passage: Passage, frames: readonly Uint8Array[])
   return answer;
 }
 
-/** A whole answer, translated as such. */
+/** A whole answer, translated as such, and as the stream of a caller who asked for one. */
 export function checkWholeCell(passage: Passage, json: unknown): CanonicalAnswer {
   const answer = foldEvents(readWhole(passage, json));
   checkFolded(passage, answer);
+  const text = streamOfWhole(passage, json);
+  if (text === undefined) return answer;
+  const said = checkStream(passage, text);
+  assert.equal(said.ending, "finished");
+  agree(factsSaid(said), shownIn(passage.caller, answer), "as a stream");
+  agree(factsOf(decodedAgain(passage, text)), shownIn(passage.caller, answer), "and decoded again");
   return answer;
 }
 

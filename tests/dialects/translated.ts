@@ -39,6 +39,8 @@ export interface Passage {
   /** Whether the caller asked for usage in its stream; and for one JSON array. */
   showUsage?: boolean;
   jsonArray?: boolean;
+  /** Whether the caller asked for a stream; a whole answer becomes one then. */
+  streams?: boolean;
   reversal?: Reversal;
 }
 
@@ -101,6 +103,14 @@ export function readWhole(passage: Passage, json: unknown): readonly CanonicalEv
   return planOf(passage).whole(answer).events;
 }
 
+/** A whole answer as who asked for a stream gets it; undefined for a failed one. */
+export function streamOfWhole(passage: Passage, json: unknown): string | undefined {
+  const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
+  if (events.some(({ type }) => type === "error")) return undefined;
+  const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
+  return String(planOf({ ...passage, streams: true }).whole(answer).body);
+}
+
 /** A folded answer as its caller gets it, and as the record keeps it. */
 export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
   return planOf(passage).encodeFolded(answer);
@@ -125,6 +135,7 @@ export function planOf(passage: Passage): TextPlan {
     inputTokens,
     mode: "default",
     showUsage,
+    streams: passage.streams === true,
     jsonArray,
     keepAliveMs: 0,
     created,

@@ -1,6 +1,7 @@
 /** The pages whose commands stop and start the service, run as they stand on a machine of a folder. */
 import assert from "@std/assert";
-import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability, programFolder } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
@@ -140,7 +141,7 @@ Deno.test({
   name: `back up and restore, PostgreSQL${available ? "" : ` (skipped: ${reason})`}`,
   ignore: !available,
   async fn() {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     const { hostname, port, username, password, pathname } = new URL(database.url);
     const shell = {
       ...{ PGHOST: hostname, PGPORT: port, PGUSER: username },

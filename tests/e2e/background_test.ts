@@ -209,7 +209,7 @@ async function settings(
 }
 
 async function until(client: Responses, id: string): Promise<Response> {
-  for (let look = 0; look < 2000; look++) {
+  for (let look = 0; look < 3_000; look++) {
     const response = await client.retrieve(id);
     if (response.status !== "queued" && response.status !== "in_progress") return response;
     await pause(20);
@@ -218,7 +218,7 @@ async function until(client: Responses, id: string): Promise<Response> {
 }
 
 async function rowsOf(service: ServiceProcess, key: string, count: number) {
-  for (let look = 0; look < 100; look++) {
+  for (let look = 0; look < 600; look++) {
     const rows = await asked(service, key).rows();
     if (rows.length >= count) {
       assert.equal(rows.length, count, JSON.stringify(rows.map(({ status }) => status)));

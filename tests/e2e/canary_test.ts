@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
-import { dumpDatabase, postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { dumpDatabase, postgresAvailability } from "../support/postgres.ts";
 import { type Environment, startTestService, type TestService } from "../support/service.ts";
 
 const { available, reason } = postgresAvailability();
@@ -14,7 +15,7 @@ Deno.test({
     : `erased text is nowhere, whoever was saying it meanwhile (postgres; skipped: ${reason})`,
   ignore: !available,
   async fn() {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     try {
       await erased({ DATABASE_URL: database.url }, async (texts) => {
         const dump = await dumpDatabase(database.url);

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { parseConfig } from "../../src/main/config.ts";
 import { failedStart } from "../../src/main/run_server.ts";
 import { startServer } from "../../src/main/serve.ts";
-import { copyMigrated } from "../support/new_database.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { sample } from "../support/sample.ts";
 import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
@@ -205,8 +205,7 @@ const wrongStarts: readonly WrongStart[] = [
 
 Deno.test("every wrong value ends the start with one line that says what to do", async (t) => {
   const data = `${directory}/here`;
-  Deno.mkdirSync(data, { mode: 0o700 });
-  await copyMigrated(`${data}/database`);
+  await ensureMigrated(data);
   for (const { env, says, hides } of wrongStarts) {
     await t.step(Object.keys(env).join(" "), async () => {
       const printed: string[] = [];
@@ -258,6 +257,7 @@ Deno.test("a second process on the same data directory, or port, is told who hol
   await using first = await startService();
   const port = new URL(first.baseUrl).port;
   const data = `${directory}/second`;
+  await ensureMigrated(data);
   for (
     const { env, says } of [
       {

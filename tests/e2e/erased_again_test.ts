@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
+import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { calls, startTestService, type TestService } from "../support/service.ts";
@@ -107,7 +108,7 @@ Deno.test({
   ignore: !available,
   async fn() {
     const server = await startPostgres();
-    const database = await server.createDatabase();
+    const database = await createMigrated();
     const DATA_DIR = temporaryDirectory("restored");
     await using vendor = await startEchoVendor();
     const env = { ...environment(vendor), DATA_DIR };
@@ -135,7 +136,7 @@ Deno.test({
   name: `what one replica erases another neither writes nor remembers${skipped}`,
   ignore: !available,
   async fn() {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     await using vendor = await startEchoVendor();
     const env = { ...environment(vendor), DATABASE_URL: database.url };
     const one = await startTestService({ env });

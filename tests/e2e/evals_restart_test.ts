@@ -71,7 +71,7 @@ async function ask(
 }
 
 async function reached(service: ServiceProcess, key: string, id: string, done: number) {
-  for (let look = 0; look < 1500; look++) {
+  for (let look = 0; look < 3_000; look++) {
     const run = await ask(service, key, "GET", `/api/v1/evals/${id}`);
     const over = done < calls || run.state === "done" || run.state === "failed";
     if (run.counts.done >= done && over) return run;

@@ -2,7 +2,8 @@
 import assert from "@std/assert";
 import { firstKey, headers, inDatabase, post } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 
 const path = "/api/v1/exports";
@@ -19,7 +20,7 @@ Deno.test({
   })`,
   ignore: !available,
   async fn() {
-    const created = await (await startPostgres()).createDatabase();
+    const created = await createMigrated();
     try {
       await prove(created.url);
     } finally {

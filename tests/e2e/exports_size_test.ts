@@ -5,8 +5,8 @@
 import assert from "@std/assert";
 import { firstKey, inDatabase } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
-import { databasesOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
 
@@ -31,7 +31,7 @@ Deno.test({
   name: `${rows} rows in constant memory (postgres${available ? "" : `; skipped: ${reason}`})`,
   ignore: !available,
   async fn() {
-    const created = await (await startPostgres()).createDatabase();
+    const created = await createMigrated();
     const dataDir = await Deno.makeTempDir({ prefix: "exports-size-" });
     try {
       await prove({ DATA_DIR: dataDir, DATABASE_URL: created.url }, created.url, dataDir);

@@ -3,7 +3,8 @@ import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
-import { dumpDatabase, postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { dumpDatabase, postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { calls, type Environment, startTestService, type TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
@@ -155,7 +156,7 @@ Deno.test({
     : `metadata calls leave no prompt and no answer in a dump (postgres; skipped: ${reason})`,
   ignore: !available,
   async fn() {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     try {
       await leavesNothing({ DATABASE_URL: database.url }, async (words, control) => {
         const dump = await dumpDatabase(database.url);

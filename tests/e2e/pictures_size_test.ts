@@ -7,8 +7,8 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { firstKey } from "../support/export_processes.ts";
 import { onePicture, startPictureVendor } from "../support/picture_vendor.ts";
-import { databasesOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
 
@@ -34,7 +34,7 @@ Deno.test({
   })`,
   ignore: !available,
   async fn() {
-    const created = await (await startPostgres()).createDatabase();
+    const created = await createMigrated();
     const dataDir = await Deno.makeTempDir({ prefix: "pictures-size-" });
     try {
       await prove({ DATA_DIR: dataDir, DATABASE_URL: created.url });

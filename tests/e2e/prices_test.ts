@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 
 type Environment = Record<string, string>;
@@ -204,8 +205,7 @@ Deno.test({
   }`,
   ignore: !available,
   fn: async (t) => {
-    const server = await startPostgres();
-    const [database, analytics] = [await server.createDatabase(), await server.createDatabase()];
+    const [database, analytics] = [await createMigrated(), await createMigrated()];
     try {
       await story({ DATABASE_URL: database.url, ANALYTICS_DATABASE_URL: analytics.url }, t);
     } finally {
@@ -221,8 +221,7 @@ Deno.test({
   }`,
   ignore: !available,
   fn: async (t) => {
-    const server = await startPostgres();
-    const database = await server.createDatabase();
+    const database = await createMigrated();
     try {
       await story({ DATABASE_URL: database.url }, t);
     } finally {

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
-import { kindsOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 /** What must be nowhere but in the database and on its way to the vendor. */
@@ -30,7 +30,7 @@ for (const kind of kindsOfThisRun()) {
 
 async function search(kind: "embedded" | "postgres"): Promise<void> {
   const directory = temporaryDirectory("secrets");
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   await using vendor = await startFakeVendor(answer);
   const env = {
     DATA_DIR: directory,

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { startService } from "../support/process.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { promisedMs } from "../support/quiet.ts";
 
@@ -20,7 +21,7 @@ for (const kind of ["embedded", "postgres"] as const) {
 
 async function drains(kind: "embedded" | "postgres"): Promise<void> {
   const directory = temporaryDirectory("shutdown");
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   const simulators = await startSimulators();
   const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
   const env = {

@@ -2,8 +2,8 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";
-import { kindsOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { calls, type Row } from "../support/service.ts";
@@ -35,7 +35,7 @@ for (const kind of kindsOfThisRun()) {
 }
 
 async function cut(kind: "embedded" | "postgres"): Promise<void> {
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   const simulators = await startSimulators();
   const env = { ...environment(simulators), ...(database ? { DATABASE_URL: database.url } : {}) };
   try {

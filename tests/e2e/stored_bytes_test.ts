@@ -4,7 +4,8 @@ import { Secret } from "../../src/base/secret.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { Random } from "../support/random.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { scriptedModel, wholeAnswer } from "../support/service_scripted.ts";
@@ -73,7 +74,7 @@ async function withService(
   ) => Promise<void>,
 ): Promise<void> {
   const dataDir = temporaryDirectory("stored");
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   const vendor = await startFakeVendor(({ request, answer }) => {
     const status = Number(/"x_status":(\d+)/.exec(request.body)?.[1] ?? 200);
     const error = { error: { message: "No.", type: "invalid_request_error" } };

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { promisedMs } from "../support/quiet.ts";
 
@@ -190,7 +191,7 @@ Deno.test({
   }`,
   ignore: !available,
   fn: async () => {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     await using vendor = await startVendor();
     const env: Environment = {
       DATABASE_URL: database.url,

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { runAdminHere } from "../support/admin.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { promisedMs } from "../support/quiet.ts";
 
@@ -53,7 +54,7 @@ Deno.test({
   }`,
   ignore: !available,
   fn: async () => {
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     const vendor = await vendorEnvironment();
     const env = { ...vendor.env, DATABASE_URL: database.url };
     const admin = async (args: string[], input = "") => {

@@ -107,7 +107,7 @@ async function untilEnded(service: ServiceProcess, key: string, id: string) {
 }
 
 async function rowsOf(service: ServiceProcess, key: string, count: number) {
-  for (let look = 0; look < 100; look++) {
+  for (let look = 0; look < 600; look++) {
     const rows = await asked(service, key).rows();
     if (rows.length >= count) return rows;
     await pause(100);

@@ -3,8 +3,8 @@ import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
-import { kindsOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { type Books, readBooks } from "./books.ts";
@@ -29,7 +29,7 @@ for (const kind of kindsOfThisRun()) {
 
 async function killUnderRetries(kind: "embedded" | "postgres"): Promise<void> {
   const dataDir = temporaryDirectory("retries");
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   const simulators = await startSimulators();
   const env: Record<string, string> = {
     DATA_DIR: dataDir,

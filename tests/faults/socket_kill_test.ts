@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { openSocket } from "../support/response_socket.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -17,7 +18,7 @@ Deno.test({
   ignore: !available,
   async fn() {
     const dataDir = temporaryDirectory("socket-kill");
-    const database = await (await startPostgres()).createDatabase();
+    const database = await createMigrated();
     const simulators = await startSimulators();
     const env = {
       DATA_DIR: dataDir,

@@ -2,8 +2,8 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
-import { kindsOfThisRun } from "../support/databases.ts";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
+import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { postRaw, type RawCall } from "../support/service_raw.ts";
@@ -99,7 +99,7 @@ async function withWorld(
   test: (world: World) => Promise<void>,
 ): Promise<void> {
   const dataDir = temporaryDirectory("unread");
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const database = kind === "postgres" ? await createMigrated() : undefined;
   const vendor = await startFakeVendor(answerAs);
   const env = {
     DATA_DIR: dataDir,

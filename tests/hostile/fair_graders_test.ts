@@ -3,6 +3,7 @@
  * limits are those of the finding.
  */
 import assert from "@std/assert";
+import { promisedMs } from "../support/quiet.ts";
 import { shared, startSimulatedService, type TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
 
@@ -39,12 +40,12 @@ Deno.test("one tenant's graders hold up another's evaluation for seconds at most
   }));
   await new Promise((resolve) => setTimeout(resolve, 300));
 
-  const answer = await within(5000, ask(other, [{ type: "regex", pattern: "fi+ne" }]));
+  const answer = await within(promisedMs(5000), ask(other, [{ type: "regex", pattern: "fi+ne" }]));
   const { eval_run_id: id, total } = await answer.json();
   assert.deepEqual([answer.status, total], [202, 1]);
-  const run = await within(12_000, ended(service, other, id));
+  const run = await within(promisedMs(12_000), ended(service, other, id));
   assert.deepEqual([run.state, run.results[0].passed], ["done", true]);
-  const alive = await within(1000, service.fetch("/livez"));
+  const alive = await within(promisedMs(1000), service.fetch("/livez"));
   assert.equal(alive.status, 200);
 
   assert(refused.length >= 60, `${refused.length} of 90 are refused`);

@@ -86,7 +86,7 @@ async function take(
 }
 
 async function untilEnded(service: TestService, id: string) {
-  for (let look = 0; look < 1000; look++) {
+  for (let look = 0; look < 3_000; look++) {
     const response = await (await service.fetch(`/chat/v1/responses/${id}`)).json();
     if (!["queued", "in_progress"].includes(response.status)) return response;
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -242,7 +242,7 @@ async function seen(response: Response, pattern: RegExp): Promise<void> {
 
 /** What a caller who left can't wait for: the service has to notice first. */
 async function untilThere(service: ScriptedService, user: string): Promise<Row[]> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const rows = await service.rows({ user_id: user });
     if (rows.length > 0) return rows;

@@ -400,3 +400,21 @@ Deno.test("status says what a key may do, what it has spent and what is left", a
   const nanos = (usd: unknown) => BigInt(String(usd).replace(".", ""));
   assert.equal(nanos(status.balance_usd), 2_000_000_000n - nanos(cost));
 });
+
+Deno.test("the program that called stands in the record, and is a filter of lists and exports", async () => {
+  const session = crypto.randomUUID();
+  const ask = async (agent: string) => {
+    const answer = await service().post("/chat/v1/chat/completions", {
+      model: models[0],
+      messages: [{ role: "user", content: "Hi" }],
+    }, { "x-session-id": session, "user-agent": agent });
+    await answer.text();
+    return (await service().row(answer.headers.get("x-transaction-id"))).client;
+  };
+  assert.equal(await ask("claude-cli/2.1.330 (external, sdk-cli)"), "claude-cli/2.1.330");
+  assert.equal(await ask("OpenAI/JS 7.57.0"), "OpenAI/JS");
+  assert.equal(await ask("x".repeat(300)), "x".repeat(100));
+  const filters = { session_id: session, client: ["OpenAI/JS", "claude-cli/2.1.330"] };
+  assert.equal((await service().rows(filters)).length, 2);
+  assert.equal((await listed(`session_id=${session}&client=OpenAI/JS`, 10)).length, 1);
+});

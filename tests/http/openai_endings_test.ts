@@ -279,7 +279,7 @@ async function nextCall(vendor: ReturnType<typeof service>["vendor"]) {
 
 /** Polls without a pause between: what is measured must not wait for a timer. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 60_000;
   while (!await holds()) {
     if (performance.now() > deadline) throw new Error(`Waited in vain for ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 1));

@@ -187,7 +187,7 @@ const speech = (model: string, input: string) =>
 
 /** The row of a call that has just ended, however it ended. */
 async function ended(service: TestService, id: string | null): Promise<Row> {
-  for (let attempt = 0; attempt < 400; attempt++) {
+  for (let attempt = 0; attempt < 2_400; attempt++) {
     const [row] = await service.rows({ transaction_id: id });
     if (row) return row;
     await new Promise((resolve) => setTimeout(resolve, 25));
@@ -297,7 +297,7 @@ eachService("exports hold these calls; a deletion takes their media too", {}, as
   assert.ok(deleted.status < 300, await deleted.text());
   for (const { url } of named) {
     let status = 200;
-    for (let attempt = 0; attempt < 400 && status === 200; attempt++) {
+    for (let attempt = 0; attempt < 2_400 && status === 200; attempt++) {
       const answer = await service.fetch(url);
       await answer.body?.cancel();
       status = answer.status;

@@ -53,12 +53,19 @@ testScenarios(service, [
     check: ({ json }) => assert.deepEqual(json, { status: "ok" }),
   },
   {
-    name: "metrics are there on loopback, in the Prometheus text format",
+    name: "METRICS_TOKEN opens the metrics, in the Prometheus text format",
     path: "/metrics",
-    key: null,
+    key: metricsToken,
     status: 200,
     answerHeaders: { "content-type": /^text\/plain; version=0\.0\.4/ },
     expected: [/^# TYPE gateway_requests_total counter$/m, /^gateway_resident_bytes \d+$/m],
+  },
+  {
+    name: "behind a proxy loopback alone doesn't open them: it may be anybody's call",
+    path: "/metrics",
+    key: null,
+    status: 404,
+    error: { type: "not_found_error", code: "endpoint_not_found", dialect: "service" },
   },
   {
     name: "metrics are not there for strangers",
@@ -125,7 +132,9 @@ Deno.test("metrics count calls, tokens and cost by vendor, and hold no content",
   assert.equal(answer.status, 200);
   await answer.body?.cancel();
   await fetch("/canary-in-a-path").then((unknown) => unknown.body?.cancel());
-  const text = await (await fetch("/metrics")).text();
+  const text = await (await fetch("/metrics", {
+    headers: { authorization: `Bearer ${metricsToken}` },
+  })).text();
   assert.match(
     text,
     /^gateway_calls_total\{vendor="vendor-g",model="grok-4.3",status="completed"\} 1$/m,

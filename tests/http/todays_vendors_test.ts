@@ -83,8 +83,37 @@ Deno.test("a chat call's older output limit is renamed for models that refuse it
     const answer = await world().post("/chat/v1/chat/completions", text, { authorization });
     assert.equal(answer.status, 200, await answer.text());
     assert.equal(answer.headers.get("x-translation-loss"), null);
+    const announced = sent === renamed ? "max_tokens=max_completion_tokens" : null;
+    assert.equal(answer.headers.get("x-renamed-fields"), announced);
     assert.equal(world().last().body, `{"model":"${model}",${sent}`);
   }
+});
+
+Deno.test("a strict caller, or key, gets its bytes through as they are, and the model's own refusal", async () => {
+  const message = "Unsupported parameter: 'max_tokens' is not supported with this model.";
+  world().play((exchange) =>
+    "max_tokens" in JSON.parse(exchange.request.body)
+      ? exchange.answer(400, {
+        error: { message, type: "invalid_request_error", code: "unsupported_parameter" },
+      })
+      : answered(exchange)
+  );
+  const body =
+    '{"model":"gpt-5-mini","max_tokens":1.6e4,"messages":[{"role":"user","content":"x"}]}';
+  const strictKey = (await world().createKey("--translation-mode", "strict")).key;
+  const strict = [{ "x-translation-mode": "strict" }, { authorization: `Bearer ${strictKey}` }];
+  for (const headers of strict) {
+    const answer = await world().post("/vendor-b/v1/chat/completions", body, headers);
+    assert.equal(answer.status, 400);
+    assert.equal(answer.headers.get("x-renamed-fields"), null);
+    assert.match(await answer.text(), /'max_tokens' is not supported/);
+    assert.equal(world().last().body, body);
+  }
+  const renamed = { authorization: `Bearer ${strictKey}`, "x-translation-mode": "default" };
+  const answer = await world().post("/vendor-b/v1/chat/completions", body, renamed);
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get("x-renamed-fields"), "max_tokens=max_completion_tokens");
+  world().play();
 });
 
 Deno.test("open prefixes reach their own vendor in its own dialect, and no other", async () => {

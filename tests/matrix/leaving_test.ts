@@ -104,7 +104,7 @@ async function readUntil(answer: Response, wanted: RegExp): Promise<string> {
 
 /** The row comes when the service has noticed that the caller left. */
 async function untilRow(transactionId: string | null) {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const [row] = await service().rows({ transaction_id: transactionId });
     if (row) return row;

@@ -155,7 +155,7 @@ async function evaluation(demo: ServiceProcess, key: string): Promise<void> {
       { type: "json_schema", schema: { type: "object", required: ["title"] } },
     ],
   });
-  for (let look = 0; look < 500; look++) {
+  for (let look = 0; look < 3_000; look++) {
     const answer = await fetch(`${demo.baseUrl}/api/v1/evals/${started.eval_run_id}`, auth(key));
     const run = await answer.json();
     if (run.state === "done") {

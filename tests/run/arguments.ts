@@ -4,11 +4,13 @@ export interface Selection {
   readonly files: readonly string[];
   /** Value for `deno test --filter`, or null. */
   readonly filter: string | null;
+  /** Whether to say what each file takes of the processor, one after the other. */
+  readonly times: boolean;
 }
 
 /**
- * Reads `deno task test [path|words]…`. A path (file or folder) selects its test files, anything
- * else the tests whose name contains it; several words mean any of them.
+ * Reads `deno task test [--times] [path|words]…`. A path (file or folder) selects its test files,
+ * anything else the tests whose name contains it; several words mean any of them.
  * Throws an Error with one line when an argument can't be meant.
  */
 export function readArguments(
@@ -17,7 +19,8 @@ export function readArguments(
 ): Selection {
   const paths: string[] = [];
   const words: string[] = [];
-  for (const arg of args) {
+  const times = args.includes("--times");
+  for (const arg of args.filter((one) => one !== "--times")) {
     if (arg.startsWith("-")) throw new Error(`Unknown option '${arg}'. ${usage}`);
     const path = arg.replace(/^\.\//, "").replace(/\/+$/, "");
     const matches = all.filter((file) => file === path || file.startsWith(`${path}/`));
@@ -28,10 +31,11 @@ export function readArguments(
   return {
     files: paths.length > 0 ? [...new Set(paths)].sort() : all,
     filter: words.length > 0 ? `/${words.map(escaped).join("|")}/` : null,
+    times,
   };
 }
 
-const usage = "Usage: deno task test [path or words of a test's name]…";
+const usage = "Usage: deno task test [--times] [path or words of a test's name]…";
 
 const looksLikePath = /^[\w.-]+(\/[\w.-]*)+$|\.tsx?$/;
 

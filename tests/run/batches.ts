@@ -1,12 +1,13 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** Folders whose files load much: the product, to start it in their own process, or the dialects. */
-const batchedFolders = /^(tests\/(http|matrix|dashboard|store|search|media|money)|src\/dialects)\//;
+/** Folders whose files load much: the product, to start it in their own process, or parts of it. */
+const batchedFolders =
+  /^(tests\/(contracts|dashboard|dialects|e2e|hostile|http|matrix|media|money|search|store)|src\/\w+|openapi|demo)\//;
 /** One of its servers replaces the runtime's own `Response`, which others must have. */
 const besideNobody: readonly string[] = ["tests/http/overload_test.ts"];
-/** Fewer leave less to load; more leave one batch running alone at the end. */
-const filesOfBatch = 5;
+/** More leave less to load, and a batch running alone at the end. */
+const filesOfBatch = 10;
 
 /**
  * Test files that run one after the other in one isolate, by the folder that they are in; those that

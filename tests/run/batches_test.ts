@@ -5,22 +5,24 @@ import { judgeTests } from "./judge.ts";
 import { slowestFiles } from "./slowest.ts";
 
 Deno.test("files of a folder come together, those that take long and those elsewhere stand alone", () => {
-  const http = Array.from({ length: 7 }, (_, at) => `tests/http/${at}_test.ts`);
+  const http = Array.from({ length: 12 }, (_, at) => `tests/http/a${at}_test.ts`);
   const batches = batchesOf([
     "tests/http/evals_test.ts",
-    "tests/e2e/a_test.ts",
+    "tests/browser/a_test.ts",
     ...http,
     "tests/matrix/a_test.ts",
+    "tests/run/b_test.ts",
     "src/base/b_test.ts",
     "src/dialects/kernel/c_test.ts",
     "src/dialects/text/chat/d_test.ts",
   ]);
   assert.deepEqual(batches, [
     ["tests/http/evals_test.ts"],
-    ["tests/e2e/a_test.ts"],
-    http.slice(0, 5),
-    http.slice(5),
+    ["tests/browser/a_test.ts"],
+    http.slice(0, 10),
+    http.slice(10),
     ["tests/matrix/a_test.ts"],
+    ["tests/run/b_test.ts"],
     ["src/base/b_test.ts"],
     ["src/dialects/kernel/c_test.ts", "src/dialects/text/chat/d_test.ts"],
   ]);

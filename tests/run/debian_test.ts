@@ -19,6 +19,7 @@ function machine(options: { isRoot?: boolean; hasApt?: boolean; installs?: boole
         timedOut: false,
         output: "apt says",
         seconds: 1,
+        cpuSeconds: 1,
       });
     },
   };

@@ -1,6 +1,10 @@
 import assert from "@std/assert";
 import { isCi, isLongRound, testEnvironment } from "./environment.ts";
 
+const { tasks }: { tasks: Record<string, string> } = JSON.parse(
+  Deno.readTextFileSync(`${import.meta.dirname}/../../deno.json`),
+);
+
 Deno.test("a developer's database and vendor keys don't reach the tests", () => {
   const outer = {
     PATH: "/bin",
@@ -39,8 +43,13 @@ Deno.test("WebAssembly is optimised where a developer or a long round asks for i
 
 Deno.test("a long round is one that asks for the long form of a test", () => {
   assert.equal(isLongRound({ PATH: "/bin", CI: "true" }), false);
-  for (const name of ["KILLS", "STORE", "ATTACK_SECONDS", "FUZZ_RUNS"]) {
+  const task = tasks["test:long"]!.split(" ").flatMap((word) =>
+    /^([A-Z_]+)=/.exec(word)?.[1] ?? []
+  );
+  assert.ok(task.length > 10);
+  for (const name of ["FUZZ_SEED", ...task]) {
     assert.equal(isLongRound({ PATH: "/bin", [name]: "20" }), true, name);
+    assert.equal(testEnvironment({ [name]: "20" }, "")[name], "20", name);
   }
 });
 

@@ -46,7 +46,8 @@ Deno.test("tests of recorded answers are left out only where there are none", as
 });
 
 Deno.test("without arguments everything is selected", () => {
-  assert.deepEqual(readArguments([], all), { files: all, filter: null });
+  assert.deepEqual(readArguments([], all), { files: all, filter: null, times: false });
+  assert.deepEqual(readArguments(["--times"], all), { files: all, filter: null, times: true });
 });
 
 Deno.test("paths select files, words select names", () => {
@@ -54,6 +55,7 @@ Deno.test("paths select files, words select names", () => {
   assert.deepEqual(readArguments(["src/base/money_test.ts", "revoked key"], all), {
     files: [all[0]],
     filter: "/revoked key/",
+    times: false,
   });
   assert.equal(readArguments(["a.b (c)", "d"], all).filter, "/a\\.b \\(c\\)|d/");
 });

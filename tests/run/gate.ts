@@ -104,6 +104,7 @@ function judged(name: string, ended: Ended): Outcome {
     failed: ended.ok ? 0 : 1,
     skipped: 0,
     seconds: ended.seconds,
+    cpuSeconds: ended.cpuSeconds,
     notes: ended.ok ? [] : [`failed ${name}`],
     details: ended.ok ? "" : ended.output.trimEnd(),
   };

@@ -31,6 +31,7 @@ export function judgeTests(
     failed: failures.length,
     skipped: skips.length,
     seconds: ended.seconds,
+    cpuSeconds: ended.cpuSeconds,
     notes: [
       ...failures.map((each) => `failed ${each}`),
       ...skips.map((each) => `skipped ${each.file}: ${each.name}`),

@@ -35,7 +35,7 @@ const passing = `<testsuites><testsuite name="./a_test.ts" tests="1">
     </testsuite></testsuites>`;
 
 function ended(code: number, output = ""): Ended {
-  return { ok: code === 0, code, timedOut: false, output, seconds: 1 };
+  return { ok: code === 0, code, timedOut: false, output, seconds: 1, cpuSeconds: 1 };
 }
 
 Deno.test("tests are counted without their steps and without what a filter left out", () => {

@@ -7,6 +7,8 @@ export interface Outcome {
   readonly failed: number;
   readonly skipped: number;
   readonly seconds: number;
+  /** Of the processor; a step that starts nothing has none. */
+  readonly cpuSeconds?: number;
   /** One line for each failure and each skip, for the list at the end. */
   readonly notes: readonly string[];
   /** Output that explains the failures; empty when there are none. */
@@ -48,6 +50,7 @@ export function outcomeLine(outcome: Outcome): string {
     outcome.name.padEnd(14),
     state.padEnd(8),
     `${outcome.seconds.toFixed(1)} s`.padStart(8),
+    outcome.cpuSeconds === undefined ? "" : `${outcome.cpuSeconds.toFixed(0)} CPU s`.padStart(13),
     counts && `  ${counts}`,
   ].join("").trimEnd();
 }

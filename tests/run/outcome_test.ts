@@ -19,6 +19,10 @@ Deno.test("in CI a skip counts as a failure", () => {
 
 Deno.test("a step's line says how it ended", () => {
   assert.equal(outcomeLine(outcome(1, 0, 0)), "unit          ok         1.3 s");
+  assert.equal(
+    outcomeLine({ ...outcome(1, 0, 0), cpuSeconds: 2.6 }),
+    "unit          ok         1.3 s      3 CPU s",
+  );
   assert.match(outcomeLine(outcome(2, 1, 0)), /FAILED.*2 passed, 1 failed$/);
   assert.match(outcomeLine(outcome(0, 0, 1)), /skipped/);
 });

@@ -1,3 +1,5 @@
+import { cpuSecondsOfEnded } from "./cpu_time.ts";
+
 /** How a child process ended. `output` is standard output and error as they came. */
 export interface Ended {
   readonly ok: boolean;
@@ -5,6 +7,8 @@ export interface Ended {
   readonly timedOut: boolean;
   readonly output: string;
   readonly seconds: number;
+  /** Of the processor, with all that it started and waited for. */
+  readonly cpuSeconds: number;
 }
 
 export interface RunOptions {
@@ -25,6 +29,7 @@ const lastWordsMs = 1000;
 export class Processes {
   readonly #groups = new Set<number>();
   #stopped = false;
+  #claimedCpu = cpuSecondsOfEnded();
 
   /** Never throws for a child that fails; a program that can't be started has code 127. */
   async run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
@@ -33,7 +38,8 @@ export class Processes {
     const child = this.#stopped ? new Error("the run was stopped") : spawn(program, args, options);
     if (child instanceof Error) {
       const output = `Can't start ${program}: ${child.message}\n`;
-      return { ok: false, code: 127, timedOut: false, output, seconds: seconds() };
+      const nothing = { timedOut: false, cpuSeconds: 0 };
+      return { ok: false, code: 127, output, seconds: seconds(), ...nothing };
     }
     this.#groups.add(child.pid);
     const chunks: string[] = [];
@@ -47,6 +53,7 @@ export class Processes {
       [child.stdout, child.stderr].map((stream) => collect(stream, keep, closing.signal)),
     );
     const { code } = await child.status;
+    const cpuSeconds = this.#claimCpu();
     watchdog.stop();
     killGroup(child.pid);
     this.#groups.delete(child.pid);
@@ -57,7 +64,14 @@ export class Processes {
     const timedOut = watchdog.gaveUp;
     if (timedOut) chunks.push(`\nEnded after ${options.silenceMs / 1000} s of silence.\n`);
     const ok = code === 0 && !timedOut;
-    return { ok, code, timedOut, output: chunks.join(""), seconds: seconds() };
+    return { ok, code, timedOut, output: chunks.join(""), seconds: seconds(), cpuSeconds };
+  }
+
+  /** What has been added since the last child ended is this one's, whatever runs beside it. */
+  #claimCpu(): number {
+    const before = this.#claimedCpu;
+    this.#claimedCpu = cpuSecondsOfEnded();
+    return this.#claimedCpu - before;
   }
 
   /** Ends all children and theirs and starts no more, for when the run itself is told to stop. */

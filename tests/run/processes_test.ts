@@ -31,6 +31,17 @@ Deno.test("output of both streams, exit code and environment are the child's", a
   assert.deepEqual(ended.output.trim().split("\n").sort(), ["A=1 HOME=", "err", "out"]);
 });
 
+Deno.test("a child's time of the processor is its own and that of whom it waited for", async () => {
+  const processes = new Processes();
+  const busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+  const [idle, outer] = await Promise.all([
+    processes.run("bash", ["-c", "sleep 0.1"], options),
+    processes.run("bash", ["-c", `bash -c '${busy}'; true`], options),
+  ]);
+  assert.ok(outer.cpuSeconds >= 0.05, `${outer.cpuSeconds}`);
+  assert.ok(idle.cpuSeconds < outer.cpuSeconds, `${idle.cpuSeconds} of ${outer.cpuSeconds}`);
+});
+
 Deno.test("what a child leaves behind is killed with it", async () => {
   const ended = await run("sleep 600 & echo $!");
   assert.equal(ended.ok, true);

@@ -35,7 +35,8 @@ async function written(folder: string, count: number): Promise<Written> {
     await journal.end(ended(id));
     calls.push({ id, begunTo, endedTo: journal.bytes });
   }
-  const bytes = await Deno.readFile(`${folder}/${file}`);
+  // Without the zeros behind.
+  const bytes = (await Deno.readFile(`${folder}/${file}`)).subarray(0, journal.bytes);
   await journal.close();
   return { bytes, calls };
 }
@@ -144,12 +145,18 @@ Deno.test("a page of zeros or another's bytes in the middle costs the calls on i
     }
   }));
 
-Deno.test("a record that was not written whole is told as that", () =>
+Deno.test("a record that was not written whole is told as that, with and without zeros behind it", () =>
   withFolder(async (folder) => {
-    const { bytes } = await written(`${folder}/whole`, 5);
-    const { told } = await found(`${folder}/torn`, bytes.subarray(0, bytes.length - 3));
-    assert.equal(told.length, 1);
-    assert.ok(told[0]!.isTorn);
+    const { bytes, calls } = await written(`${folder}/whole`, 5);
+    const torn = bytes.subarray(0, bytes.length - 3);
+    for (const zeros of [0, 100_000]) {
+      const behind = new Uint8Array(torn.length + zeros);
+      behind.set(torn);
+      const { told } = await found(`${folder}/torn-${zeros}`, behind);
+      assert.equal(told.length, 1);
+      assert.ok(told[0]!.isTorn);
+      assert.equal(told[0]!.bytes, torn.length - calls.at(-1)!.begunTo);
+    }
   }));
 
 Deno.test("a prompt that looks like a record is none, whatever is damaged around it", () =>

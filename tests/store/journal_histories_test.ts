@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
-import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment_file.ts";
 import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";

@@ -2,12 +2,15 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { eraseCalls } from "../../src/records/store/erase.ts";
 import { createLabelRows } from "../../src/records/store/label_days.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createLabelUsage, type LabelRows } from "../../src/usage/label_usage.ts";
+import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
+import { createLabelSumKeeper, createLabelSums } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { erase, request } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -34,15 +37,10 @@ async function followHistory(database: Database, bounds: { maxBytes?: number }) 
   let statements = 0;
   const gone = new Set<string | null>();
   const rows = createLabelRows(database);
-  const counted: LabelRows = {
-    read: (...args) => {
-      statements++;
-      return rows.read(...args);
-    },
-  };
+  const counted: LabelRows = { read: (...args) => (statements++, rows.read(...args)) };
   const usage = createUsageSums(database);
   const labels = createLabelUsage({
-    ...{ rows: counted, storedSteps: usage.storedSteps },
+    ...{ rows: counted, storedSteps: usage.storedSteps, labelSums: createLabelSums(database) },
     ...bounds,
   });
   let written: Interaction[] = [];
@@ -88,6 +86,8 @@ async function followHistory(database: Database, bounds: { maxBytes?: number }) 
       one.chargedNanos = 0n;
     }
     await agree("day");
+    // Sums are kept of some states, which calls that come in or go leave behind.
+    if (step % 3 === 0) await keepSums(database, first + 90 * 24 * hour);
   }
   await agree("hour");
   statements = 0;
@@ -110,7 +110,11 @@ eachDatabase("a call has one hour of the newest day read again", async (database
     },
   };
   const { storedSteps } = createUsageSums(database);
-  const labels = createLabelUsage({ rows: counted, storedSteps });
+  const labels = createLabelUsage({
+    rows: counted,
+    storedSteps,
+    labelSums: createLabelSums(database),
+  });
   const call = (id: string, at: number) =>
     records.insert([
       interaction(accountId, id, {
@@ -135,6 +139,102 @@ eachDatabase("a call has one hour of the newest day read again", async (database
   assert.equal((await ask()).all, 42);
   assert.deepEqual(read, ["user 2026-09-05T00 24"]);
 });
+
+eachDatabase("the first look after a start adds up the newest day alone", async (database) => {
+  const accountId = await newAccount(database);
+  const records = createRecords(database);
+  const days = 20;
+  for (let n = 0; n < days * 4; n++) {
+    await records.insert([
+      interaction(accountId, `call ${n}`, {
+        ...{ createdAt: new Date(first + n * 6 * hour), userId: `user ${n % 7}`, flow: "search" },
+        ...{ costNanos: BigInt(n), chargedNanos: BigInt(n) },
+      }),
+    ]);
+  }
+  const now = first + (days - 1) * 24 * hour + 23 * hour;
+  await keepSums(database, now);
+  const read: string[] = [];
+  const look = async () => {
+    const rows = createLabelRows(database);
+    const { storedSteps } = createUsageSums(database);
+    const labels = createLabelUsage({
+      ...{ storedSteps, labelSums: createLabelSums(database) },
+      rows: {
+        read: (query, label) => {
+          read.push(query.from.toISOString().slice(0, 10));
+          return rows.read(query, label);
+        },
+      },
+    });
+    return await labels.values({ accountId, span: "day", ...span }, "user", 100);
+  };
+  const { values, all } = await look();
+  assert.equal(all, 7);
+  const calls = values.reduce((sum, one) => sum + one.calls, 0);
+  const cost = values.reduce((sum, one) => sum + one.costNanos, 0n);
+  assert.deepEqual([calls, cost], [80, 3160n]);
+  assert.deepEqual(new Set(read), new Set(["2026-09-20"]));
+  // A call that comes late, written by whatever version: its day is read until it is kept again.
+  await records.insert([
+    interaction(accountId, "late", { createdAt: new Date(first + 4 * 24 * hour), userId: "late" }),
+  ]);
+  read.length = 0;
+  assert.equal((await look()).all, 8);
+  assert.ok(read.includes("2026-09-05"));
+  await keepSums(database, now);
+  read.length = 0;
+  assert.equal((await look()).all, 8);
+  assert.deepEqual(new Set(read), new Set(["2026-09-20"]));
+  // What is erased is in no kept sum.
+  await erase(database, request(accountId, { userIds: ["user 3"] }));
+  const names = async () =>
+    (await database.query("select names from label_sums where label = 'user'"))
+      .flatMap((row) => JSON.parse(String(row.names)) as string[]);
+  assert.ok(!(await names()).includes("user 3"));
+  await keepSums(database, now);
+  assert.equal((await look()).all, 7);
+  assert.deepEqual(
+    new Set(await names()),
+    new Set(["late", "user 0", "user 1", "user 2", "user 4", "user 5", "user 6"]),
+  );
+});
+
+onPostgres(
+  "sums that are kept while an erasure is under way have no name of it",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const createdAt = new Date(first + hour);
+    const userId = "to be erased";
+    await createRecords(database).insert([
+      interaction(accountId, "call", { createdAt, userId }),
+      interaction(accountId, "other", { createdAt, userId: "other" }),
+    ]);
+    const [erased, seen] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const erasing = database.transaction(async (tx) => {
+      await eraseCalls(tx, [{ transactionId: "call", createdAt }]);
+      erased.resolve();
+      await seen.promise;
+    });
+    await erased.promise;
+    let isStored = false;
+    const keeper = createLabelSumKeeper(database, createLabelRows);
+    const keeping = keeper.keep(accountId, new Date(first)).then(() => isStored = true);
+    const waits = async () =>
+      (await database.query("select from pg_locks where not granted")).length > 0;
+    while (!isStored && !await waits());
+    seen.resolve();
+    await Promise.all([erasing, keeping]);
+    const rows = await database.query("select names from label_sums where label = 'user'");
+    assert.deepEqual(rows.map((row) => row.names), ['["other"]']);
+  },
+);
+
+/** A run of the job at this time. */
+async function keepSums(database: Database, nowMs: number): Promise<void> {
+  const keeper = createLabelSumKeeper(database, createLabelRows);
+  await createLabelSumsJob({ keeper, now: () => new Date(nowMs) })();
+}
 
 /** Calls, cost and charge by value, as the rows say. */
 function recount(rows: readonly Interaction[], field: "userId" | "flow" | "cohortId") {

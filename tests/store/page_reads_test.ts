@@ -26,6 +26,8 @@ import { createLabelRows } from "../../src/records/store/label_days.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createLabelUsage } from "../../src/usage/label_usage.ts";
+import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
+import { createLabelSumKeeper, createLabelSums } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { recountUsage } from "../support/recount_usage.ts";
@@ -45,13 +47,17 @@ type Stores = ReturnType<typeof storesOn>;
 function storesOn(database: Database) {
   const analytics = createAnalyticsReads(database);
   const usage = createUsageSums(database);
+  const newLabels = () =>
+    createLabelUsage({
+      labelSums: createLabelSums(database),
+      rows: createLabelRows(database),
+      storedSteps: usage.storedSteps,
+    });
   return {
     analytics,
     usage,
-    labels: createLabelUsage({
-      rows: createLabelRows(database),
-      storedSteps: usage.storedSteps,
-    }),
+    newLabels,
+    labels: newLabels(),
     keys: createKeyService(database, createAnalyticsStore(database)),
     spend: createSpend(database),
     history: createCreditHistory(database),
@@ -105,10 +111,12 @@ const reads: Reads = {
   "a call": [4, ({ analytics }) => analytics.find(accountId, idOf(0), 1000)],
   "a session": [
     70,
+    ({ analytics }) => analytics.sessionCalls(accountId, "session long", 60),
+  ],
+  "texts of a session's calls": [
+    2 * 40,
     ({ analytics }) =>
-      analytics.page({
-        ...{ accountId, order: "oldest", limit: 60, filters: { session_id: ["session long"] } },
-      }),
+      analytics.texts(accountId, Array.from({ length: 20 }, (_, n) => idOf(n, calls)), 1000),
   ],
   // Rows of sums: a day has at most 146 models here, whatever the number of calls.
   "overview by model": [
@@ -120,8 +128,13 @@ const reads: Reads = {
     200,
     ({ usage }) => usage.steps({ ...span, from: new Date(end - 60 * day) }),
   ],
-  "overview by user, once more": [150, ({ labels }) => labels.values(span, "user", 10)],
-  "overview by flow, once more": [150, ({ labels }) => labels.values(span, "flow", 10)],
+  "overview by user, once more": [160, ({ labels }) => labels.values(span, "user", 10)],
+  // Days that are over are kept; of the newest the calls are read, some two hundred here.
+  "overview by user, the first look after a start": [
+    900,
+    ({ newLabels }) => newLabels().values(span, "user", 10),
+  ],
+  "overview by flow, once more": [160, ({ labels }) => labels.values(span, "flow", 10)],
   "API keys": [40, ({ keys }) => keys.list(accountId)],
   // Days of two months of eight keys.
   "what keys have spent": [8 * 62, ({ spend }) =>
@@ -163,6 +176,8 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
   const counted = new CountedReads(database);
   const stores = storesOn(counted.database);
   assert.ok(await counted.rowsOf("select count(*) from interactions", []) >= calls);
+  const keeper = createLabelSumKeeper(database, createLabelRows);
+  await createLabelSumsJob({ keeper, now: () => new Date(end - 1) })();
   // Sums by label are read once; from then on as many calls as came in.
   for (const label of ["user", "flow"] as const) await stores.labels.values(span, label, 10);
   await createRecords(database).insert([

@@ -145,7 +145,7 @@ eachDatabase(
             ),
           connector: (lookup) => {
             const connector = publicConnector({ lookup: ledHere(lookup), ca: testCertificate });
-            return (asked, done) => connector({ ...asked, port: String(port) }, done);
+            return (asked, read, done) => connector({ ...asked, port: String(port) }, read, done);
           },
         });
         const arrived = await one.test();

@@ -129,7 +129,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
       return run;
     },
     async until(id, wanted) {
-      for (let look = 0; look < 5000; look++) {
+      for (let look = 0; look < 15_000; look++) {
         const run = await world.run(id);
         if (wanted(run)) return run;
         await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,14 +1,13 @@
 import { openDatabase } from "../../src/database/open.ts";
 import { Secret } from "../../src/base/secret.ts";
 import type { Database } from "../../src/database/database.ts";
-import { type ServiceProcess, startService } from "./process.ts";
+import type { ServiceProcess } from "./process.ts";
+import { startTestService } from "./service.ts";
 
 /** Starts a service once, for the key of the first start. */
 export async function firstKey(env: Record<string, string>): Promise<string> {
-  await using service = await startService({ env });
-  await service.printed(/dmt_[0-9A-Za-z]{49}/);
-  await service.stop();
-  return service.firstKey;
+  await using service = await startTestService({ env });
+  return service.key;
 }
 
 /** Opens the database that no process has open now. */

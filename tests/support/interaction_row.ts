@@ -39,7 +39,7 @@ export function interactionRow(
 const schemas: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
 
 /** Columns whose fields are absent where they are null. */
-const optional: readonly string[] = ["attempts", "cache", "trace_id"];
+const optional: readonly string[] = ["attempts", "cache", "client", "trace_id"];
 
 /** Null in each field whose column may be null; those of JSON are absent where they can be. */
 const absent = Object.fromEntries(

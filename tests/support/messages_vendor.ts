@@ -12,7 +12,7 @@ export function acceptedByMessagesVendor(body: unknown): void {
   const model = findMessagesModel(checked.model);
   checkParameters(checked, model);
   // Signatures in tests are made up: they are told apart from missing ones only.
-  checkMessages(withoutThinking(checked), model);
+  checkMessages(withoutThinking(checked), model, new Headers());
 }
 
 function withoutThinking(body: Record<string, unknown>): Record<string, unknown> {

@@ -3,9 +3,9 @@ import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
-import { databasesOfThisRun } from "./databases.ts";
+import { createMigrated, databasesOfThisRun } from "./databases.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
-import { postgresAvailability, startPostgres } from "./postgres.ts";
+import { postgresAvailability, startPostgres, type TestDatabase } from "./postgres.ts";
 import type { ServiceProcess } from "./process.ts";
 import { calls } from "./service.ts";
 import { streamEvents, wholeAnswer } from "./service_scripted.ts";
@@ -21,10 +21,19 @@ export interface Site {
   look<T>(work: (database: Database) => Promise<T>): Promise<T>;
 }
 
+/** `empty`: without the tables, which a database of PostgreSQL has from the start otherwise. */
+export interface SiteOptions {
+  readonly empty?: boolean;
+}
+
 /** Registers a test for an installation on each database of this run. */
-export function eachSite(name: string, test: (site: Site) => Promise<void>): void {
+export function eachSite(
+  name: string,
+  test: (site: Site) => Promise<void>,
+  options: SiteOptions = {},
+): void {
   const { postgres, embedded } = databasesOfThisRun();
-  if (postgres) postgresSite(name, test);
+  if (postgres) postgresSite(name, test, options);
   if (embedded) embeddedSite(name, test);
 }
 
@@ -35,22 +44,33 @@ export function bothSites(name: string, test: (site: Site) => Promise<void>): vo
 }
 
 function embeddedSite(name: string, test: (site: Site) => Promise<void>): void {
-  Deno.test(`${name} (embedded)`, () => withSite("embedded", test));
+  Deno.test(`${name} (embedded)`, () => withSite(undefined, test));
 }
 
 /** Registers a test for an installation on PostgreSQL. */
-export function postgresSite(name: string, test: (site: Site) => Promise<void>): void {
+export function postgresSite(
+  name: string,
+  test: (site: Site) => Promise<void>,
+  { empty = false }: SiteOptions = {},
+): void {
   const { available, reason } = postgresAvailability();
   Deno.test({
     name: `${name} (postgres${available ? "" : `; skipped: ${reason}`})`,
     ignore: !available,
-    fn: () => withSite("postgres", test),
+    fn: async () => {
+      const database = empty
+        ? await (await startPostgres()).createDatabase()
+        : await createMigrated();
+      await withSite(database, test);
+    },
   });
 }
 
-async function withSite(kind: Site["kind"], test: (site: Site) => Promise<void>): Promise<void> {
+async function withSite(
+  database: TestDatabase | undefined,
+  test: (site: Site) => Promise<void>,
+): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "gateway-money-" });
-  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
   let directories = 0;
   const environment = (): Record<string, string> => ({
     DATA_DIR: `${folder}/${++directories}`,
@@ -59,7 +79,7 @@ async function withSite(kind: Site["kind"], test: (site: Site) => Promise<void>)
   const env = environment();
   try {
     await test({
-      kind,
+      kind: database ? "postgres" : "embedded",
       env,
       another: environment,
       async look(work) {

@@ -1,5 +1,5 @@
 import settings from "../../deno.json" with { type: "json" };
-import { copyMigrated } from "./new_database.ts";
+import { ensureMigrated } from "./new_database.ts";
 
 /** How a program of this repository is started: clean environment, nothing inherited. */
 export interface ProgramOptions {
@@ -38,10 +38,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
   const env = { PORT: "0", ...options.env, DATA_DIR: dataDir };
-  if (startsOnCopy(options, dataDir)) {
-    Deno.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    await copyMigrated(`${dataDir}/database`);
-  }
+  if (startsOnCopy(options)) await ensureMigrated(dataDir);
   const program = new Program({ ...options, env }, async () => {
     if (given === undefined) await Deno.remove(dataDir, { recursive: true });
   });
@@ -54,20 +51,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
-/** Whether it would make a new embedded database, and nobody wants to see it do that. */
-function startsOnCopy(options: ServiceOptions, dataDir: string): boolean {
-  const { script, executable, env, migrates } = options;
+/** Whether it may find an embedded database, since nobody wants to see it make one. */
+function startsOnCopy({ script, executable, env, migrates }: ServiceOptions): boolean {
   if (migrates ?? (script !== undefined || executable !== undefined)) return false;
-  return env?.DATABASE_URL === undefined && !isThere(`${dataDir}/database`);
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
-  }
+  return env?.DATABASE_URL === undefined;
 }
 
 /** Runs a program to its end, for starts that must fail and for the operator's commands. */

@@ -7,7 +7,7 @@ import { type OnFirstStart, startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
 import { createMigrated } from "./databases.ts";
 import { memoryFolder } from "./memory_folder.ts";
-import { copyMigrated } from "./new_database.ts";
+import { ensureMigrated } from "./new_database.ts";
 import { postgresAvailability } from "./postgres.ts";
 
 /** One row of an export, by the columns of interface.md §6. */
@@ -72,7 +72,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const postgres = isOpen && options.database !== "embedded" && isPostgresPreferred()
     ? await createMigrated()
     : undefined;
-  if (isOpen && !postgres) await copyMigrated(`${dataDir}/database`);
+  if (!postgres && options.env?.DATABASE_URL === undefined) await ensureMigrated(dataDir);
   const greeting: string[] = [];
   const log: string[] = [];
   const address: Environment = postgres ? { DATABASE_URL: postgres.url } : {};

@@ -1203,7 +1203,7 @@ export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Get metrics in the Prometheus text format
  *
- * From loopback, or with `Authorization: Bearer <METRICS_TOKEN>`.
+ * With `Authorization: Bearer <METRICS_TOKEN>`; from loopback without, where neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.
  */
 export const getMetrics = <ThrowOnError extends boolean = true>(options: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => options.client.get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({ url: '/metrics', ...options });
 

@@ -52,7 +52,7 @@ async function talk() {
 async function stream(body, answer, signal) {
   const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
   if (!response.headers.get("content-type")?.startsWith("application/x-ndjson")) return tooOld;
-  let [text, thought, failure, rest] = ["", "", "", ""];
+  let [text, thought, failure, rest, html] = ["", "", "", "", null];
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const { done, value } = await reader.read();
@@ -63,9 +63,13 @@ async function stream(body, answer, signal) {
       if (event.kind === "text") text += event.text;
       if (event.kind === "reasoning") thought += event.text;
       if (event.kind === "error") failure = event.message;
-      if (event.kind === "end") took(answer, event.summary, event.id);
+      if (event.kind === "end") {
+        html = event.html;
+        took(answer, event.summary, event.id);
+      }
     }
     write(answer, text);
+    if (html !== null) format(answer, html);
     think(answer, thought);
   }
 }
@@ -84,6 +88,16 @@ function addTurn(/** @type {"user" | "assistant"} */ role) {
 function write(turn, text) {
   contentOf(turn).value = text;
   goingAlong(() => turn.querySelector(".said").replaceChildren(...partsOf(text).map(shownPart)));
+}
+
+/** The service made the HTML: it has nothing in it but what Markdown has elements for. */
+function format(turn, html) {
+  const { body } = new DOMParser().parseFromString(html, "text/html");
+  const shown = turn.querySelector(".said");
+  goingAlong(() => {
+    shown.classList.add("said-markdown");
+    shown.replaceChildren(...body.childNodes);
+  });
 }
 
 function shownPart({ isCode, text }) {

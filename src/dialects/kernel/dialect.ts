@@ -294,7 +294,7 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** The vendor's servers know the output limit by its older name only. */
   olderTokenLimit?: boolean;
-  /** Models that refuse the older name. A call that is passed through gets the newer one there. */
+  /** Models that refuse the older name. Calls that are passed through get the newer one there. */
   newerTokenLimit?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
@@ -312,6 +312,8 @@ export interface RequestFacts {
   session?: string;
   /** The caller's limit on the output of all choices together. */
   maxOutputTokens: number | undefined;
+  /** Set if the limit has a name that some models refuse: `older=newer`, its name and theirs. */
+  limitRename?: string;
   /** Number of requested choices. */
   choices: number;
   /** The requested service tier, as prices name it. */
@@ -327,7 +329,7 @@ export interface RequestChanges {
   model: string;
   /** Whether to ask the vendor for usage in a stream. */
   askStreamUsage: boolean;
-  /** Set if the vendor knows the output limit by its newer name only. */
+  /** Whether to write the output limit's newer name in place of its older one. */
   newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };

@@ -52,6 +52,8 @@ export interface SocketFrames {
   cancelled(responseId: string | undefined): string;
   /** An error, given as the answer's body that it would be over HTTP. */
   error(status: number, bodyText: string, headers: Readonly<Record<string, string>>): string;
+  /** The events of an answer that its vendor gave whole, given its JSON text. */
+  wholeEvents(text: string): Steps<string[]>;
   /** An event with the stream's name. */
   withStream(data: string, streamId: string): string;
   /** The id of the response that an event is about, where it says so. */

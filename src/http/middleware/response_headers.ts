@@ -57,6 +57,7 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-RateLimit-Reset",
       "Retry-After",
       "X-Translation-Loss",
+      "X-Renamed-Fields",
       "X-Model",
       "X-Attempts",
       "X-Idempotent-Replay",

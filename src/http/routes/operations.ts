@@ -14,6 +14,8 @@ export function operationRoutes(
     ready: () => Promise<void>;
     metricsText: () => Promise<string>;
     metricsToken: Secret | undefined;
+    /** A proxy stands in front. */
+    trustProxy: boolean;
   },
 ): void {
   bindPublic(app, contracts.livez, deps, () => ({ status: "ok" as const }));
@@ -21,8 +23,11 @@ export function operationRoutes(
     await deps.ready();
     return { status: "ok" as const };
   });
+  // From a proxy on the same machine, which need not set a header, everybody comes from loopback.
+  const asksAlways = deps.trustProxy || deps.metricsToken !== undefined;
   bindPublic(app, contracts.metrics, deps, async ({ peerHost, header }) => {
-    const isNear = isLoopback(peerHost) && forwardedBy.every((name) => header(name) === undefined);
+    const isNear = !asksAlways && isLoopback(peerHost) &&
+      forwardedBy.every((name) => header(name) === undefined);
     if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {
       // To others the endpoint doesn't exist.
       throw new Fault("endpoint_not_found");

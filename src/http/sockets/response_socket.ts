@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { streamOf } from "../../base/answer_bytes.ts";
 import type { MemoryPermit } from "../../base/byte_room.ts";
 import { heavyUnits } from "../../base/heavy_json.ts";
 import type { FrameChannel, FrameReceiver } from "../../base/frame_channel.ts";
@@ -281,14 +282,16 @@ export class ResponseSocket implements FrameReceiver {
   /** Sends an answer's events as frames; JSON text of its output items once it is complete. */
   async #answer(
     reply: Reply,
-    { streamId }: CreateFrame,
+    frame: CreateFrame,
     running: RunningCall,
-    { trace }: RequestContext,
+    context: RequestContext,
   ): Promise<string | undefined> {
+    const { streamId } = frame;
     if (!(reply.body instanceof ReadableStream)) {
+      if (reply.status === 200) return await this.#answerWhole(reply, frame, running, context);
       // A caller who cancelled before the answer began.
       if (reply.status === 499) this.#sendCancelled(running, streamId);
-      else this.#sendRefusal(reply, streamId, trace.transactionId);
+      else this.#sendRefusal(reply, streamId, context.trace.transactionId);
       return undefined;
     }
     const splitter = new SseSplitter({ maxEventBytes });
@@ -302,10 +305,7 @@ export class ResponseSocket implements FrameReceiver {
           if (running.leaving.signal.aborted) break;
           // Comments keep a silent connection open; here pings do.
           if (data === undefined) this.#channel.ping();
-          else {
-            outputText = this.#event(data, running) ?? outputText;
-            if (!this.#sendEvent(data, streamId)) await this.#room();
-          }
+          else outputText = await this.#pass(data, streamId, running) ?? outputText;
         }
       }
       if (running.isCancelled) this.#sendCancelled(running, streamId);
@@ -320,10 +320,38 @@ export class ResponseSocket implements FrameReceiver {
     }
   }
 
-  /** Notes a response's id; JSON text of the output of one that is complete, without brackets. */
-  #event(data: string, running: RunningCall): string | undefined {
+  /** An answer in one piece, although a stream was asked for: its frames are those of a stream. */
+  async #answerWhole(
+    reply: Reply,
+    frame: CreateFrame,
+    running: RunningCall,
+    context: RequestContext,
+  ): Promise<string | undefined> {
+    const bytes = typeof reply.body === "string" ? encode(reply.body) : reply.body as Uint8Array;
+    // A translated one is the text of the caller's stream.
+    if (reply.headers["content-type"]?.startsWith("text/event-stream")) {
+      return await this.#answer({ ...reply, body: streamOf(bytes) }, frame, running, context);
+    }
+    const text = decode(bytes);
+    let outputText: string | undefined;
+    for (const data of await this.#inSteps(text, this.#deps.frames.wholeEvents(text))) {
+      outputText = await this.#pass(data, frame.streamId, running) ?? outputText;
+    }
+    return outputText;
+  }
+
+  /**
+   * Sends an event, and waits where the caller is behind. Notes the response's id; returns JSON text
+   * of the output of one that is complete, without brackets.
+   */
+  async #pass(
+    data: string,
+    streamId: string | undefined,
+    running: RunningCall,
+  ): Promise<string | undefined> {
     const { frames } = this.#deps;
     running.responseId ??= frames.responseId(data);
+    if (!this.#sendEvent(data, streamId)) await this.#room();
     return frames.outputOf(data);
   }
 
@@ -372,7 +400,7 @@ export class ResponseSocket implements FrameReceiver {
   }
 
   #requestOf(text: string, { leaving: { signal } }: RunningCall): HttpRequest {
-    const bytes = new TextEncoder().encode(text);
+    const bytes = encode(text);
     const headers = new Map([
       ...this.#deps.headers,
       ["content-type", "application/json"],
@@ -399,6 +427,10 @@ export class ResponseSocket implements FrameReceiver {
 
 function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
+}
+
+function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
 }
 
 /** JSON texts of items, one after the other. */

@@ -27,7 +27,7 @@ export async function damagedNames(directory: string): Promise<string[]> {
 /** The contents of a segment's file. */
 export interface SegmentContents {
   records: JournalRecord[];
-  /** Bytes that are not records, except zeros, which a crash of the machine leaves. */
+  /** Bytes that are not records, except zeros, which are written ahead and a crash leaves. */
   unreadable: Uint8Array[];
   /** Whether `unreadable` is a single piece at the end: an incompletely written record. */
   isTorn: boolean;
@@ -40,9 +40,9 @@ export function readSegment(bytes: Buffer): SegmentContents {
       contents.records.push(record);
       continue;
     }
-    const piece = bytes.subarray(from, to);
-    if (piece.every((byte) => byte === 0)) continue;
-    contents.unreadable.push(piece);
+    const end = bytes.subarray(from, to).findLastIndex((byte) => byte !== 0) + 1;
+    if (end === 0) continue;
+    contents.unreadable.push(bytes.subarray(from, from + end));
     contents.isTorn = to === bytes.length && contents.unreadable.length === 1;
   }
   return contents;

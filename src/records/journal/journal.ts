@@ -3,7 +3,7 @@ import type { SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
 import type { Replayed, Unreadable } from "./recovery.ts";
-import type { SegmentFile } from "./segment.ts";
+import type { SegmentFile } from "./segment_file.ts";
 
 export type { Replayed } from "./recovery.ts";
 

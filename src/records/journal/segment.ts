@@ -1,20 +1,7 @@
 import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
 import { encodeRecord, scanRecords } from "./records.ts";
-
-/** The file operations of a segment; tests inject failures. */
-export interface SegmentFile {
-  /** Adds to the end. */
-  writeSync(bytes: Uint8Array): number;
-  truncateSync(length: number): void;
-  syncData(): Promise<void>;
-  close(): void;
-}
-
-/** Makes a file that only its owner can read. */
-export function createSegmentFile(path: string): SegmentFile {
-  return Deno.openSync(path, { append: true, createNew: true, mode: 0o600 });
-}
+import { createSegmentFile, type SegmentFile } from "./segment_file.ts";
 
 /** A journal file that this process writes; records are appended whole or not at all. */
 export class Segment {

@@ -27,11 +27,14 @@ import {
   matchedCalls,
 } from "./erase.ts";
 import { createInteractionRepository } from "./interaction_repository.ts";
-import { writeRecords } from "./interactions.ts";
+import { writePayloads, writeRecords, type WrittenPayloads } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractionCells, readInteractions } from "./interactions_read.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
+
+/** What is retained for callers has none. */
+const noPayloads: WrittenPayloads = new Map();
 
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
@@ -53,17 +56,24 @@ export function createAnalyticsStore(
   };
   const writing = async (
     rows: readonly SettledCall[],
-    write: (tx: Queryable) => Promise<string[]>,
+    write: (tx: Queryable, payloads: WrittenPayloads) => Promise<string[]>,
   ) => {
-    const erased = await partitions.writing(rows, () => database.transaction(write));
+    const payloads = await writePayloads(rows);
+    const erased = await partitions.writing(
+      rows,
+      () => database.transaction((tx) => write(tx, payloads)),
+    );
     if (erased.length > 0) await onDropped?.(erased);
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;
-    if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["retained"]));
+    if (!sharesMain) {
+      await main.transaction((tx) => writeRecords(tx, rows, ["retained"], noPayloads));
+    }
     await writing(
       rows,
-      (tx) => writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"]),
+      (tx, payloads) =>
+        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], payloads),
     );
   };
   return {
@@ -76,7 +86,8 @@ export function createAnalyticsStore(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx) => await writeRecords(tx, await prepare(tx), ["rows", "retained"]),
+        async (tx, payloads) =>
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], payloads),
       );
     },
     list: (query) => listInteractions(database, query),

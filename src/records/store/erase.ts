@@ -124,8 +124,8 @@ export async function eraseCalls(
     }
   }
   if (media!.named === true) relations.push("media");
-  // It held the names of the calls' apps.
-  if (calls.length > 0) relations.push("usage_sums");
+  // They held the names of the calls' apps, users, flows and cohorts.
+  if (calls.length > 0) relations.push("usage_sums", "label_sums");
   return { interactions, relations };
 }
 

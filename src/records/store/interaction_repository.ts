@@ -8,7 +8,12 @@ import type {
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { searchInteractions } from "./interaction_search.ts";
-import { listInteractions, listTotals, trySelectiveRange } from "./interactions_list.ts";
+import {
+  listInteractions,
+  listSessionCalls,
+  listTotals,
+  trySelectiveRange,
+} from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard. */
@@ -16,6 +21,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
   return {
     page: (query) => page(database, query),
     totals: (query) => listTotals(database, query),
+    sessionCalls: (...args) => listSessionCalls(database, ...args),
     async texts(accountId, transactionIds, maxChars) {
       if (transactionIds.length === 0) return [];
       const rows = await database.query(textsSql, [accountId, transactionIds, maxChars], {
@@ -68,18 +74,21 @@ const findSql = `select ${selectedColumns}, p.vendor_error,
   ) as p on true
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;
 
-/** Each is found by its id alone, like the one call of a page. */
+/**
+ * Each is found by its id alone, like the one call of a page. The inner limit forces that: without
+ * statistics on ids, as the embedded database has none, the planner would rather scan all calls.
+ */
 const textsSql = `select i.transaction_id, i.dialect,
     case when octet_length(p.request) <= $3::bigint then p.request end as request,
     case when octet_length(p.response) <= $3::bigint then p.response end as response
   from unnest($2::text[]) as named(id)
   cross join lateral (
     select transaction_id, created_at, dialect from interactions i
-    where i.transaction_id = named.id and i.account_id + 0 = $1::bigint
+    where i.transaction_id = named.id and i.account_id + 0 = $1::bigint limit 1
   ) as i
   left join lateral (
     select request, response from interaction_payloads p
-    where p.transaction_id = i.transaction_id and p.created_at = i.created_at
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at limit 1
   ) as p on true`;
 
 function payload(row: SqlRow, name: "request" | "response"): StoredPayload | null {

@@ -19,33 +19,59 @@ import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 /** Which parts of records a database holds. */
 export type RecordPart = "rows" | "retained";
 
+/** Payloads with their search words as JSON text, by the id of their call. */
+export type WrittenPayloads = ReadonlyMap<string, string>;
+
+/** So many payloads are written in one turn of the event loop, which takes less than a millisecond. */
+const payloadsInTurn = 16;
+
+/** Before the transaction, in which they would be waited for, and in turns: calls go on meanwhile. */
+export async function writePayloads(rows: readonly SettledCall[]): Promise<WrittenPayloads> {
+  const written = new Map<string, string>();
+  for (const row of rows) {
+    if (written.size % payloadsInTurn === payloadsInTurn - 1) await nextTurn();
+    written.set(row.transactionId, JSON.stringify(writePayload(row)));
+  }
+  return written;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
  * Writes rows with payloads and media, stored responses, or both, as part of a transaction. Existing
  * rows stay as they are. Rows that a deletion covers are left out; their ids are returned. The rows'
- * partitions must exist (`Partitions`).
+ * partitions must exist (`Partitions`). `payloads`: of all rows that are written.
  */
 export async function writeRecords(
   tx: Queryable,
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
+  payloads: WrittenPayloads,
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, calls);
   if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
     // Last: all writers share the rows of sums, so they are locked as briefly as possible.
-    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows)]);
+    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows, payloads)]);
   }
   if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
 }
 
 /** Returns the newly inserted rows; existing rows are not counted again. */
-async function insertRows(tx: Queryable, rows: readonly SettledCall[]): Promise<UsageChange[]> {
+async function insertRows(
+  tx: Queryable,
+  rows: readonly SettledCall[],
+  payloads: WrittenPayloads,
+): Promise<UsageChange[]> {
   if (rows.length === 0) return [];
   const inserted = await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
-    await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
+    const texts = some.map(({ transactionId }) => payloads.get(transactionId)!);
+    await tx.query(insertPayloads, [`[${texts.join(",")}]`]);
   }
   await insertMedia(tx, rows);
   return addedCalls(inserted);

@@ -1,6 +1,10 @@
-import type { InteractionListPage, InteractionPageQuery } from "../interaction_repository.ts";
+import type {
+  InteractionListPage,
+  InteractionPageQuery,
+  SessionCall,
+} from "../interaction_repository.ts";
 import type { InteractionListQuery, InteractionPage } from "../../shared/interaction.ts";
-import type { Queryable, SqlValue } from "../../database/database.ts";
+import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { type ColumnName, readSummary, selectedColumns } from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -46,6 +50,45 @@ export async function listTotals(
     calls: Math.min(calls, query.limit),
     costNanos: BigInt(String(row!.cost)),
     isAll: calls <= query.limit,
+  };
+}
+
+/** The first calls of a session. A row has thirty columns more, which a thousand would carry along. */
+export async function listSessionCalls(
+  database: Queryable,
+  accountId: number,
+  sessionId: string,
+  limit: number,
+): Promise<{ calls: SessionCall[]; isAll: boolean }> {
+  const { text, values } = pageSql(
+    { accountId, filters: { session_id: [sessionId] }, order: "oldest", limit },
+    sessionColumns,
+  );
+  const rows = await database.query(text, values, { forceCustomPlan: true });
+  return { calls: rows.slice(0, limit).map(readSessionCall), isAll: rows.length <= limit };
+}
+
+const sessionColumns =
+  `i.transaction_id, i.created_at, i.model, i.status, i.error_code, i.latency_ms, i.input_tokens,
+  i.cache_read_tokens, i.cache_write_tokens, i.output_tokens, i.cost_nanos, i.price_version,
+  i.translation_loss`;
+
+function readSessionCall(row: SqlRow): SessionCall {
+  const tokens = (value: unknown) => value === null ? null : Number(value);
+  return {
+    transactionId: String(row.transaction_id),
+    createdAt: row.created_at as Date,
+    model: String(row.model),
+    status: row.status as SessionCall["status"],
+    errorCode: row.error_code as SessionCall["errorCode"],
+    latencyMs: Number(row.latency_ms),
+    inputTokens: tokens(row.input_tokens),
+    cacheReadTokens: tokens(row.cache_read_tokens),
+    cacheWriteTokens: tokens(row.cache_write_tokens),
+    outputTokens: tokens(row.output_tokens),
+    costNanos: row.cost_nanos as bigint | null,
+    priceVersion: row.price_version as string | null,
+    translationLoss: row.translation_loss as string[],
   };
 }
 

@@ -18,9 +18,9 @@ import { shownModel } from "./plan_call.ts";
 /**
  * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
  * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
- * store nothing, the fields that say so are changed, and an output limit's name that the model
- * refuses. In the answer only what these add is removed, and the model's name replaced for dialects
- * whose clients compare it.
+ * store nothing, the fields that say so are changed, and the name of an output limit that the model
+ * refuses (`renamed`: `older=newer`). In the answer only what these add is removed, and the model's
+ * name replaced for dialects whose clients compare it.
  */
 export function* passThrough(
   call: {
@@ -33,6 +33,7 @@ export function* passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
+  renamed?: string,
 ): Steps<TextPlan> {
   // The plan lives as long as the call, so it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
@@ -41,7 +42,7 @@ export function* passThrough(
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const changes = {
     ...{ model: target.model, askStreamUsage: facts.stream, ...keepNothing },
-    newerTokenLimit: target.vendor.quirks.newerTokenLimit?.test(target.model) === true,
+    newerTokenLimit: renamed !== undefined,
   };
   const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
@@ -57,6 +58,7 @@ export function* passThrough(
     plainRequestText: () =>
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: [],
+    renamed,
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;
       const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;

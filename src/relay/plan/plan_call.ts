@@ -74,7 +74,10 @@ export async function planCall(
   const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
-  if (first === dialect.name) return await step.inSteps(() => passThrough(request));
+  if (first === dialect.name) {
+    const renamed = limitRename(request);
+    return await step.inSteps(() => passThrough(request, renamed));
+  }
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
     dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
@@ -104,11 +107,20 @@ export async function planCall(
     shownModel: shownModel(request),
     mode,
     showUsage: facts.wantsStreamUsage,
+    streams: facts.stream,
     jsonArray: request.jsonArray,
     keepAliveMs: deps.keepAliveMs,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
     now: secondsOf(deps.clock),
   });
+}
+
+/** An output limit's rename, where the model refuses its name. A strict caller's stays as it is. */
+function limitRename({ facts, target, caller }: PlanRequest): string | undefined {
+  const { limitRename } = facts;
+  const refuses = target.vendor.quirks.newerTokenLimit?.test(target.model) === true;
+  if (!refuses || limitRename === undefined) return undefined;
+  return translationMode(caller) === "strict" ? undefined : limitRename;
 }
 
 /** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */

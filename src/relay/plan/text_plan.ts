@@ -28,6 +28,8 @@ export interface TextPlan {
   wholeRequestText?(): string;
   /** Paths in the caller's request of fields that could not be carried. */
   readonly losses: readonly string[];
+  /** A field that was passed on under another name: `older=newer`. */
+  readonly renamed?: string | undefined;
   /** Turns the vendor's whole answer into the caller's. */
   whole(answer: VendorAnswer): WholeAnswer;
   stream(): StreamPlan;

@@ -34,6 +34,8 @@ export interface TranslationCall {
   inputTokens: number;
   mode: TranslationMode;
   showUsage: boolean;
+  /** The caller asked for a stream. */
+  streams: boolean;
   /** The caller wants a stream as one JSON array. */
   jsonArray: boolean;
   /** A stream that is silent for so long gets a comment. */
@@ -72,13 +74,26 @@ export function translate(options: TranslationCall): TextPlan {
       const rewriter = createRewriter();
       const undone = events.flatMap((event) => rewriter.apply(event));
       const text = JSON.stringify(encodeWhole(foldEvents(undone)));
-      return { body: text, text, contentType: "application/json", events: undone };
+      const sent = call.streams ? asStream(call, undone) : { body: text };
+      return { contentType: "application/json", ...sent, text, events: undone };
     },
     stream: () => streamPlan(call, createRewriter()),
     encodeFolded: encodeWhole,
     retainedReasoning,
   };
 }
+
+/** The stream that the caller asked for, of an answer that came whole. */
+function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
+  const encoder = call.dialect.createStreamEncoder(contextOf(call));
+  const texts = events.map((event) => encoder.encode(event));
+  return {
+    body: texts.join("") + encoder.end(),
+    contentType: encoder.contentType ?? eventStream,
+  };
+}
+
+const eventStream = "text/event-stream";
 
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
@@ -99,7 +114,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
     return { events: undone, sent };
   };
   return {
-    contentType: encoder.contentType ?? "text/event-stream",
+    contentType: encoder.contentType ?? eventStream,
     forward: (_event, decoded) => write(decoded.events),
     forwardRun: (_bytes, events) => write(events),
     end(rest) {

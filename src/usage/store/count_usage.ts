@@ -69,12 +69,22 @@ export async function changeUsage(
     [sent],
   );
   if (!changes.some(({ sign }) => sign < 0)) return;
+  await deleteLabelSums(tx, sent);
   // They may hold the names of apps that no call bears any more.
   await tx.query(
     `delete from usage_sums s using json_to_recordset($1::text::json) as r(${rowType})
      where s.calls = 0 and not s.erased and r.calls < 0
        and ${keyColumns.map((name) => `s.${name} = r.${name}`).join(" and ")}`,
     [sent],
+  );
+}
+
+/** Sums of days of which calls were corrected or erased: they hold the names of these. */
+async function deleteLabelSums(tx: Queryable, changedSums: string): Promise<void> {
+  await tx.query(
+    `delete from label_sums l using json_to_recordset($1::text::json) as r(${rowType})
+     where r.span = 'day' and r.part = 'all' and l.account_id = r.account_id and l.at = r.at`,
+    [changedSums],
   );
 }
 
@@ -92,6 +102,7 @@ export async function countMonthErased(tx: Queryable, from: Date, until: Date): 
      from gone group by 1, 2, 3, 4, 5, 6 ${addToThere}`,
     [from, until],
   );
+  await tx.query("delete from label_sums where at >= $1 and at < $2", [from, until]);
 }
 
 const keyColumns = ["account_id", "span", "part", "at", "value", "erased"] as const;

@@ -1,8 +1,11 @@
 import net from "node:net";
 import tls from "node:tls";
 
-/** Opens a connection, TLS included, and returns its socket at once. */
-export type Connector = (target: ConnectTarget, done: ConnectDone) => net.Socket;
+/** Opens a connection, TLS included, and returns its socket at once. What comes goes to `read`. */
+export type Connector = (target: ConnectTarget, read: ReadPiece, done: ConnectDone) => net.Socket;
+
+/** Takes what came, which is its own from then on. False: nothing more until the socket's `resume`. */
+export type ReadPiece = (piece: Uint8Array) => boolean;
 
 export interface ConnectTarget {
   /** `http:` or `https:`. */
@@ -31,11 +34,21 @@ export interface ConnectOptions {
 
 const probeAfterMs = 60_000;
 
+/**
+ * Where all connections are read into, one after the other: with a buffer of its own a socket stops
+ * reading when it is said, and not when its queue is full.
+ */
+const readBuffer = new Uint8Array(64 * 1024);
+
 /** HTTP/1.1 is all that is offered. There is no time-out here: who waits for the connection has one. */
 export function createConnector(options: ConnectOptions = {}): Connector {
-  return ({ protocol, hostname, port }, done) => {
+  return ({ protocol, hostname, port }, read, done) => {
     const isTls = protocol === "https:";
-    const to = { host: hostname, port: Number(port || (isTls ? 443 : 80)), ...options };
+    const onread: net.OnReadOpts = {
+      buffer: readBuffer,
+      callback: (length) => read(readBuffer.slice(0, length)),
+    };
+    const to = { host: hostname, port: Number(port || (isTls ? 443 : 80)), onread, ...options };
     const socket = isTls ? tls.connect({ ...to, ...secure(hostname) }) : net.connect(to);
     let isDone = false;
     const fail = (error: Error) => {

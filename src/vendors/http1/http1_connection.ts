@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { systemClock } from "../../base/clock.ts";
 import { AnswerParser } from "./answer_parser.ts";
 import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
 import { type RequestHead, writeRequestHead } from "./request_head.ts";
@@ -31,6 +32,11 @@ export interface Http1ConnectionOptions {
 /** A smaller request is written at once, head and body. */
 const joinedBytes = 64 * 1024;
 
+/** What comes faster, in small pieces, is read together at this pace: a read costs a turn of the loop. */
+const paceMs = 2;
+/** A read of so many bytes is worth its turn. */
+const largeRead = 8 * 1024;
+
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
 export class Http1Connection {
   readonly #options: Http1ConnectionOptions;
@@ -43,6 +49,10 @@ export class Http1Connection {
   /** The present request's answer has no body. */
   #isBodiless = false;
   #isPausing = false;
+  /** The socket was told to read no more. */
+  #isStopped = false;
+  /** When it was last read, or began to be read again. */
+  #readMs = -Infinity;
   #isStanding = false;
   #isOver = false;
 
@@ -100,7 +110,7 @@ export class Http1Connection {
     // What came meanwhile is read first: it is no answer to this request.
     if (this.#isStanding) return void setImmediate(write);
     const { connector, target } = this.#options;
-    this.#socket = connector(target, (error, socket) => {
+    this.#socket = connector(target, (piece) => this.#read(piece), (error, socket) => {
       if (this.#isOver) return void socket?.destroy();
       if (error !== null) return this.#fail(error);
       this.#stands(socket);
@@ -115,7 +125,15 @@ export class Http1Connection {
 
   resume(): void {
     this.#isPausing = false;
-    if (!this.#isOver && this.#socket?.isPaused()) this.#socket.resume();
+    if (!resting.has(this)) this.readOn();
+  }
+
+  /** Reads again, unless it is to pause. */
+  readOn(): void {
+    if (this.#isOver || this.#isPausing || !this.#isStopped) return;
+    this.#isStopped = false;
+    this.#readMs = systemClock.monotonicMs();
+    this.#socket?.resume();
   }
 
   /** Closes it at once; its request's handler hears nothing more. */
@@ -124,6 +142,7 @@ export class Http1Connection {
     this.#isOver = true;
     this.#handler = undefined;
     this.#body = [];
+    resting.delete(this);
     this.#socket?.destroy();
   }
 
@@ -135,7 +154,6 @@ export class Http1Connection {
   #stands(socket: Socket): void {
     this.#isStanding = true;
     let failure: unknown;
-    socket.on("data", (bytes: Uint8Array) => this.#read(bytes));
     socket.on("error", (error: Error) => failure = error);
     socket.on("end", () => {
       // What came before is answered first; half of an answer is none.
@@ -177,16 +195,27 @@ export class Http1Connection {
     this.#handler?.sent();
   }
 
-  #read(bytes: Uint8Array): void {
-    if (this.#isOver) return;
+  /** Whether to go on reading. */
+  #read(piece: Uint8Array): boolean {
+    if (this.#isOver) return false;
     try {
-      // A plain view: what a Buffer has in its place is slower.
-      this.#parser.push(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length));
-      // An answer that came whole needs no pause.
-      if (this.#isPausing) this.#socket?.pause();
+      this.#parser.push(piece);
     } catch (thrown) {
       this.#fail(thrown);
+      return false;
     }
+    // An answer that came whole needs no pause.
+    const isResting = this.#handler !== undefined && this.#isFast(piece.length);
+    if (isResting) resting.add(this);
+    this.#isStopped = isResting || this.#isPausing;
+    return !this.#isStopped;
+  }
+
+  /** Small pieces come in quick succession. */
+  #isFast(length: number): boolean {
+    const lastMs = this.#readMs;
+    this.#readMs = systemClock.monotonicMs();
+    return length < largeRead && this.#readMs - lastMs < paceMs;
   }
 
   #answered(): void {
@@ -204,6 +233,36 @@ export class Http1Connection {
     this.#options.gone(error);
   }
 }
+
+/** Connections that are read again at the next tick, which is one for all of them. */
+class Resting {
+  readonly #connections = new Set<Http1Connection>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  has(connection: Http1Connection): boolean {
+    return this.#connections.has(connection);
+  }
+
+  add(connection: Http1Connection): void {
+    this.#connections.add(connection);
+    this.#timer ??= setTimeout(() => this.#tick(), paceMs);
+  }
+
+  delete(connection: Http1Connection): void {
+    if (!this.#connections.delete(connection) || this.#connections.size > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    const rested = [...this.#connections];
+    this.#connections.clear();
+    for (const connection of rested) connection.readOn();
+  }
+}
+
+const resting = new Resting();
 
 function together(head: string, body: Uint8Array = new Uint8Array()): Uint8Array {
   const bytes = Buffer.allocUnsafe(head.length + body.length);

@@ -34,7 +34,8 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
   try {
     const ninth = { baseUrl: service.baseUrl, key: service.firstKey };
     await callAround(ninth, 2);
-    const quiet = await callAround(ninth, Math.min(seconds, 30));
+    // Only what is timed needs many to compare with.
+    const quiet = await callAround(ninth, isTimed ? Math.min(seconds, 30) : 1);
     const before = await leftovers(service);
     const targets: Target[] = [];
     for (let at = 1; at <= 8; at++) {
@@ -47,8 +48,8 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
     // With it go the connections that its client keeps.
     attack.terminate();
     const times = report(quiet, calls);
-    assertAllRight(quiet);
-    assertAllRight(calls);
+    assertAllRight(quiet, 1);
+    assertAllRight(calls, 10);
     if (isTimed) assert.ok(times <= mostTimes, `p99 is ${times.toFixed(1)} times its quiet value`);
     await assertNothingLeft(service, dataDir, before);
     vendors.postMessage("active");
@@ -61,10 +62,10 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
   }
 });
 
-function assertAllRight(calls: readonly OrdinaryCall[]): void {
+function assertAllRight(calls: readonly OrdinaryCall[], least: number): void {
   const failed = calls.filter(({ failure }) => failure !== undefined);
   assert.deepEqual(failed.slice(0, 5), [], `${failed.length} of ${calls.length} calls failed`);
-  assert.ok(calls.length >= 10, `only ${calls.length} calls`);
+  assert.ok(calls.length >= least, `only ${calls.length} calls`);
 }
 
 function report(quiet: readonly OrdinaryCall[], calls: readonly OrdinaryCall[]): number {

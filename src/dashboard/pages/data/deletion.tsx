@@ -173,6 +173,9 @@ function receipt(deletion: Deletion) {
                 />
               )
               : null}
+            {isOpen(deletion) && deletion.expectedCount === null
+              ? <span class="muted">its rows are being counted</span>
+              : null}
           </Fact>
           <Fact name="Asked for">{exactTime(requestedAt)}</Fact>
           <Fact name="Completed">

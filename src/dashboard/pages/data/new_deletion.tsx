@@ -102,15 +102,15 @@ async function confirm(ctx: PageContext, form: Form, request: PageRequest): Prom
     const error = `Nothing was deleted: type ${totalOf(counts)} to confirm.`;
     return { ...confirmPage(request, form, done, counts, error), status: 400 };
   }
-  const detail = `by ${selectorKinds(done.selectors)}; about ${
-    counted(Number(form.text("expected")), "row")
-  }`;
+  const about = `about ${counted(Number(form.text("expected")), "row")}`;
+  const detail = `by ${selectorKinds(done.selectors)}; ${about}`;
   const id = await ctx.deletions.queue({
     accountId,
     ...done,
     audit: (deletionId) => request.note("data.deleted", deletionId, detail),
   });
-  const notice = "The deletion is under way. These calls are hidden already; erasing goes on.";
+  const notice =
+    `The deletion of ${about} is under way. These calls are hidden already; erasing goes on.`;
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 

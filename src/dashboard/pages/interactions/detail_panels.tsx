@@ -62,6 +62,7 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
     </>
   )),
   cache: fact("Response cache", (found) => found === "hit" ? "Answered from it" : "Not in it"),
+  client: id("Client"),
   trace_id: id("Trace"),
   transaction_id: id("Transaction"),
   request_id: id("Request ID"),

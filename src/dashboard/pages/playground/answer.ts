@@ -1,5 +1,6 @@
 import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
 import { count } from "../../amounts.ts";
+import { markdownHtml } from "../../markdown.ts";
 import { compact, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */
@@ -10,16 +11,24 @@ export interface Figures {
   kind: "end";
   id: string | null;
   summary: string;
+  /** The whole answer with its Markdown as HTML; null where it is shown as text. */
+  html: string | null;
 }
 
 export async function* figuresOf(
   events: AsyncIterable<PlaygroundEvent>,
 ): AsyncGenerator<LineEvent> {
+  let text = "";
   for await (const event of events) {
+    if (event.kind === "text") text += event.text;
     if (event.kind !== "end") yield event;
-    else if (event.record) {
-      yield { kind: "end", id: event.record.transactionId, summary: summarize(event.record) };
-    } else yield { kind: "end", id: null, summary: "" };
+    else {
+      const { record } = event;
+      yield {
+        ...{ kind: "end", html: markdownHtml(text) ?? null },
+        ...{ id: record?.transactionId ?? null, summary: record ? summarize(record) : "" },
+      };
+    }
   }
 }
 

@@ -1,6 +1,8 @@
+import { raw } from "hono/html";
 import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, LinkLine, PostForm, Snippet } from "../../components.tsx";
 import { type Option, SelectField, TextField } from "../../fields.tsx";
+import { markdownHtml } from "../../markdown.ts";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";
@@ -120,9 +122,7 @@ function Turn(
         <summary>Reasoning</summary>
         <div class="said-text muted">{reasoning ?? ""}</div>
       </details>
-      <div class="said">
-        <MessageText text={text} />
-      </div>
+      <TurnText role={role} text={text} />
       <p class="muted took">
         {figures === undefined ? null : <Took figures={figures} />}
       </p>
@@ -130,6 +130,18 @@ function Turn(
       <input type="hidden" name="content" value={text} />
     </article>
   );
+}
+
+/** Models write Markdown; what a person writes is shown as it was sent. */
+function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) {
+  const html = role === "assistant" ? markdownHtml(text) : undefined;
+  return html === undefined
+    ? (
+      <div class="said">
+        <MessageText text={text} />
+      </div>
+    )
+    : <div class="said said-markdown">{raw(html)}</div>;
 }
 
 function Took({ figures: { id, summary } }: { figures: Figures }) {

@@ -1,5 +1,5 @@
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
-import type { InteractionSummary } from "../../../shared/interaction.ts";
+import type { SessionCall } from "../../../records/interaction_repository.ts";
 import { count, percent } from "../../amounts.ts";
 import { Badge, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
@@ -11,7 +11,7 @@ import type { RunSums } from "./session_money.ts";
 
 /** A call with what it added to the conversation. */
 export interface ShownCall {
-  readonly summary: InteractionSummary;
+  readonly summary: SessionCall;
   /** Undefined where the request is not stored, or can't be read. */
   readonly turns: readonly ShownTurn[] | undefined;
   readonly answers: readonly ShownAnswer[] | undefined;
@@ -22,7 +22,7 @@ export interface ShownCall {
 
 export interface SessionProps {
   id: string;
-  calls: readonly InteractionSummary[];
+  calls: readonly SessionCall[];
   /** Whether these are all of the session's calls. */
   isWhole: boolean;
   sums: RunSums;
@@ -111,7 +111,7 @@ function Headline({ calls, sums, savedNanos }: SessionProps) {
 }
 
 /** Fields that vendors could not be given, over the whole run. */
-function Losses({ calls }: { calls: readonly InteractionSummary[] }) {
+function Losses({ calls }: { calls: readonly SessionCall[] }) {
   const counts = new Map<string, number>();
   for (const { translationLoss } of calls) {
     for (const path of translationLoss) counts.set(path, (counts.get(path) ?? 0) + 1);

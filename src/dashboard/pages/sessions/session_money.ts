@@ -1,5 +1,5 @@
 import type { PriceRow } from "../../../pricing/pricing.ts";
-import type { InteractionSummary } from "../../../shared/interaction.ts";
+import type { SessionCall } from "../../../records/interaction_repository.ts";
 
 /** What a run used and cost; money in nano-dollars. */
 export interface RunSums {
@@ -14,7 +14,7 @@ export interface RunSums {
 }
 
 /** The sums after each call, in order. */
-export function runningSums(calls: readonly InteractionSummary[]): RunSums[] {
+export function runningSums(calls: readonly SessionCall[]): RunSums[] {
   let sums: RunSums = {
     ...{ calls: 0, inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
     ...{ costNanos: 0n, unpriced: 0 },
@@ -38,7 +38,7 @@ export function runningSums(calls: readonly InteractionSummary[]): RunSums[] {
  * At each row's base rates: tiers by length and service are left out.
  */
 export function cacheSavedNanos(
-  calls: readonly InteractionSummary[],
+  calls: readonly SessionCall[],
   rowOf: (priceVersion: string) => Pick<PriceRow, "rates"> | undefined,
 ): bigint {
   let pico = 0n;

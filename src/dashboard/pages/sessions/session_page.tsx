@@ -1,8 +1,7 @@
-import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
-import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
+import type { CallTexts, SessionCall } from "../../../records/interaction_repository.ts";
 import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { mediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
@@ -15,8 +14,8 @@ export const sessionPath = "/dashboard/session";
 const mostCalls = 1_000;
 /** Calls whose payloads a page reads. */
 const callsOfPage = 10;
-/** UTF-16 units of a payload that are read. */
-const payloadChars = 1024 * 1024;
+/** A longer payload is read on the call's own page. */
+const payloadBytes = 1024 * 1024;
 
 /** An agent's run: the calls of one session in order, each with what it added. */
 export function sessionRoutes(app: Hono, ctx: PageContext): void {
@@ -25,23 +24,37 @@ export function sessionRoutes(app: Hono, ctx: PageContext): void {
     page(ctx, "viewer", async (request) => {
       const id = request.query("id") ?? "";
       if (id === "" || id.length > 500) throw new NotFound();
-      const { calls, isWhole } = await readCalls(ctx, request, id);
+      await ctx.interactions.flushRecords();
+      const { calls, isAll } = await ctx.interactions.interactions.sessionCalls(
+        request.session.account.id,
+        id,
+        mostCalls,
+      );
       const [first] = calls;
       if (first === undefined) throw new NotFound();
       const sums = runningSums(calls);
       const from = startOf(request.query("from"), calls.length);
-      const shown: ShownCall[] = [];
-      for (const [at, call] of calls.slice(from, from + callsOfPage).entries()) {
-        shown.push({ ...await readCall(ctx, request, call), sums: sums[from + at]! });
-      }
-      const savedNanos = await savedBy(ctx, calls);
+      const [savedNanos, contents] = await Promise.all([
+        savedBy(ctx, request, calls),
+        readContents(ctx, request, calls.slice(from, from + callsOfPage)),
+      ]);
+      const shown = contents.map((call, at): ShownCall => ({ ...call, sums: sums[from + at]! }));
       return {
         title: "Session",
         section: "interactions",
         lead: id,
         body: (
           <SessionBody
-            {...{ id, calls, isWhole, savedNanos, shown, from, callsOfPage, now: request.now }}
+            {...{
+              id,
+              calls,
+              isWhole: isAll,
+              savedNanos,
+              shown,
+              from,
+              callsOfPage,
+              now: request.now,
+            }}
             sums={sums.at(-1)!}
             seesPayloads={request.seesPayloads}
             pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
@@ -52,52 +65,38 @@ export function sessionRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
-/** The first calls of a session, oldest first. */
-async function readCalls(
-  ctx: PageContext,
-  request: PageRequest,
-  id: string,
-): Promise<{ calls: InteractionSummary[]; isWhole: boolean }> {
-  await ctx.interactions.flushRecords();
-  const calls: InteractionSummary[] = [];
-  let after: ListPosition | undefined;
-  do {
-    const found = await ctx.interactions.interactions.page({
-      accountId: request.session.account.id,
-      filters: { session_id: [id] },
-      order: "oldest",
-      limit: 1_000,
-      ...(after ? { after } : {}),
-    });
-    pushAll(calls, found.rows);
-    after = found.next;
-  } while (after !== undefined && calls.length < mostCalls);
-  return { calls, isWhole: after === undefined };
-}
-
 /** The page begins at a call; `from` counts them from 1. */
 function startOf(from: string | undefined, calls: number): number {
   const asked = /^\d{1,6}$/.test(from ?? "") ? Number(from) - 1 : 0;
   return Math.max(0, Math.min(asked, calls - 1));
 }
 
-async function readCall(
+/** What the calls said; a payload that is too long to be shown beside others is absent. */
+async function readContents(
   ctx: PageContext,
   request: PageRequest,
-  summary: InteractionSummary,
-): Promise<Omit<ShownCall, "sums">> {
-  const { accountId, transactionId, dialect } = summary;
+  calls: readonly SessionCall[],
+): Promise<Omit<ShownCall, "sums">[]> {
   const none = { turns: undefined, answers: undefined, media: new Map() };
-  if (!request.seesPayloads) return { summary, ...none };
-  const found = await ctx.interactions.interactions.find(
-    request.session.account.id,
-    transactionId,
-    payloadChars,
-  );
-  const transcript = await ctx.interactions.readTranscript(dialect, {
-    request: found?.request?.text ?? null,
-    response: found?.response?.text ?? null,
-  });
+  if (!request.seesPayloads) return calls.map((summary) => ({ summary, ...none }));
+  const { id: accountId } = request.session.account;
+  const ids = calls.map(({ transactionId }) => transactionId);
+  const found = await ctx.interactions.interactions.texts(accountId, ids, payloadBytes);
+  const byId = new Map(found.map((texts) => [texts.transactionId, texts]));
+  const contents: Omit<ShownCall, "sums">[] = [];
+  for (const summary of calls) {
+    const texts = byId.get(summary.transactionId);
+    contents.push({ summary, ...texts ? await readContent(ctx, accountId, texts) : none });
+  }
+  return contents;
+}
+
+async function readContent(
+  ctx: PageContext,
+  accountId: number,
+  { transactionId, dialect, request, response }: CallTexts,
+): Promise<Pick<ShownCall, "turns" | "answers" | "media">> {
+  const transcript = await ctx.interactions.readTranscript(dialect, { request, response });
   const turns = transcript.request && addedTurns(transcript.request.turns);
   const shown: Transcript = {
     request: turns && { turns: [...turns], tools: [], settings: [] },
@@ -108,7 +107,7 @@ async function readCall(
     // What stands inside a payload is numbered on the call's own page.
     inline: () => `${listPath}/${transactionId}`,
   });
-  return { summary, turns, answers: transcript.answers, media };
+  return { turns, answers: transcript.answers, media };
 }
 
 /** An agent sends the conversation again with each call: what came after the last answer is new. */
@@ -119,16 +118,21 @@ function addedTurns(turns: readonly ShownTurn[]): readonly ShownTurn[] {
 }
 
 /** With the prices of each call's time. */
-async function savedBy(ctx: PageContext, calls: readonly InteractionSummary[]): Promise<bigint> {
+async function savedBy(
+  ctx: PageContext,
+  request: PageRequest,
+  calls: readonly SessionCall[],
+): Promise<bigint> {
   const rows = new Map<string, Pick<PriceRow, "rates">>();
   const looked = new Set<string>();
-  for (const summary of calls) {
-    const { priceVersion, cacheReadTokens, cacheWriteTokens } = summary;
+  for (const { transactionId, priceVersion, cacheReadTokens, cacheWriteTokens } of calls) {
     if (priceVersion === null || looked.has(priceVersion)) continue;
     if (!cacheReadTokens && !cacheWriteTokens) continue;
     looked.add(priceVersion);
+    const { id: accountId } = request.session.account;
+    const call = await ctx.interactions.interactions.find(accountId, transactionId, 0);
     const none = { pricedUsageText: null, request: null, response: null, vendorAnswer: null };
-    const found = await ctx.interactions.costLines({ summary, ...none });
+    const found = call && await ctx.interactions.costLines({ summary: call.summary, ...none });
     if (found) rows.set(priceVersion, found.row);
   }
   return cacheSavedNanos(calls, (version) => rows.get(version));

@@ -30,10 +30,16 @@ export function readRequest(body: unknown): RequestFacts {
     wantsStreamUsage: options.include_usage === true,
     endUser: asString(request.safety_identifier) ?? asString(request.user),
     maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
+    ...(hasOlderLimit(request) ? { limitRename: "max_tokens=max_completion_tokens" } : {}),
     choices,
     serviceTier: asString(request.service_tier),
     ...readTagBlocks(taggedTexts(request.messages as readonly unknown[])),
   };
+}
+
+/** Both names at once are the vendor's to refuse. */
+function hasOlderLimit(request: JsonRecord): boolean {
+  return "max_tokens" in request && !("max_completion_tokens" in request);
 }
 
 /** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */

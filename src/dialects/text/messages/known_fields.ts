@@ -58,6 +58,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   messages: ({ role }) => ({
     role: true,
     cache_control,
+    ...(role === "system" ? { output_config: { effort: true } } : {}),
     content: role === "assistant"
       ? (record) => record.type === "text" ? answered : block(record)
       : block,

@@ -104,7 +104,7 @@ function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalReque
     topK: "top_k",
     stop: "stop_sequences",
     format: isRecord(request.output_format) ? "output_format" : "output_config.format",
-    reasoning: isRecord(request.thinking) ? "thinking" : "output_config.effort",
+    reasoning: isRecord(request.thinking) ? "thinking" : readEffort(request).path,
     user: "metadata.user_id",
     serviceTier: "service_tier",
   };
@@ -184,17 +184,28 @@ function readFormat(
 
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
+/** The effort for this answer: a message of the role `system` may change it for the turns behind it. */
+function readEffort(
+  request: JsonRecord,
+): { effort: typeof efforts[number] | undefined; path: string } {
+  const messages = Array.isArray(request.messages) ? request.messages : [];
+  const at = messages.findLastIndex((message) =>
+    isRecord(message) && message.role === "system" && isRecord(message.output_config) &&
+    (message.output_config.effort ?? null) !== null
+  );
+  const message = at < 0 ? undefined : messages[at] as JsonRecord;
+  const config = message ? `messages[${at}].output_config` : "output_config";
+  const path = `${config}.effort`;
+  const { effort } = objectAt(message ?? request, "output_config", config) ?? {};
+  return { effort: oneOf(textAt({ effort }, "effort", path), efforts, path), path };
+}
+
 /** `thinking` and `output_config.effort`. */
 function readReasoning(
   request: JsonRecord,
   unsupported: UnsupportedField[],
 ): Reasoning | undefined {
-  const config = objectAt(request, "output_config", "output_config") ?? {};
-  const effort = oneOf(
-    textAt(config, "effort", "output_config.effort"),
-    efforts,
-    "output_config.effort",
-  );
+  const { effort, path: effortPath } = readEffort(request);
   const thinking = objectAt(request, "thinking", "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
   const show = thinking.display !== "omitted";
@@ -208,7 +219,7 @@ function readReasoning(
     case "disabled":
     case "between_tools":
       if (effort !== undefined) {
-        unsupported.push({ path: "output_config.effort", value: effort, weight: "hint" });
+        unsupported.push({ path: effortPath, value: effort, weight: "hint" });
       }
       return { effort: "none" };
     default:

@@ -106,6 +106,22 @@ Deno.test("every way of asking for thinking is an effort, a budget or none", () 
   assert.equal(reasoning(undefined), undefined);
 });
 
+Deno.test("a system message within the conversation changes the effort, the last one counts", () => {
+  const change = (effort: unknown) => ({ role: "system", content: [], output_config: { effort } });
+  const user = { role: "user", content: "hi" };
+  const read = (...more: unknown[]) =>
+    decode({ output_config: { effort: "high" }, messages: [user, ...more] });
+  const changed = read(change("max"), user, change("low"), change(null), user);
+  assert.deepEqual(changed.reasoning, { effort: "low" });
+  assert.equal(changed.paths.reasoning, "messages[3].output_config.effort");
+  assert.deepEqual(changed.unsupported, []);
+  assert.deepEqual(read(change(null), user).reasoning, { effort: "high" });
+  assert.throws(() => read(change("tiny"), user), /messages\[1\].output_config.effort/);
+  // Elsewhere it means nothing, and is named.
+  const { reasoning, unsupported } = read({ ...change("low"), role: "user" });
+  assert.deepEqual([reasoning, unsupported.length], [{ effort: "high" }, 1]);
+});
+
 Deno.test("what has no neutral form is unsupported: hints, and what changes the meaning", () => {
   const { unsupported, webSearch, turns } = decode({
     max_tokens: 0,

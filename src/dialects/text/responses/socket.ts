@@ -3,6 +3,7 @@ import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { SocketFrames } from "../../kernel/socket_frames.ts";
 import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
+import { wholeEvents } from "./socket/whole_events.ts";
 
 /** Responses over WebSocket (openai 7.57, `ResponsesClientEvent` and `ResponsesServerEvent`). */
 export const socket: SocketFrames = {
@@ -71,6 +72,8 @@ export const socket: SocketFrames = {
       JSON.stringify(headers)
     }}`;
   },
+
+  wholeEvents,
 
   withStream(data, streamId) {
     if (!data.startsWith("{")) return data;

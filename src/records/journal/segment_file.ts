@@ -1,0 +1,74 @@
+/** The file operations of a segment; tests inject failures. */
+export interface SegmentFile {
+  /** Adds to the end. */
+  writeSync(bytes: Uint8Array): number;
+  truncateSync(length: number): void;
+  syncData(): Promise<void>;
+  close(): void;
+}
+
+/** Makes a file that only its owner can read. */
+export function createSegmentFile(path: string): SegmentFile {
+  return new ReservedFile(Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }));
+}
+
+/** So much room is made at a time. */
+const zeros = new Uint8Array(256 * 1024);
+
+/**
+ * A file with zeros behind its end, which records are written over: of a file that has grown, the
+ * file system has to write length and blocks too, and a sync waits for the disk twice. Whoever reads
+ * it after a crash passes zeros over.
+ */
+class ReservedFile implements SegmentFile {
+  readonly #file: Deno.FsFile;
+  #length = 0;
+  /** Where the zeros end. */
+  #reserved = 0;
+  #isDiskFull = false;
+
+  constructor(file: Deno.FsFile) {
+    this.#file = file;
+  }
+
+  writeSync(bytes: Uint8Array): number {
+    // Room for a large record would be as much to write as the record.
+    if (bytes.length < zeros.length) this.#reserve(this.#length + bytes.length);
+    const written = this.#file.writeSync(bytes);
+    this.#length += written;
+    this.#reserved = Math.max(this.#reserved, this.#length);
+    return written;
+  }
+
+  truncateSync(length: number): void {
+    this.#file.truncateSync(length);
+    this.#file.seekSync(length, Deno.SeekMode.Start);
+    this.#length = this.#reserved = length;
+  }
+
+  async syncData(): Promise<void> {
+    await this.#file.syncData();
+  }
+
+  close(): void {
+    try {
+      if (this.#reserved > this.#length) this.#file.truncateSync(this.#length);
+    } catch {
+      // Zeros do no harm.
+    }
+    this.#file.close();
+  }
+
+  #reserve(end: number): void {
+    if (end <= this.#reserved || this.#isDiskFull) return;
+    try {
+      this.#file.seekSync(this.#reserved, Deno.SeekMode.Start);
+      while (this.#reserved < end) this.#reserved += this.#file.writeSync(zeros);
+      this.#file.seekSync(this.#length, Deno.SeekMode.Start);
+    } catch {
+      // The record may still fit.
+      this.#isDiskFull = true;
+      this.truncateSync(this.#length);
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import assert from "@std/assert";
+import net from "node:net";
+import tls from "node:tls";
+import { Random } from "../../../tests/support/random.ts";
+import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
+import { createConnector } from "./connect.ts";
+import { Http1Connection, type RequestHandler } from "./http1_connection.ts";
+
+Deno.test("what a vendor sends faster than is worth a turn each is read together", async () => {
+  const words = 200;
+  // A thread of its own, as its turns would be ours.
+  const worker = new Worker(import.meta.resolve("../../../tests/support/fast_vendor_worker.ts"), {
+    type: "module",
+  });
+  const { data: port } = await new Promise<MessageEvent<number>>((resolve) => {
+    worker.onmessage = resolve;
+    worker.postMessage(words);
+  });
+  const pieces = await answerPieces(connectTo(port));
+  worker.terminate();
+  assert.equal(pieces.join(""), "word ".repeat(words));
+  assert.ok(pieces.length < words / 2, `${pieces.length} pieces`);
+});
+
+Deno.test("what comes slowly is there when it comes, and what comes in bulk is not held back", async () => {
+  const arrived: (() => void)[] = [];
+  await using slow = await startVendor(async (socket) => {
+    for (let word = 0; word < 20; word++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const isThere = new Promise<void>((resolve) => arrived.push(resolve));
+      socket.write("5\r\nword \r\n");
+      await isThere;
+    }
+    socket.write("0\r\n\r\n");
+  });
+  const pieces = await answerPieces(connectTo(slow.port), () => arrived.shift()?.());
+  assert.deepEqual(pieces, Array.from({ length: 20 }, () => "word "));
+  const bytes = 8 * 1024 * 1024;
+  await using bulk = await startVendor((socket) => {
+    socket.write(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n0\r\n\r\n`);
+  });
+  const large = await answerPieces(connectTo(bulk.port));
+  assert.equal(large.join("").length, bytes);
+});
+
+Deno.test("a connection that rests can be closed, and what paused it still does", async () => {
+  let sent = 0;
+  await using vendor = await startVendor(async (socket) => {
+    while (!socket.destroyed) {
+      socket.write("5\r\nword \r\n");
+      sent++;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  const connection = connectTo(vendor.port);
+  let pieces = 0;
+  const isPaused = new Promise<void>((resolve) =>
+    ask(connection, () => {
+      if (++pieces !== 5) return;
+      connection.pause();
+      resolve();
+    }, { end: () => {}, error: () => {} })
+  );
+  await isPaused;
+  const seen = pieces;
+  const before = sent;
+  while (sent < before + 50) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(pieces, seen, "nothing is read while it pauses");
+  connection.resume();
+  while (pieces < seen + 3) await new Promise((resolve) => setTimeout(resolve, 1));
+  connection.destroy();
+  const last = pieces;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(pieces, last, "nothing comes of one that was closed");
+});
+
+for (const protocol of ["http:", "https:"] as const) {
+  Deno.test(`${protocol} pieces of all sizes arrive once and in order, whatever pauses them`, async () => {
+    const random = new Random(7);
+    const parts = Array.from({ length: 400 }, () => {
+      const length = random.pick([1, 20, 500, 9_000, 70_000, 200_000]);
+      return String.fromCharCode(97 + random.below(26)).repeat(1 + random.below(length));
+    });
+    await using vendor = await startVendor(async (socket) => {
+      for (const [at, part] of parts.entries()) {
+        const isRoom = socket.write(`${part.length.toString(16)}\r\n${part}\r\n`);
+        if (!isRoom) await new Promise((resolve) => socket.once("drain", resolve));
+        else if (at % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      socket.write("0\r\n\r\n");
+    }, protocol);
+    const connection = connectTo(vendor.port, protocol);
+    const pieces = await answerPieces(connection, () => {
+      if (random.below(4) > 0) return;
+      connection.pause();
+      setTimeout(() => connection.resume(), random.below(6));
+    });
+    assert.ok(pieces.join("") === parts.join(""), "the same bytes");
+  });
+}
+
+function connectTo(port: number, protocol = "http:"): Http1Connection {
+  return new Http1Connection({
+    target: { protocol, host: "vendor", hostname: "localhost", port: String(port) },
+    connector: createConnector({ ca: testCertificate }),
+    gone: () => {},
+  });
+}
+
+/** Sends a request; what is answered goes to `data`, piece by piece. */
+function ask(
+  connection: Http1Connection,
+  data: (piece: string) => void,
+  { end, error }: Pick<RequestHandler, "end" | "error">,
+): void {
+  const request = { method: "GET", path: "/", headers: {}, keeps: true };
+  connection.send(request, undefined, {
+    ...{ sending: () => true, sent: () => {}, head: () => {}, end, error },
+    data: (piece) => data(new TextDecoder().decode(piece)),
+  });
+}
+
+async function answerPieces(
+  connection: Http1Connection,
+  seen: () => void = () => {},
+): Promise<string[]> {
+  const pieces: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  const take = (piece: string) => {
+    pieces.push(piece);
+    seen();
+  };
+  ask(connection, take, { end: ended.resolve, error: ended.reject });
+  await ended.promise;
+  connection.destroy();
+  return pieces;
+}
+
+/** A vendor that answers each request's head with a chunked answer, written by `write`. */
+async function startVendor(
+  write: (socket: net.Socket) => unknown,
+  protocol = "http:",
+): Promise<{ port: number } & AsyncDisposable> {
+  const sockets = new Set<net.Socket>();
+  const serve = (socket: net.Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+    socket.once("data", () => {
+      socket.setNoDelay(true);
+      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      write(socket);
+    });
+  };
+  const server = protocol === "https:"
+    ? tls.createServer({ cert: testCertificate, key: testCertificateKey }, serve)
+    : net.createServer(serve);
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
