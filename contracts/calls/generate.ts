@@ -69,7 +69,7 @@ export const generateAnswer = z.looseObject({
 
 const errorInStream = z.looseObject({
   error: z.looseObject({
-    code: z.string().describe("The HTTP status, as the dialect's own client reads it here."),
+    code: z.number().int().describe("The HTTP status, as the dialect's own clients read it."),
     message: z.string().describe("What went wrong, for people."),
     reason: z.string().optional().describe("What went wrong, for programs."),
     status: z.string().describe("Canonical name of the status, such as `UNAVAILABLE`."),

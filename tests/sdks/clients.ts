@@ -47,14 +47,19 @@ const node = (name: string, packages: readonly string[], lanes: readonly Lane[])
 const go = (name: string, module: string, lanes: readonly Lane[]): Client => ({
   ...{ name, language: "go", packages: [module], lanes },
 });
+const java = (name: string, artifact: string, lanes: readonly Lane[]): Client => ({
+  ...{ name, language: "java", packages: [artifact], lanes },
+});
 
 export const clients: readonly Client[] = [
   python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
   python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
   python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
+  python("openai-agents-python", ["openai-agents==0.24.0"], ["responses", "chat"]),
   python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
     ...["chat", "responses", "messages", "generate"] as const,
   ]),
+  python("instructor", ["instructor[anthropic]==1.17.0"], ["chat", "messages"]),
   python("langchain-python", [
     "langchain==1.4.7",
     "langchain-core==1.7.2",
@@ -63,6 +68,12 @@ export const clients: readonly Client[] = [
     "langchain-google-genai==4.4.2",
   ], ["chat", "responses", "messages", "generate"]),
   python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
+  python("llama-index-python", [
+    "llama-index-llms-openai-like==0.8.1",
+    "llama-index-llms-google-genai==0.11.3",
+    "llama-index-embeddings-openai-like==0.4.0",
+    "llama-index-embeddings-google-genai==0.6.0",
+  ], ["chat", "generate"]),
   node("ai-sdk", [
     "ai@7.0.173",
     "@ai-sdk/openai@4.0.118",
@@ -70,7 +81,18 @@ export const clients: readonly Client[] = [
     "@ai-sdk/google@4.0.121",
     "@ai-sdk/openai-compatible@3.0.92",
   ], ["chat", "compatible", "responses", "messages", "generate"]),
+  node("langchain-js", [
+    "@langchain/openai@1.6.0",
+    "@langchain/anthropic@1.5.11",
+    "@langchain/google-genai@2.3.2",
+    "langchain@1.5.14",
+  ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
   go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
+  go("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go@v1.84.0", ["messages"]),
+  go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
+  java("openai-java", "com.openai:openai-java:4.101.0", ["chat", "responses"]),
+  java("anthropic-java", "com.anthropic:anthropic-java:3.12.0", ["messages"]),
+  java("google-genai-java", "com.google.genai:google-genai:1.70.0", ["generate"]),
 ];

@@ -36,5 +36,7 @@ export async function record(
   }
   await Deno.mkdir(fixtures, { recursive: true });
   const lines = recorded.map((one) => JSON.stringify(one));
-  await Deno.writeTextFile(`${fixtures}/${name}.json`, `[\n${lines.join(",\n")}\n]\n`);
+  const path = `${fixtures}/${name}.json`;
+  await Deno.writeTextFile(path, `[\n${lines.join(",\n")}\n]\n`);
+  await new Deno.Command("deno", { args: ["fmt", "-q", path] }).output();
 }

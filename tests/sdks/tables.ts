@@ -1,4 +1,4 @@
-import type { Lane } from "./clients.ts";
+import { clients, type Lane } from "./clients.ts";
 import { exceptionLine, explanations } from "./explained.ts";
 
 /** What works in one lane of a client, on its own vendor and two others. */
@@ -64,7 +64,10 @@ function replaceRows(page: string, name: string, rows: readonly (readonly string
     return [keyOf(cells), cells];
   }));
   for (const row of rows) all.set(keyOf(row), [...row]);
-  const lines = [...all.values()].map((cells) => `| ${cells.join(" | ")} |`);
+  // Rows of a client that is gone go too.
+  const keys = clients.flatMap(({ name, lanes }) => lanes.map((lane) => keyOf([name, lane])));
+  const inOrder = keys.flatMap((key) => all.has(key) ? [all.get(key)!] : []);
+  const lines = inOrder.map((cells) => `| ${cells.join(" | ")} |`);
   return `${before}<!-- ${name} -->\n\n${
     [head, rule, ...lines].join("\n")
   }\n\n<!-- /${name} -->${after}`;

@@ -213,12 +213,13 @@ export function readUsage(usage: Json): SaidUsage {
   return { input, cacheRead, output };
 }
 
-/** Inside a stream `code` is the status as digits, which the official client looks at. */
+/** Inside a stream `code` is the status as a number, which the official clients look at. */
 function readError(element: Json): { code: string; message: string } {
   hasOnly(element, "error element", ["error"]);
   const error = object(element.error, "error");
   has(error, "error", ["code", "message", "status", "type", "reason"]);
-  must(/^[45]\d\d$/.test(text(error.code, "error.code")), "error.code is no status in digits");
+  must(error.code === Math.trunc(Number(error.code)), "error.code is no number");
+  must(/^[45]\d\d$/.test(String(error.code)), "error.code is no status");
   must(canonicalStatus.test(text(error.status, "error.status")), "status is no canonical name");
   words(error.type, "error.type");
   return {

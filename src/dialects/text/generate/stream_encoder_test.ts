@@ -138,10 +138,10 @@ Deno.test("an array is one JSON value, an event stream ends each event with a bl
   assert.deepEqual(JSON.parse(write([], { jsonArray: true })[1]).length, 1);
 });
 
-Deno.test("a failure is the last element, with the status as digits for the client", () => {
+Deno.test("a failure is the last element, with the status as a number for the clients", () => {
   const expected = {
     error: {
-      code: "503",
+      code: 503,
       message: "The vendor is overloaded. Retry later.",
       status: "UNAVAILABLE",
       type: "overloaded_error",

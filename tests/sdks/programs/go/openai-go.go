@@ -140,17 +140,10 @@ func streamedResponses(params responses.ResponseNewParams) (*responses.Response,
 			pieces++
 		case responses.ResponseCompletedEvent:
 			whole = event.Response
-		case responses.ResponseFailedEvent:
-			return nil, 0, failedResponse{event.Response.Error.Message}
 		}
 	}
 	return &whole, pieces, stream.Err()
 }
-
-// The library gives a failure within a stream as an event.
-type failedResponse struct{ message string }
-
-func (f failedResponse) Error() string { return f.message }
 
 func streamResponses(model, text string) (result, error) {
 	response, pieces, err := streamedResponses(responseParams(model, text))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"strings"
@@ -126,8 +127,10 @@ func protected(run ask, model, text string) (found result) {
 				found["status"] = field.Int()
 			}
 		}
-		if field := value.FieldByName("RequestID"); field.IsValid() && field.Kind() == reflect.String && field.String() != "" {
-			found["request_id"] = field.String()
+		if field := value.FieldByName("Response"); field.IsValid() && field.CanInterface() {
+			if response, isHTTP := field.Interface().(*http.Response); isHTTP && response != nil {
+				found["request_id"] = response.Header.Get("X-Request-ID")
+			}
 		}
 	}
 	return found

@@ -72,14 +72,14 @@ export function failedStream(framing: Framing, fault: Fault): string {
 }
 
 /**
- * The `error` object inside a stream. Google's client throws only if `code` is a status of 400–599:
- * it is sent as a string of digits, and our own code as the `reason`.
+ * The `error` object inside a stream. Google's clients throw if `code` is a status of 400–599, those of
+ * Python and Go only if it is a number; our own code is the `reason`.
  */
 export function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];
   return {
     error: {
-      code: String(status),
+      code: status,
       message: fault.message,
       status: canonicalStatus(status),
       type,
