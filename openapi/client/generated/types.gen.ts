@@ -2408,6 +2408,10 @@ export type Interaction = {
      */
     cache: 'hit' | 'miss' | null;
     /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
+    /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
     trace_id: string | null;
@@ -2581,7 +2585,7 @@ export type ExportRequest = {
     /**
      * Only these columns, in this order; of several tables each gives those that it has. Default: all.
      */
-    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
+    columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'client' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
      * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
      */
@@ -2741,6 +2745,10 @@ export type ExportFilters = {
      * Whether the response cache had the answer; null where it was not asked. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
+    /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`. A value, or an array.
+     */
+    client?: string | Array<string>;
     /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. A value, or an array.
      */
@@ -3899,6 +3907,10 @@ export type InteractionSummary = {
      */
     cache: 'hit' | 'miss' | null;
     /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
+    /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
     trace_id: string | null;
@@ -4065,6 +4077,10 @@ export type InteractionDetail = {
      * Whether the response cache had the answer; null where it was not asked.
      */
     cache: 'hit' | 'miss' | null;
+    /**
+     * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`.
+     */
+    client: string | null;
     /**
      * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces.
      */
@@ -5559,7 +5575,7 @@ export type SessionId = string;
 export type UserId = string;
 
 /**
- * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+ * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
  */
 export type TranslationMode = ('strict' | 'lenient') & unknown;
 
@@ -5594,7 +5610,7 @@ export type CreateChatCompletionData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -5739,7 +5755,7 @@ export type CreateResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6101,7 +6117,7 @@ export type CreateMessageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6371,7 +6387,7 @@ export type GenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6521,7 +6537,7 @@ export type StreamGenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6810,7 +6826,7 @@ export type CreateEmbeddingData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -6955,7 +6971,7 @@ export type PredictData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7105,7 +7121,7 @@ export type EmbedContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7255,7 +7271,7 @@ export type BatchEmbedContentsData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7595,7 +7611,7 @@ export type GenerateImageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -7736,7 +7752,7 @@ export type GenerateSpeechData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -9097,6 +9113,10 @@ export type ListInteractionsData = {
          * Whether the response cache had the answer; null where it was not asked. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
+        /**
+         * The program that called: the first product of its `User-Agent`, such as `claude-cli/2.1.4`. Several: any of them.
+         */
+        client?: Array<string>;
         /**
          * The trace that the call belongs to (W3C Trace Context): the caller's `traceparent`, or the service's own where it exports traces. Several: any of them.
          */
@@ -12204,7 +12224,7 @@ export type CreateChatCompletionVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12345,7 +12365,7 @@ export type CreateResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12703,7 +12723,7 @@ export type CreateImageVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -12844,7 +12864,7 @@ export type CreateEmbeddingVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13189,7 +13209,7 @@ export type CreateChatCompletionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13330,7 +13350,7 @@ export type CreateResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13688,7 +13708,7 @@ export type CreateImageVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13829,7 +13849,7 @@ export type CreateImageEditVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -13970,7 +13990,7 @@ export type CreateSpeechVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14111,7 +14131,7 @@ export type CreateTranscriptionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14252,7 +14272,7 @@ export type CreateEmbeddingVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -14597,7 +14617,7 @@ export type CreateMessageVendorCData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15063,7 +15083,7 @@ export type GenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15209,7 +15229,7 @@ export type StreamGenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15490,7 +15510,7 @@ export type PredictVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15636,7 +15656,7 @@ export type EmbedContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -15782,7 +15802,7 @@ export type BatchEmbedContentsVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16132,7 +16152,7 @@ export type CreateChatCompletionVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16273,7 +16293,7 @@ export type CreateResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16631,7 +16651,7 @@ export type CreateEmbeddingVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -16976,7 +16996,7 @@ export type CreateChatCompletionVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17117,7 +17137,7 @@ export type CreateImageVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17258,7 +17278,7 @@ export type CreateSpeechVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17399,7 +17419,7 @@ export type CreateEmbeddingVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17744,7 +17764,7 @@ export type CreateChatCompletionVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -17885,7 +17905,7 @@ export type CreateImageVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
@@ -18026,7 +18046,7 @@ export type CreateImageEditVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
