@@ -54,6 +54,8 @@ eachDatabase(
     const store = createVirtualModelStore(database);
     await store.set(account, "fast", to("openai/a"));
     await store.set(account, "slow", to("openai/b"));
+    // A time is read to the millisecond, and what changed in that one counts.
+    await new Promise((resolve) => setTimeout(resolve, 2));
     const { now } = await store.changedSince(null);
     assert.equal(await store.remove(account, "fast"), true);
     assert.equal(await store.remove(account, "fast"), false);
