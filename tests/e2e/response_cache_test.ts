@@ -244,6 +244,8 @@ withVendor("an answer is erased with the call that made it, and hits keep their 
   });
   const other = bodyOf("Forget this.");
   const underWay = ask(service, other, { "x-session-id": "fifth" });
+  // Asked at the same time, the other may be the one that asks the vendor.
+  while (vendor.calls() < 3) await new Promise((resolve) => setTimeout(resolve, 10));
   const waiting = ask(service, other, { "x-session-id": "sixth" });
   await new Promise((resolve) => setTimeout(resolve, 200));
   await erase({ session_ids: ["fifth"] });
