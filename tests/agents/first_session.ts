@@ -8,6 +8,7 @@ import { type ServiceProcess, startService } from "../support/process.ts";
 import { doneText } from "./scripted_vendor.ts";
 import { blockOf, endProcessesOf, runShell, type ShellEnd } from "./shell.ts";
 import { startAgentVendors } from "./world.ts";
+import { isThere } from "../support/is_there.ts";
 
 /** Agents with whom docs/agents.md makes a first session. */
 const firstAgents = ["claude-code", "codex"] as const;
@@ -206,13 +207,4 @@ async function machineAt(folder: string): Promise<Record<string, string>> {
     NPM_CONFIG_PREFIX: `${home}/.npm-global`,
     DENO_DIR: `${home}/.cache/deno`,
   };
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }

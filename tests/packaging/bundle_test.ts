@@ -8,6 +8,7 @@ import { startBucket } from "../support/bucket.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
+import { isThere } from "../support/is_there.ts";
 
 /**
  * The bundle alone, started as services and containers do: that command lets it read itself and its
@@ -354,15 +355,6 @@ async function machineWithNode(): Promise<{ home: string; env: Record<string, st
   }
   const settings = { npm_config_cache: `${directory}/npm`, npm_config_prefer_offline: "true" };
   return { home, env: { PATH: bin, HOME: home, npm_config_yes: "true", ...settings } };
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function shell(

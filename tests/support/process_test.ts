@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { runProgram, startService } from "./process.ts";
+import { isThere } from "./is_there.ts";
 
 /** Stands in for the service: prints a key and addresses, serves `/livez`, exits 3 on SIGTERM. */
 const standIn = `
@@ -23,15 +24,6 @@ async function withScript(text: string, use: (script: string) => Promise<void>):
     await use(script);
   } finally {
     await Deno.remove(script);
-  }
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
   }
 }
 
