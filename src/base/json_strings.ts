@@ -70,10 +70,7 @@ export function* longStringsSteps(
  * Calls `take` with the range of each string value, quotes included, in order, until it returns
  * false: `longStrings` without paths, at a third of its cost. Also says whether there was any.
  */
-export function eachString(
-  text: string,
-  take: (start: number, end: number) => boolean,
-): boolean {
+export function eachString(text: string, take: (start: number, end: number) => boolean): boolean {
   /** What the containers around the innermost one are. */
   const outer: Context[] = [];
   let context: Context = "value";

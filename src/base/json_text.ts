@@ -39,10 +39,7 @@ export interface Members {
  * Range of the value at `path` (keys of objects, indexes of arrays); undefined if there is none. Of a
  * duplicate key the last counts, as in `JSON.parse`; keys are compared decoded.
  */
-export function locate(
-  text: string,
-  path: readonly (string | number)[],
-): TextRange | undefined {
+export function locate(text: string, path: readonly (string | number)[]): TextRange | undefined {
   return finish(locateAt(text, skipSpace(text, 0), path));
 }
 

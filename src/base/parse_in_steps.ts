@@ -44,11 +44,7 @@ interface Parsed {
 }
 
 /** Parses a large value. */
-function parseLarge(
-  parsed: Parsed,
-  start: number,
-  end: number,
-): Generator<void, unknown, void> {
+function parseLarge(parsed: Parsed, start: number, end: number): Generator<void, unknown, void> {
   const isString = parsed.text.charCodeAt(start) === quote;
   return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);
 }

@@ -23,10 +23,7 @@ export interface SinkFeed {
 export class PushedStream extends ReadableStream<Uint8Array> {
   readonly #feed: (sink: ByteSink) => SinkFeed;
 
-  constructor(
-    source: UnderlyingDefaultSource<Uint8Array>,
-    feed: (sink: ByteSink) => SinkFeed,
-  ) {
+  constructor(source: UnderlyingDefaultSource<Uint8Array>, feed: (sink: ByteSink) => SinkFeed) {
     super(source, { highWaterMark: 0 });
     this.#feed = feed;
   }

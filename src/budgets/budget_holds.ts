@@ -28,10 +28,7 @@ export interface BudgetHolds {
    * Holds the most that a call can cost under each budget of the period in which it arrived. Throws
    * `spend_cap_exceeded` naming the budget that has no room for it, and `store_unavailable`.
    */
-  reserve(
-    caller: BudgetedCaller,
-    call: { upperBoundNanos: bigint; at: Date },
-  ): Promise<BudgetHold>;
+  reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<BudgetHold>;
   /** Renews leases and gives back what is idle, or too much of a lowered limit; every second. */
   tick(): Promise<void>;
   close(): Promise<void>;

@@ -96,9 +96,7 @@ export function plainFigures(
   };
 }
 
-export function conversionsBody(
-  outcomes: readonly OutcomeSum[],
-): CohortFiguresBody["conversions"] {
+export function conversionsBody(outcomes: readonly OutcomeSum[]): CohortFiguresBody["conversions"] {
   return outcomes.map(({ type, label, count, sum }) => (
     { type, label, count: Number(count), value: unitsOf(sum) }
   ));

@@ -57,9 +57,7 @@ const pastStaleMs = 60_000;
 /** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
 
-export function createSpendCaps(
-  deps: { store: SpendStore; clock: Clock },
-): SpendCaps {
+export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): SpendCaps {
   return new Caps(deps.store, deps.clock);
 }
 

@@ -114,12 +114,10 @@ export async function claimLink(
 }
 
 /** A new sign-in link for the owner; undefined if they are signed in by a provider alone. */
-export async function firstSignInLink(
-  { baseUrl, hasLocalSignIn, signIns, clock }: Pick<
-    DashboardDeps,
-    "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
-  >,
-): Promise<string | undefined> {
+export async function firstSignInLink({ baseUrl, hasLocalSignIn, signIns, clock }: Pick<
+  DashboardDeps,
+  "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
+>): Promise<string | undefined> {
   if (!hasLocalSignIn) return undefined;
   const token = newToken();
   const link = { tokenHash: hashToken(token), email: undefined, now: clock.now() };

@@ -50,10 +50,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     });
   return {
     /** Gives the ids of those that are still there. */
-    async renew(
-      held: readonly HeldLease<Owner>[],
-      seconds: number,
-    ): Promise<ReadonlySet<string>> {
+    async renew(held: readonly HeldLease<Owner>[], seconds: number): Promise<ReadonlySet<string>> {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
         await table.lock(tx, held.map(({ accountId }) => accountId));

@@ -247,17 +247,12 @@ function outcomeOf(verdicts: readonly Verdict[]): ItemOutcome {
 }
 
 /** An item's end; where no grader was asked each of them says why. */
-function finished(
-  { run, item }: ItemContext,
-  stored: StoredCall | undefined,
-  end: {
-    outcome: ItemOutcome;
-    reason: string | null;
-    spent: Spent;
-    judgements: readonly Judgement[];
-  },
-  detail = "",
-): ItemEnd {
+function finished({ run, item }: ItemContext, stored: StoredCall | undefined, end: {
+  outcome: ItemOutcome;
+  reason: string | null;
+  spent: Spent;
+  judgements: readonly Judgement[];
+}, detail = ""): ItemEnd {
   const { outcome, reason, spent, judgements } = end;
   const all = [spent, ...judgements.map((one) => one.spent)];
   const results = run.graders.map((grader, graderIndex) => {

@@ -15,16 +15,14 @@ export interface KeyCaches {
   storedKeys: VendorKeyCache;
 }
 
-export function createKeyCaches(
-  { database, apiKeys, vendorKeys, registry, clock, log }: {
-    database: Database;
-    apiKeys: ApiKeyStore;
-    vendorKeys: VendorKeyStore;
-    registry: Registry;
-    clock: Clock;
-    log: Log;
-  },
-): KeyCaches {
+export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }: {
+  database: Database;
+  apiKeys: ApiKeyStore;
+  vendorKeys: VendorKeyStore;
+  registry: Registry;
+  clock: Clock;
+  log: Log;
+}): KeyCaches {
   return {
     keyCache: createKeyCache({ store: apiKeys, clock, usableHashes: () => usableHashes(database) }),
     storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),

@@ -170,11 +170,7 @@ async function nothingIn(dataDir: string): Promise<string> {
  * Runs a command in the server that holds the embedded database, if there is one; else it opens the
  * database itself.
  */
-async function run(
-  config: Config,
-  args: readonly string[],
-  input: string,
-): Promise<CommandResult> {
+async function run(config: Config, args: readonly string[], input: string): Promise<CommandResult> {
   if (args[0] === "journal") return await runOnJournal(config, args);
   // `scrub` includes the journal of a running server, whichever database it uses.
   const isServers = !config.databaseUrl || args[0] === "scrub";

@@ -98,14 +98,12 @@ export function watchJournal(journal: Journal, { log, metrics }: { log: Log; met
 }
 
 /** The state of a running server's journal. */
-export async function journalStatusOf(
-  { config, processDir, journal, recorder }: {
-    config: Config;
-    processDir: string;
-    journal: Journal;
-    recorder: Recorder;
-  },
-): Promise<JournalStatus> {
+export async function journalStatusOf({ config, processDir, journal, recorder }: {
+  config: Config;
+  processDir: string;
+  journal: Journal;
+  recorder: Recorder;
+}): Promise<JournalStatus> {
   return {
     running: true,
     bytes: journal.bytes,

@@ -54,10 +54,7 @@ export interface Operations {
    * Runs one call: `work` makes one or more vendor requests, returns the caller's answer and reports
    * the usage. If it throws, the call ends as failed and the error is rethrown.
    */
-  run<T extends OperationTarget>(
-    call: OperationCall<T>,
-    work: OperationWork<T>,
-  ): Promise<Reply>;
+  run<T extends OperationTarget>(call: OperationCall<T>, work: OperationWork<T>): Promise<Reply>;
 }
 
 /** The vendor requests of a call at one of its targets. */

@@ -122,11 +122,7 @@ export interface AnalyticsTransaction {
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   /** Sessions of these calls that have no other call of before this time. */
-  sessionsEndingWith(
-    accountId: number,
-    calls: readonly CallKey[],
-    before: Date,
-  ): Promise<string[]>;
+  sessionsEndingWith(accountId: number, calls: readonly CallKey[], before: Date): Promise<string[]>;
   /**
    * Erases calls with payloads and media, and rejects later writes of them. Within a transaction, the
    * caller must hold the erasure lock and have noted the calls.

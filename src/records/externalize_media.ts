@@ -14,10 +14,7 @@ const leastUnits = 32;
  * `data:` address by `{sha256, bytes, mime_type, url}`; all other text stays as it is. Returns each
  * medium once. Invalid base64, and text that isn't JSON, are left alone.
  */
-export function externalizeMedia(
-  text: string,
-  options: ExternalizeOptions,
-): Externalized {
+export function externalizeMedia(text: string, options: ExternalizeOptions): Externalized {
   return finish(externalizeMediaSteps(text, options));
 }
 

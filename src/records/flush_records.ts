@@ -11,13 +11,11 @@ export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 
 const readTimeoutMs = 10_000;
 
-export function createFlushRecords(
-  { recorder, flushOthers, setTimer = systemSetTimer }: {
-    recorder: Pick<Recorder, "drain">;
-    flushOthers?: (() => Promise<void>) | undefined;
-    setTimer?: SetTimer;
-  },
-): FlushRecords {
+export function createFlushRecords({ recorder, flushOthers, setTimer = systemSetTimer }: {
+  recorder: Pick<Recorder, "drain">;
+  flushOthers?: (() => Promise<void>) | undefined;
+  setTimer?: SetTimer;
+}): FlushRecords {
   const drain = flushOthers === undefined
     ? () => recorder.drain()
     : async () => void await Promise.all([recorder.drain(), flushOthers()]);

@@ -21,15 +21,13 @@ export interface CostLines {
 }
 
 /** Finds the prices that a stored call was priced with, and what its cost is made of. */
-export function createCostLines(
-  { priceVersions, archivePrices, registry, prices }: {
-    priceVersions: Pick<PriceVersionStore, "find">;
-    /** Stores versions that aren't stored yet. */
-    archivePrices: () => Promise<void>;
-    registry: Registry;
-    prices: Pick<Prices, "find">;
-  },
-): (detail: InteractionDetail) => Promise<CostLines | undefined> {
+export function createCostLines({ priceVersions, archivePrices, registry, prices }: {
+  priceVersions: Pick<PriceVersionStore, "find">;
+  /** Stores versions that aren't stored yet. */
+  archivePrices: () => Promise<void>;
+  registry: Registry;
+  prices: Pick<Prices, "find">;
+}): (detail: InteractionDetail) => Promise<CostLines | undefined> {
   return async (detail) => {
     const { priceVersion, vendor, createdAt } = detail.summary;
     if (priceVersion === null) return undefined;

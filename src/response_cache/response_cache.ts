@@ -196,11 +196,7 @@ class SingleFlightCache implements ResponseCache {
   }
 
   /** Never rejects. */
-  async #save(
-    query: CacheQuery,
-    call: SelectableCall,
-    answer: CachedAnswer,
-  ): Promise<FlightEnd> {
+  async #save(query: CacheQuery, call: SelectableCall, answer: CachedAnswer): Promise<FlightEnd> {
     if (this.#deps.isErased(call)) return { state: "abandoned" };
     try {
       if (!await this.#deps.store.put(query, call, answer)) return { state: "abandoned" };

@@ -58,11 +58,7 @@ function ownersByModel(
 }
 
 /** Which models a vendor has is for the vendor to know, so of a full name the vendor's is compared. */
-function nearestTo(
-  name: string,
-  registry: Registry,
-  models: Iterable<string>,
-): string[] {
+function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
   if (slash === -1) return nearestNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);

@@ -126,13 +126,11 @@ export interface KeyPools {
   readonly gauges: Readonly<Record<string, LabelledMeasure>>;
 }
 
-export function createKeyPools(
-  { vendors, clock, log }: {
-    vendors: readonly Vendor[];
-    clock: Clock;
-    log: Pick<Log, "info" | "warn">;
-  },
-): KeyPools {
+export function createKeyPools({ vendors, clock, log }: {
+  vendors: readonly Vendor[];
+  clock: Clock;
+  log: Pick<Log, "info" | "warn">;
+}): KeyPools {
   const pools = new Map<string, KeyPool>();
   /** Vendors that share their keys share the pool. */
   const byKeys = new Map<readonly Secret[], KeyPool>();

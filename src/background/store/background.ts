@@ -183,11 +183,7 @@ async function release(
   );
 }
 
-async function giveUp(
-  database: Queryable,
-  key: BackgroundKey,
-  answerText: string,
-): Promise<void> {
+async function giveUp(database: Queryable, key: BackgroundKey, answerText: string): Promise<void> {
   await database.query(
     `update background_calls set request = null, body = null, ${withoutClaim(work)},
        answer = case when state in ('queued', 'in_progress') then $3 else answer end,

@@ -118,10 +118,7 @@ const takeSql = `with done as (
     coalesce((select is_new from lease), false) as is_new`;
 
 /** Always in the same order. */
-export async function lockPeriods(
-  tx: Queryable,
-  periods: readonly BudgetPeriod[],
-): Promise<void> {
+export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[]): Promise<void> {
   await tx.query(
     `select 1 as one from budget_periods
      where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))

@@ -32,11 +32,7 @@ export interface RequestCodec {
    */
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
   /** The same in steps, for large requests. */
-  spliceRequestSteps(
-    bodyText: string,
-    facts: RequestFacts,
-    changes: RequestChanges,
-  ): Steps<string>;
+  spliceRequestSteps(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
   /**
    * Reads a caller's request; `body` has passed the contract, and its prompt tags have been cut.
    * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
@@ -120,10 +116,7 @@ export interface OptionalForms {
   /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
-  fitToModel?(
-    request: Readonly<Record<string, unknown>>,
-    model: string,
-  ): Record<string, unknown>;
+  fitToModel?(request: Readonly<Record<string, unknown>>, model: string): Record<string, unknown>;
   /**
    * A translated request without the fields that its vendor refuses for this model or account,
    * given the refusal's text; undefined if the refusal has another cause.
@@ -268,15 +261,13 @@ export interface Conversation {
     find: (id: string) => string | undefined,
   ): { body: unknown; bodyText: string };
   /** The request with the stored conversation before it, as a JSON value and as text. */
-  continueFrom(
-    stored: {
-      body: unknown;
-      bodyText: string;
-      /** The items of the whole conversation up to the stored answer. */
-      inputItems: readonly unknown[];
-      answer: unknown;
-    },
-  ): { body: unknown; bodyText: string };
+  continueFrom(stored: {
+    body: unknown;
+    bodyText: string;
+    /** The items of the whole conversation up to the stored answer. */
+    inputItems: readonly unknown[];
+    answer: unknown;
+  }): { body: unknown; bodyText: string };
 }
 
 /** Rewrites the events of a stream in the dialect's other form; returned text may be empty. */

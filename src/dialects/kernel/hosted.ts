@@ -66,10 +66,7 @@ export function perUse(dimension: HostedDimension): ToolCost {
 }
 
 /** The path and the name, if the field names something. */
-export function namedAt(
-  path: string,
-  value: unknown,
-): { path: string; name: string } | undefined {
+export function namedAt(path: string, value: unknown): { path: string; name: string } | undefined {
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }
 

@@ -74,14 +74,11 @@ export interface RatioAndResolution {
  * The requested ratio and resolution. Throws `invalid_value` with the allowed values if no ratio is
  * within 2 % of the size, or the model doesn't have the resolution.
  */
-export function asRatio(
-  ask: {
-    size: PixelSize | undefined;
-    ratio: string | undefined;
-    resolution: Resolution | undefined;
-  },
-  model: { ratios: readonly string[]; resolutions: readonly Resolution[] },
-): RatioAndResolution {
+export function asRatio(ask: {
+  size: PixelSize | undefined;
+  ratio: string | undefined;
+  resolution: Resolution | undefined;
+}, model: { ratios: readonly string[]; resolutions: readonly Resolution[] }): RatioAndResolution {
   const { size } = ask;
   const wanted = ask.ratio === undefined ? size : readRatio(ask.ratio);
   const ratio = wanted &&

@@ -161,10 +161,7 @@ async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
 
 const resultsKey = "(eval_run_id, transaction_id, grader_index)";
 
-function recordsOf(
-  calls: readonly CallKey[],
-  { interactions, relations }: ErasedCalls,
-): Erased {
+function recordsOf(calls: readonly CallKey[], { interactions, relations }: ErasedCalls): Erased {
   return {
     ...erasedOf(calls.map(({ createdAt }) => createdAt)),
     transactionIds: calls.map(idOf),

@@ -42,15 +42,12 @@ const maxFailures = 3;
 const retryMs = 1000;
 
 /** Jobs of exports on PostgreSQL, served or embedded. Times are the database's own. */
-export function createExportJobs(
-  database: Database,
-  {
-    keepMs = 7 * dayMs,
-    maxOpen = 20,
-    maxStored = 200,
-    maxStoredBytes = 16 * 1024 ** 3,
-  }: ExportJobOptions = {},
-): ExportJobStore {
+export function createExportJobs(database: Database, {
+  keepMs = 7 * dayMs,
+  maxOpen = 20,
+  maxStored = 200,
+  maxStoredBytes = 16 * 1024 ** 3,
+}: ExportJobOptions = {}): ExportJobStore {
   return new ExportJobs(database, { keepMs, maxOpen, maxStored, maxStoredBytes });
 }
 
@@ -137,11 +134,7 @@ class ExportJobs implements ExportJobStore {
     return rows.map(readJob);
   }
 
-  remove(
-    accountId: number,
-    requestId: string,
-    audit?: AuditNote,
-  ): Promise<ExportJob | undefined> {
+  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined> {
     return this.#database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'removed', lease_until = null, detail = '{}'

@@ -22,16 +22,14 @@ export type Authenticate = (
 ) => Promise<Reply | undefined>;
 
 /** What it makes refuses a request by its answer, else names the request's principal. */
-export function createAuthenticate(
-  deps: {
-    keyCache: KeyCache;
-    failures: FailureLimit;
-    errorDialect: (path: string) => ErrorDialect;
-    onFault: OnFault;
-    /** Reports whose credential it is. */
-    knows?: FrontDoor["knows"] | undefined;
-  },
-): Authenticate {
+export function createAuthenticate(deps: {
+  keyCache: KeyCache;
+  failures: FailureLimit;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: OnFault;
+  /** Reports whose credential it is. */
+  knows?: FrontDoor["knows"] | undefined;
+}): Authenticate {
   return async (requestContext, { path, header }) => {
     try {
       // Clients of the generate dialect send the key in a header of their own.

@@ -21,10 +21,7 @@ export class Partitions {
    * Runs `write` for these rows; again if retention dropped a partition in the meantime, which it does
    * month by month, so that one pass may get in the way more than once. `write` must be all or nothing.
    */
-  async writing<T>(
-    rows: readonly { createdAt: Date }[],
-    write: () => Promise<T>,
-  ): Promise<T> {
+  async writing<T>(rows: readonly { createdAt: Date }[], write: () => Promise<T>): Promise<T> {
     for (let attempt = 1;; attempt++) {
       await this.#open(rows);
       try {

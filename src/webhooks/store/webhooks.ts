@@ -132,11 +132,7 @@ async function list(
 }
 
 /** A period's percentages are claimed in the transaction that keeps their events. */
-async function noteBudgets(
-  tx: Queryable,
-  at: Date,
-  accountIds: readonly number[],
-): Promise<void> {
+async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[]): Promise<void> {
   const reached = await claimReached(tx, at, accountIds);
   await enqueueEvents(
     tx,

@@ -80,13 +80,10 @@ export class Claims {
    * Renews claims on these rows of which a third has passed; gives the rows that are still held, by
    * their ids. `tokens` are those of the claims where these aren't named by their owner.
    */
-  async renew(
-    ids: readonly string[],
-    { tokens = ids.map(() => this.#workerId), returning }: {
-      tokens?: readonly string[];
-      returning?: string;
-    } = {},
-  ): Promise<Map<string, SqlRow>> {
+  async renew(ids: readonly string[], { tokens = ids.map(() => this.#workerId), returning }: {
+    tokens?: readonly string[];
+    returning?: string;
+  } = {}): Promise<Map<string, SqlRow>> {
     if (ids.length === 0) return new Map();
     const { name, key, id, owner, token = owner, until, claimMs } = this.#table;
     const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))

@@ -21,12 +21,10 @@ const columns = [
 const field = (column: string) => `filter_${column}`;
 
 /** Which of the stored calls are meant, by their columns. */
-export function FilterFields(
-  { keys, vendors, ...shown }: Shown & {
-    keys: readonly KeyRow[];
-    vendors: readonly KeyVendor[];
-  },
-) {
+export function FilterFields({ keys, vendors, ...shown }: Shown & {
+  keys: readonly KeyRow[];
+  vendors: readonly KeyVendor[];
+}) {
   const isOpen = [...columns, "status"].some((column) =>
     (shown.values[field(column)]?.[0] ?? "") !== "" ||
     shown.fieldErrors[field(column)] !== undefined

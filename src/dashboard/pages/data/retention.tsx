@@ -127,13 +127,11 @@ function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
   );
 }
 
-function Months(
-  { months, rules, showsSizes }: {
-    months: readonly StoredMonth[];
-    rules: RetentionRules;
-    showsSizes: boolean;
-  },
-) {
+function Months({ months, rules, showsSizes }: {
+  months: readonly StoredMonth[];
+  rules: RetentionRules;
+  showsSizes: boolean;
+}) {
   const sizes = showsSizes
     ? [
       { title: "Usage, all accounts", class: "number" },

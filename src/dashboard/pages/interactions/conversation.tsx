@@ -14,12 +14,10 @@ import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./me
 type WithMedia = { media: MediaAddresses };
 
 /** Who said what, in order, with the answer at the end. */
-export function Conversation(
-  { detail, transcript, media }: WithMedia & {
-    detail: InteractionDetail;
-    transcript: Transcript;
-  },
-) {
+export function Conversation({ detail, transcript, media }: WithMedia & {
+  detail: InteractionDetail;
+  transcript: Transcript;
+}) {
   const { request, answers } = transcript;
   const fitting = request && fitTurns(request.turns);
   return (
@@ -54,12 +52,10 @@ export function Conversation(
 }
 
 /** What one call of a run added: what came in since the answer before, and its answer. */
-export function AddedTurns(
-  { turns, answers, media }: WithMedia & {
-    turns: readonly ShownTurn[] | undefined;
-    answers: readonly ShownAnswer[] | undefined;
-  },
-) {
+export function AddedTurns({ turns, answers, media }: WithMedia & {
+  turns: readonly ShownTurn[] | undefined;
+  answers: readonly ShownAnswer[] | undefined;
+}) {
   const fitting = turns && fitTurns(turns);
   return (
     <ol class="turns">
@@ -106,12 +102,10 @@ function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail
 }
 
 /** Settings and tools, which few look at each time. */
-function Asked(
-  { settings, tools }: {
-    settings: readonly { name: string; value: string }[];
-    tools: readonly ShownTool[];
-  },
-) {
+function Asked({ settings, tools }: {
+  settings: readonly { name: string; value: string }[];
+  tools: readonly ShownTool[];
+}) {
   const names = [
     ...(settings.length === 0 ? [] : [number(settings.length, "setting")]),
     ...(tools.length === 0 ? [] : [number(tools.length, "tool")]),

@@ -311,15 +311,13 @@ function without(params: URLSearchParams, name: string): URLSearchParams {
   return rest;
 }
 
-function Counts(
-  { view, name, label, rows, names }: {
-    view: RefusedView;
-    name: "code" | "key" | "model";
-    label: string;
-    rows: readonly RefusalValue[];
-    names: ReadonlyMap<string, string>;
-  },
-) {
+function Counts({ view, name, label, rows, names }: {
+  view: RefusedView;
+  name: "code" | "key" | "model";
+  label: string;
+  rows: readonly RefusalValue[];
+  names: ReadonlyMap<string, string>;
+}) {
   const nameOf = (value: string) => name === "key" ? names.get(value) ?? value : value;
   const more = (value: string) => ({ [name]: value, ...(value === "" ? { none: "" } : {}) });
   return (

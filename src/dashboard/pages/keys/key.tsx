@@ -131,9 +131,7 @@ async function keyPage(
   };
 }
 
-function KeyFacts(
-  { row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date },
-) {
+function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date }) {
   const state = keyState(row, now);
   return (
     <dl class="facts">

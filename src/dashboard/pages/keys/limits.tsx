@@ -90,14 +90,12 @@ function Rate({ request }: { request: PageRequest }) {
   );
 }
 
-function CreditPart(
-  { credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
-    adminCommand: string;
-    credit: Credit;
-    entries: readonly CreditEntry[];
-    request: PageRequest;
-  },
-) {
+function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
+  adminCommand: string;
+  credit: Credit;
+  entries: readonly CreditEntry[];
+  request: PageRequest;
+}) {
   return (
     <>
       <h2>Credit</h2>

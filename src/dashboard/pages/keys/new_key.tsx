@@ -135,13 +135,11 @@ interface SnippetText {
   text: string;
 }
 
-function ShownOnce(
-  { value, snippets, agents }: {
-    value: string;
-    snippets: readonly SnippetText[];
-    agents: readonly SnippetText[];
-  },
-) {
+function ShownOnce({ value, snippets, agents }: {
+  value: string;
+  snippets: readonly SnippetText[];
+  agents: readonly SnippetText[];
+}) {
   return (
     <>
       <div class="panel panel-key">

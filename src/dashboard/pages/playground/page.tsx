@@ -102,11 +102,7 @@ function unsaid(talk: Talk, prompt: string): Talk {
   return { ...talk, request: { ...talk.request, turns: talk.request.turns.slice(0, -1) } };
 }
 
-function answered(
-  ctx: PageContext,
-  page: PageRequest,
-  talk: Talk,
-): AsyncIterable<LineEvent> {
+function answered(ctx: PageContext, page: PageRequest, talk: Talk): AsyncIterable<LineEvent> {
   const { account, person } = page.session;
   return figuresOf(ctx.playground.send({
     ...{ account: account satisfies Account, personId: person.id, request: talk.request },

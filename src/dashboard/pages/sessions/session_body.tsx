@@ -136,9 +136,7 @@ function Losses({ calls }: { calls: readonly SessionCall[] }) {
   );
 }
 
-function Call(
-  { call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date },
-) {
+function Call({ call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date }) {
   const { summary, turns, answers, media, sums } = call;
   const { label, tone } = endings[summary.status];
   const losses = summary.translationLoss.length;

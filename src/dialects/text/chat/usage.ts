@@ -55,15 +55,13 @@ function wholeInput(prompt: number, cacheRead: number | undefined): number {
 /**
  * Some vendors report reasoning beside the completion; it is added only if their total confirms it.
  */
-function wholeOutput(
-  reported: {
-    prompt: number;
-    completion: number;
-    reasoning: number;
-    total: number | undefined;
-    additive: boolean;
-  },
-): number {
+function wholeOutput(reported: {
+  prompt: number;
+  completion: number;
+  reasoning: number;
+  total: number | undefined;
+  additive: boolean;
+}): number {
   if (!reported.additive || reported.total === reported.prompt + reported.completion) {
     return reported.completion;
   }

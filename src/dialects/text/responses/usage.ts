@@ -41,10 +41,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
 }
 
 /** Tokens of the image tool's model are added: the usage covers both models. */
-function withImages(
-  usage: Usage,
-  images: { model: string; usage: Usage } | undefined,
-): Usage {
+function withImages(usage: Usage, images: { model: string; usage: Usage } | undefined): Usage {
   if (!images) return usage;
   const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
     const added = images.usage[name];
@@ -67,15 +64,13 @@ function wholeInput(input: number, cacheRead: number | undefined): number {
 }
 
 /** Some vendors report reasoning beside the output; it is added only if their total confirms it. */
-function wholeOutput(
-  reported: {
-    input: number;
-    output: number;
-    reasoning: number;
-    total: number | undefined;
-    additive: boolean;
-  },
-): number {
+function wholeOutput(reported: {
+  input: number;
+  output: number;
+  reasoning: number;
+  total: number | undefined;
+  additive: boolean;
+}): number {
   if (!reported.additive || reported.total === reported.input + reported.output) {
     return reported.output;
   }

@@ -70,9 +70,7 @@ export function readImages(delta: JsonRecord): { content: Media; data: string }[
 }
 
 /** Audio of a message, or a piece of it in a delta. Its transcript is the answer's text. */
-export function readAudio(
-  delta: JsonRecord,
-):
+export function readAudio(delta: JsonRecord):
   | { id: string | undefined; data: string | undefined; transcript: string | undefined }
   | undefined {
   if (!isRecord(delta.audio)) return undefined;

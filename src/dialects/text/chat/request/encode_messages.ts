@@ -23,10 +23,7 @@ interface Writing {
 }
 
 /** Writes the conversation as chat messages. */
-export function* writeMessages(
-  request: CanonicalRequest,
-  writing: Writing,
-): Steps<Message[]> {
+export function* writeMessages(request: CanonicalRequest, writing: Writing): Steps<Message[]> {
   yield;
   requireResults(request.turns);
   yield;

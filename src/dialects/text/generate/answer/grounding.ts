@@ -78,10 +78,7 @@ export function writeGrounding(
   };
 }
 
-function writeCitations(
-  citations: readonly Citation[],
-  text: string,
-): Record<string, unknown> {
+function writeCitations(citations: readonly Citation[], text: string): Record<string, unknown> {
   const first = new Map<string, Citation>();
   for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
   const indexes = new Map([...first.keys()].map((url, index) => [url, index]));

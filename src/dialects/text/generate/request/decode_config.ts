@@ -80,9 +80,7 @@ function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
   return { type: "json-schema", name: "response", schema, strict: false };
 }
 
-function readThinking(
-  thinking: Fields | undefined,
-): Reasoning | undefined {
+function readThinking(thinking: Fields | undefined): Reasoning | undefined {
   if (!thinking) return undefined;
   const budget = thinking.number("thinkingBudget");
   const level = thinking.string("thinkingLevel")?.toUpperCase();

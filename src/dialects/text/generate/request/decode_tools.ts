@@ -65,9 +65,7 @@ function readFunction(declaration: Fields): Tool {
 }
 
 /** `toolConfig.functionCallingConfig`. */
-export function readToolChoice(
-  request: Fields,
-): { choice: ToolChoice | undefined; path: string } {
+export function readToolChoice(request: Fields): { choice: ToolChoice | undefined; path: string } {
   const config = request.object("toolConfig");
   const calling = config?.object("functionCallingConfig");
   return { choice: calling && choiceOf(calling), path: calling?.path ?? "" };

@@ -183,10 +183,7 @@ export class BlockReader {
   }
 
   /** A source covers the whole text of its block. */
-  #emitSources(
-    { block, citations, length }: WordsBlock,
-    events: CanonicalEvent[],
-  ): void {
+  #emitSources({ block, citations, length }: WordsBlock, events: CanonicalEvent[]): void {
     if (block === undefined) return;
     const range = length === 0 ? {} : { start: 0, end: length };
     for (const citation of citations) {

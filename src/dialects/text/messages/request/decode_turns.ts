@@ -107,10 +107,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
   }
 }
 
-function readPlain(
-  block: JsonRecord,
-  path: string,
-): (TextPart | MediaPart)[] {
+function readPlain(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   switch (block.type) {
     case "text": {
       const text = stringAt(block, "text", `${path}.text`);

@@ -142,10 +142,7 @@ interface Writing {
   room: SchemaBudget;
 }
 
-function writeTool(
-  tool: Tool,
-  writing: Writing,
-): Record<string, unknown> {
+function writeTool(tool: Tool, writing: Writing): Record<string, unknown> {
   const name = writing.aliasOf(tool.name);
   const written = tool.type === "custom"
     ? { name, ...writeCustom(tool) }
@@ -185,14 +182,11 @@ function writeCustom(tool: Tool): Record<string, unknown> {
 
 type Choice = Record<string, unknown> & { type: string };
 
-function writeChoice(
-  request: CanonicalRequest,
-  { jsonTool, aliasOf, search }: {
-    jsonTool: string | undefined;
-    aliasOf: (name: string) => string;
-    search: WebSearch | undefined;
-  },
-): Choice | undefined {
+function writeChoice(request: CanonicalRequest, { jsonTool, aliasOf, search }: {
+  jsonTool: string | undefined;
+  aliasOf: (name: string) => string;
+  search: WebSearch | undefined;
+}): Choice | undefined {
   const { toolChoice, parallelToolCalls } = request;
   const serial = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   const [only, ...others] = toolChoice?.names ?? [];

@@ -24,10 +24,7 @@ export interface TurnContext {
 }
 
 /** The arranged turns as messages. */
-export function* writeTurns(
-  turns: readonly ArrangedTurn[],
-  context: TurnContext,
-): Steps<Block[]> {
+export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext): Steps<Block[]> {
   const ids = pairCalls(turns);
   const messages: Block[] = [];
   for (const { role, parts } of turns) {

@@ -59,9 +59,7 @@ function containers(output: readonly JsonRecord[]): number {
  * Tokens of the image tool, which `usage` excludes, and the model that generated the images: the
  * answer repeats its tools with the settings that applied.
  */
-export function imageToolUsage(
-  response: JsonRecord,
-): { model: string; usage: Usage } | undefined {
+export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage } | undefined {
   const images = isRecord(response.tool_usage) ? response.tool_usage.image_gen : undefined;
   if (!isRecord(images)) return undefined;
   const input = count(images.input_tokens) ?? 0;
