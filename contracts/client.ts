@@ -2,7 +2,6 @@ import type { z } from "zod";
 import type { Contract } from "./kernel/contract.ts";
 import type { ErrorCode } from "./kernel/errors.ts";
 
-/** How a client reaches the service. */
 export interface ClientOptions {
   /** Address of the service. */
   baseUrl: string;

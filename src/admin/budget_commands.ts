@@ -25,7 +25,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the commands on budgets work on. */
 export interface BudgetCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   budgets: BudgetService;

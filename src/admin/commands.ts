@@ -62,7 +62,6 @@ export interface AdminDeps
     WebhookCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
   /** Whether a name of the unified family leads to a model for the account. */
@@ -389,7 +388,6 @@ function futureTime(values: Values, name: string, now: Date): Date | null {
   return at ?? null;
 }
 
-/** What the command works on. */
 interface ScrubDeps {
   /** Rewrites every file that may hold erased text. */
   scrub: () => Promise<VacuumReport>;

@@ -16,7 +16,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the commands work on. */
 export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;

@@ -10,7 +10,6 @@ import type { Exports } from "../exports/exports.ts";
 import { type CommandForm, findAccount, optional, UsageError, type Values } from "./command.ts";
 import { parseCommand } from "./command_line.ts";
 
-/** What the command works on. */
 export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;

@@ -13,7 +13,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the command works on. */
 export interface InviteDeps {
   accounts: AccountStore;
   people: Pick<PeopleStore, "invite">;

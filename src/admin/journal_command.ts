@@ -2,7 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
-/** What the command works on. */
 export interface JournalDeps {
   clock: Clock;
   journalStatus: () => Promise<JournalStatus>;

@@ -16,7 +16,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the command works on. */
 export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;

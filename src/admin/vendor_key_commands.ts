@@ -25,7 +25,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the commands on vendor keys work on. */
 export interface VendorKeyDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   registry: Registry;

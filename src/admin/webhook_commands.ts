@@ -14,7 +14,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the commands on webhooks work on. */
 export interface WebhookCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   webhooks: WebhookService;

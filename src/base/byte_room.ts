@@ -13,7 +13,6 @@ export interface PermitOwner {
   lost?: () => void;
 }
 
-/** The memory of one body. */
 export interface MemoryPermit {
   /**
    * Await it before the first piece: an announced large body waits, unread, behind earlier ones.

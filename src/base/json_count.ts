@@ -1,4 +1,3 @@
-/** Limits of a JSON text. */
 export interface JsonLimits {
   /** Values in all, containers included. */
   readonly values: number;
@@ -10,7 +9,6 @@ export interface JsonLimits {
   readonly names: number;
 }
 
-/** Which limit a text exceeds. */
 export type JsonExcess = keyof JsonLimits;
 
 /** Start → end (exclusive) of containers and string values that are long in text. */
@@ -42,7 +40,6 @@ export class JsonCount {
   /** Range of the text so far without surrounding white space. */
   #solidStart = -1;
   #solidEnd = 0;
-  /** Start of the current string. */
   #stringStart = 0;
   #inString = false;
   #isEscaped = false;
@@ -242,7 +239,6 @@ const nameBits = 1 << 20;
 /** Different names that are kept as they are. */
 const mostFew = 1024;
 
-/** False if the bit was set already. */
 function setBit(bits: Uint32Array, bit: number): boolean {
   const mask = 1 << (bit & 31);
   if ((bits[bit >>> 5]! & mask) !== 0) return false;

@@ -1,6 +1,5 @@
 import { seekQuote, type TextRange } from "./json_text.ts";
 
-/** A string value in a JSON text with its position. */
 export interface PlacedString extends TextRange {
   /** The member whose value it is, or whose array holds it; empty at the top level. */
   readonly key: string;

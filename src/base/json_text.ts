@@ -52,7 +52,6 @@ export function locateIn(
   return finish(locateInSteps(text, top, path));
 }
 
-/** The same in steps. */
 export function* locateInSteps(
   text: string,
   top: Members,
@@ -86,7 +85,6 @@ export function topLevelMembers(text: string): Members | undefined {
   return finish(topLevelMembersSteps(text));
 }
 
-/** The same in steps. */
 export function topLevelMembersSteps(text: string): Steps<Members | undefined> {
   return membersAtSteps(text, skipSpace(text, 0));
 }
@@ -226,7 +224,6 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Units to scan in one step. */
 const stepUnits = 512 * 1024;
 
 function* listMembers(
@@ -331,7 +328,6 @@ export function skipString(text: string, start: number): number {
   return seekQuote(text, start + 1, Infinity);
 }
 
-/** The same in steps. */
 export function* skipStringSteps(text: string, start: number): Steps<number> {
   let end = seekQuote(text, start + 1, start + stepUnits);
   while (end < 0) {

@@ -43,7 +43,6 @@ interface Parsed {
   readonly name?: string;
 }
 
-/** Parses a large value. */
 function parseLarge(parsed: Parsed, start: number, end: number): Generator<void, unknown, void> {
   const isString = parsed.text.charCodeAt(start) === quote;
   return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);

@@ -219,7 +219,6 @@ function joinedLines(values: readonly string[]): string | undefined {
   return values.length > 1 ? values.join("\n") : values[0];
 }
 
-/** The values of the lines of one name. */
 function fieldValues(bytes: Uint8Array, from: number, name: string): string[] {
   const values: string[] = [];
   const hasCr = bytes.includes(CR);

@@ -141,7 +141,6 @@ export function periodStart(per: BudgetSpan, at: Date): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), day));
 }
 
-/** What the limit is at `at`. */
 export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "raised">, at: Date) {
   return raised && at < raised.until ? raised.nanos : limitNanos;
 }

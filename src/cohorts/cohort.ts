@@ -3,7 +3,6 @@ import { nanoDigits, parseUsd } from "../base/money.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Sums } from "./statistics.ts";
 
-/** One item of an outcome as it is stored. */
 export interface OutcomeItem {
   type: string;
   label: string | null;
@@ -52,7 +51,6 @@ export interface ModelSums extends FigureSums {
   errors: bigint;
 }
 
-/** A cohort by model. */
 export interface CohortModels {
   /** Those with the most calls first. */
   models: readonly ModelSums[];

@@ -54,7 +54,6 @@ export function figuresOf(sums: FigureSums): CohortFigures {
   };
 }
 
-/** The body of a cohort's figures. */
 export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFiguresBody {
   return {
     cohort_id: sums.cohortId,

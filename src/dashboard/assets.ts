@@ -38,7 +38,6 @@ const types: Readonly<Record<AssetName, string>> = {
   "favicon.svg": "image/svg+xml",
 };
 
-/** Reads the files once. */
 export function readAssets(): Assets {
   const files = new Map(
     Object.entries(types).map(([name, type]) => {

@@ -174,7 +174,6 @@ export function DownloadMenu(
   );
 }
 
-/** A column of numbers. */
 export function numberColumn(title: string): Column {
   return { title, class: "number" };
 }

@@ -165,7 +165,6 @@ export async function tooMany(
   return answer;
 }
 
-/** The hashes of the links that a sign-in begins with. */
 export function linksOf(
   { claim, invitation }: { claim?: string; invitation?: string },
 ): Pick<SignInStart, "claimHash" | "invitationHash"> {

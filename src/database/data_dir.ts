@@ -1,4 +1,3 @@
-/** This process's claim on a data directory. */
 export interface DataDirClaim {
   /** Records the owner's address for other processes. */
   describe(owner: { address: string }): Promise<void>;
@@ -39,7 +38,6 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   };
 }
 
-/** Whether an embedded database lies in a data directory. */
 export async function hasDatabase(path: string): Promise<boolean> {
   try {
     return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
@@ -48,7 +46,6 @@ export async function hasDatabase(path: string): Promise<boolean> {
   }
 }
 
-/** Where the embedded database lies. */
 export function embeddedDatabaseIn(path: string): string {
   return `${path}/database`;
 }

@@ -6,7 +6,6 @@ import type { Database, Queryable, SqlRow } from "./database.ts";
  */
 export interface LeaseTable<Owner> {
   readonly name: string;
-  /** The columns that name the owner. */
   readonly ownerColumns: string;
   ownerOf(row: SqlRow): Owner;
   /** Locks the owners' sums, always in the same order. */

@@ -124,7 +124,6 @@ export class Deletions {
     return request.deletionId;
   }
 
-  /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
     return this.#deps.store.find(accountId, deletionId);
   }

@@ -17,7 +17,6 @@ import { permitRoute, routeFor } from "../routing/permitted_route.ts";
 import { modelsOf, type Route, type RouteTable } from "../routing/route.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
-/** What creating an evaluation needs. */
 export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" | "log"> {
   clock: Clock;
   newId: () => string;

@@ -184,7 +184,6 @@ export const noCounts: EvalCounts = {
   unpricedCalls: 0,
 };
 
-/** The counts with one more item. */
 export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
   const field = done.outcome === "error" ? "errors" : done.outcome;
   return {

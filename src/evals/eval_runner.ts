@@ -20,7 +20,6 @@ interface Working {
   sinceMs: number;
 }
 
-/** Works on evaluations in the background. */
 export class EvalRunner {
   readonly #deps: EvalRunDeps;
   readonly #queue: WorkQueue<Working>;

@@ -66,7 +66,6 @@ export function readExportSpec(
   return { order, delivery: deliveryOf(request, context.hasBucket) };
 }
 
-/** The columns of a table, in the order of an export. */
 export function columnNamesOf(table: ExportTable): string[] {
   return Object.keys(columnKinds[table]);
 }

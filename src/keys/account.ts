@@ -1,9 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 
-/** Tier of an account. */
 export type Tier = "free" | "pro" | "enterprise";
 
-/** Requests per minute and burst of the tiers with fixed numbers. */
 export const tierLimits: Readonly<
   Record<"free" | "pro", { requestsPerMinute: number; burst: number }>
 > = {

@@ -30,7 +30,6 @@ const usableMs = 1000;
 export function createKeyCache(deps: {
   store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
   clock: Clock;
-  /** Hashes of all keys that may be used. */
   usableHashes?: () => Promise<readonly string[]>;
 }): KeyCache {
   return new CachedKeys(deps.store, deps.clock, deps.usableHashes);

@@ -38,7 +38,6 @@ export interface VendorKeyLook {
   changes: VendorKeyChange[];
 }
 
-/** What a rotation of the master key did. */
 export interface Rotation {
   /** Keys that are sealed under the new master key now. */
   resealed: number;

@@ -9,7 +9,6 @@ import { usableHashes } from "./store/api_keys.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
 import { createVendorKeyCache, type VendorKeyCache } from "./vendor_key_cache.ts";
 
-/** Service keys and stored vendor keys, in memory. */
 export interface KeyCaches {
   keyCache: KeyCache;
   storedKeys: VendorKeyCache;

@@ -239,7 +239,6 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
   adminAuditRoutes(app, { ...binding, accounts, audit });
 }
 
-/** Calls to vendors. */
 function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
   const { config, dialects, idempotency } = services;
   const { registry } = services.vendors;

@@ -95,7 +95,6 @@ export interface Config {
 interface VendorConfig {
   baseUrl: string | undefined;
   apiKey: Secret | undefined;
-  /** The variable that the key comes from. */
   keyVariable?: string;
 }
 

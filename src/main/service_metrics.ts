@@ -97,7 +97,6 @@ export function watchJournal(journal: Journal, { log, metrics }: { log: Log; met
   });
 }
 
-/** The state of a running server's journal. */
 export async function journalStatusOf({ config, processDir, journal, recorder }: {
   config: Config;
   processDir: string;

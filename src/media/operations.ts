@@ -60,7 +60,6 @@ export interface Operations {
 /** The vendor requests of a call at one of its targets. */
 export type OperationWork<T> = (ctx: OperationContext, at: T) => Promise<OperationAnswer>;
 
-/** A model that may answer a call. */
 export interface OperationTarget {
   target: ResolvedModel;
   /** Paths in the caller's request of fields that its vendor doesn't support. */
@@ -79,7 +78,6 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   stream: boolean;
   endUser?: string | undefined;
   tags?: PromptTags;
-  /** JSON text for the record. */
   requestText: string;
   /** Media that it references by hash. */
   requestMedia?: readonly Media[];
@@ -89,7 +87,6 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   bound: BoundInput;
 }
 
-/** The context of a call's work. */
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
   /** The most that it can cost at this vendor; null with the caller's own vendor key. */
@@ -109,7 +106,6 @@ export interface WholeOperationAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array;
-  /** JSON text for the record. */
   recordText: string;
   isTruncated?: boolean;
 }
@@ -344,7 +340,6 @@ function isUnreadable(thrown: unknown): boolean {
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-/** Estimates the usage of an answer from its request alone. */
 function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const { images, characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));

@@ -13,7 +13,6 @@ export interface Admission {
   turned(call: object): void;
   /** How late the event loop was just now; to be told some twenty times a second. */
   lag(ms: number): void;
-  /** Calls under way. */
   readonly underWay: number;
   /** Calls that come to their turn in a second, as far as can be told; never 0. */
   readonly pacePerSecond: number;

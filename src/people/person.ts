@@ -61,7 +61,6 @@ export function domainOf(email: string): string {
 /** Why a person or role stays as it is. */
 export type Refusal = "not_found" | "last_owner";
 
-/** Who was removed, and which keys ended with that. */
 export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }

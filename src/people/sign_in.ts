@@ -48,7 +48,6 @@ export interface LinkOffer {
 /** Sign-ins and who is let in by them. Implemented in `src/people/store/sign_ins.ts`. */
 export interface SignInStore {
   begin(start: SignInStart, now: Date): Promise<void>;
-  /** The sign-in of a state, once. */
   take(stateHash: string, now: Date): Promise<SignInStart | undefined>;
   /** The same, and it stays. */
   look(stateHash: string, now: Date): Promise<SignInStart | undefined>;

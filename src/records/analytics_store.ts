@@ -64,7 +64,6 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
   /** Which of these ids name calls that are stored and not older than `limit`. */
   idsSince(transactionIds: readonly string[], limit: Date): Promise<Set<string>>;
-  /** The first call of an account that is still stored. */
   oldestCall(accountId: number): Promise<Date | undefined>;
   /** API key → its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
@@ -118,7 +117,6 @@ export interface AnalyticsTransaction {
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
   /** Sets the charge in the call's row to zero. */
   clearCharge(transactionId: string): Promise<void>;
-  /** Calls in the scope of an erasure, oldest first. */
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   /** Sessions of these calls that have no other call of before this time. */
@@ -258,7 +256,6 @@ export interface PricedCall {
   counts: Usage | undefined;
 }
 
-/** A call with its corrected cost. */
 export interface CorrectedCall {
   call: PricedCall;
   costNanos: bigint;

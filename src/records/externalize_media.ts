@@ -28,7 +28,6 @@ interface Externalized {
   media: Media[];
 }
 
-/** The same in steps. */
 export function* externalizeMediaSteps(
   text: string,
   options: ExternalizeOptions,

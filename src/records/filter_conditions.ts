@@ -58,7 +58,6 @@ function nothing(table: ExportTable, column: string): string {
   });
 }
 
-/** The query as conditions with bound values. */
 export function interactionConditions(
   query: InteractionQuery,
 ): { conditions: string[]; values: SqlValue[] } {

@@ -18,7 +18,6 @@ export interface Recorder {
   drain(): Promise<void>;
   /** Throws `overloaded` if so much waits that no new call can begin. */
   admit(): void;
-  /** Number of waiting records. */
   readonly waiting: number;
   /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;

@@ -1,7 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { mediaPath } from "../shared/media.ts";
 
-/** Lifetime of a signed address, in seconds. */
 export const signedSeconds = 60 * 60;
 
 /** Creates and checks media addresses that need no API key. */

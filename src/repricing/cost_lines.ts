@@ -45,7 +45,6 @@ export function createCostLines({ priceVersions, archivePrices, registry, prices
   };
 }
 
-/** One line of a call's cost. */
 export interface BilledLine {
   /** A price row's own word, or `vendor_cost`, `set_aside`, `recorded` for a cost as a whole. */
   dimension: string;

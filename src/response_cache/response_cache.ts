@@ -83,7 +83,6 @@ class Flight {
   }
 }
 
-/** What a read of the store came to. */
 interface Read {
   answer?: StoredCachedAnswer;
   /** An answer was stored meanwhile. */

@@ -95,7 +95,6 @@ function isListed({ models }: ApiKey, ids: ReadonlySet<string>, target: Resolved
   return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
 }
 
-/** Ids of the vendors' models on the key's list. */
 function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlySet<string> {
   return new Set(models.flatMap((name) => {
     const route = routes.lookUp(accountId, name);

@@ -99,7 +99,6 @@ export function createRouteTable({ models, virtual }: RouteTableDeps): RouteTabl
   };
 }
 
-/** All models of a route in the order of weight, then its fallbacks. */
 export function modelsOf({ targets, fallbacks }: Route): [ResolvedModel, ...ResolvedModel[]] {
   const [first, ...others] = targets;
   return [first.target, ...others.map(({ target }) => target), ...fallbacks];

@@ -7,7 +7,6 @@ export interface PromptTags {
   cohort?: string;
 }
 
-/** Max tag lines of a text. */
 export const maxTagLines = 1_000;
 
 /** Longest value of a tag, in UTF-16 units. */

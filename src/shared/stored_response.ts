@@ -11,7 +11,6 @@ export interface StoredResponseFields {
   sources: readonly string[];
 }
 
-/** A response in the store, with its call. */
 export interface StoredResponse extends StoredResponseFields {
   transactionId: string;
 }

@@ -101,7 +101,6 @@ function isWrapped(field: z.ZodType): field is z.ZodOptional | z.ZodNullable {
   return field instanceof z.ZodOptional || field instanceof z.ZodNullable;
 }
 
-/** The same schema with unchecked elements of these lists. */
 function withoutElements(schema: z.ZodObject, names: readonly string[]): z.ZodType {
   const lists = names.map((name) => [name, anyElements(schema.shape[name] as z.ZodType)]);
   const shape = { ...schema.shape, ...Object.fromEntries(lists) };

@@ -119,7 +119,6 @@ export class KeyPool {
   }
 }
 
-/** The pools of the vendors for which the service has several keys. */
 export interface KeyPools {
   /** Undefined for a vendor with one key or none: an only key never rests. */
   of(vendor: Vendor): KeyPool | undefined;

@@ -82,7 +82,6 @@ export interface AnswerCodec {
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
   /** A decoder of one streamed answer to a request for `choices` choices (default 1). */
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
-  /** An encoder of one streamed answer. */
   createStreamEncoder(context: AnswerContext): StreamEncoder;
   /** The bytes that end a stream with an error in this dialect. */
   errorFrame(fault: Fault): string;
@@ -150,7 +149,6 @@ export interface Naming {
   event(event: SseEvent, model: string): Uint8Array;
 }
 
-/** Background calls of a dialect. */
 export interface BackgroundForm {
   /** Whether the request, as a JSON value, is a background call. */
   isAsked(body: unknown): boolean;
@@ -305,7 +303,6 @@ export interface RequestFacts {
   maxOutputTokens: number | undefined;
   /** Set if the limit has a name that some models refuse: `older=newer`, its name and theirs. */
   limitRename?: string;
-  /** Number of requested choices. */
   choices: number;
   /** The requested service tier, as prices name it. */
   serviceTier: string | undefined;
@@ -326,7 +323,6 @@ export interface RequestChanges {
   keepNothing?: { sealReasoning: boolean };
 }
 
-/** Decodes one streamed answer, event by event. */
 export interface StreamDecoder {
   decode(event: SseEvent): DecodedEvent;
   /**

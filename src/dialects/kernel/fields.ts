@@ -39,7 +39,6 @@ export function stringAt(record: JsonRecord, name: string, path = name): string 
   return value;
 }
 
-/** The value, which has to be one of those that are allowed. */
 export function oneOf<Value extends string>(
   value: string | undefined,
   allowed: readonly Value[],
@@ -55,7 +54,6 @@ export function invalidValue(path: string, problem: string): Fault {
   return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
 }
 
-/** The fault of a required field that is absent. */
 export function missingField(path: string): Fault {
   return new Fault("missing_required_field", {
     param: path,

@@ -65,7 +65,6 @@ export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };
 }
 
-/** The path and the name, if the field names something. */
 export function namedAt(path: string, value: unknown): { path: string; name: string } | undefined {
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }

@@ -5,7 +5,6 @@ import type { PixelSize, Resolution } from "./picture_shape.ts";
 
 export type PictureFormat = "png" | "jpeg" | "webp";
 
-/** A reference image, to be edited. */
 export type Reference =
   | { readonly type: "base64"; readonly mimeType: string; readonly data: string }
   | { readonly type: "url"; readonly url: string };
@@ -45,7 +44,6 @@ export interface ImageAsk {
   readonly options: JsonRecord;
 }
 
-/** One call to the vendor. */
 export interface ImageCall {
   /** Appended to the vendor's base address. */
   readonly path: string;

@@ -55,7 +55,6 @@ export function leftOutNote(part: MediaPart): string {
   return `[${part.kind} left out]`;
 }
 
-/** `data:` address of base64 data. */
 export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;
 }

@@ -24,7 +24,6 @@ export interface Operation {
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
   /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
-  /** A reader for the answer to one request. */
   reader(request: OperationRequest): AnswerReader;
 }
 
@@ -37,7 +36,6 @@ export interface JsonObjectText {
   readonly top: Members;
 }
 
-/** Reads one answer, in one of its three forms. */
 export interface AnswerReader {
   /**
    * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an

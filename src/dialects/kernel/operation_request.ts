@@ -30,12 +30,10 @@ export interface SentForm {
   readonly parts: readonly FormPart[];
 }
 
-/** A request of an operation, from JSON or a form. */
 export interface OperationRequest {
   readonly sent: SentRequest;
   /** The object's members, or the form's text fields; repeated names become arrays. */
   readonly fields: JsonRecord;
-  /** A form's files. */
   readonly files: readonly FormPart[];
   /** The service's model name, as the caller wrote it. */
   readonly model: string;
@@ -75,7 +73,6 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
   };
 }
 
-/** The model that a request names. */
 export function modelOf(sent: SentRequest): string {
   if ("form" in sent) return String(textFields(sent.form.parts).model);
   return sent.model ?? String((sent.body as JsonRecord).model);

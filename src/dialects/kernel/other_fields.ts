@@ -75,7 +75,6 @@ export function* otherFields(
   return found;
 }
 
-/** The fields of an object of this type, out of a table by type. */
 export function fieldsOf(
   table: Readonly<Record<string, KnownFieldSet>>,
   type: unknown,

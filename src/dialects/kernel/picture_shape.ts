@@ -96,7 +96,6 @@ export function asRatio(ask: {
   return { ratio, resolution: model.resolutions.length > 1 ? resolution : undefined };
 }
 
-/** The fault `invalid_value` with the allowed values. */
 export function notAllowed(field: string, what: string, allowed: readonly string[]): Fault {
   return invalidValue(field, `${what} ${allowed.join(", ")}`);
 }

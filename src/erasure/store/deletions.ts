@@ -29,7 +29,6 @@ import {
 /** Deletions of an account that wait. */
 const maxWaiting = 100;
 
-/** How the table says who works on a deletion. */
 const work: WorkTable = {
   name: "deletions",
   key: "deletion_id",

@@ -23,7 +23,6 @@ export interface RecordStores {
   analytics: AnalyticsStore;
 }
 
-/** A table whose rows are erased with the interaction that they belong to. */
 interface ErasedTable {
   table: string;
   /** `$1`: transaction ids. */

@@ -8,7 +8,6 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 /** How long the ids of erased calls are stored. */
 const erasedDays = 7;
 
-/** What is left of rows that are to be written. */
 export interface Writable {
   rows: SettledCall[];
   /** Calls that are not written, since they were erased while they were under way. */

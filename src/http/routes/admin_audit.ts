@@ -6,7 +6,6 @@ import type { AccountStore } from "../../keys/account.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the audit log. */
 export function adminAuditRoutes(
   app: Hono<Env>,
   deps: BindDeps & {

@@ -15,7 +15,6 @@ import type { CallContext } from "../../relay/call_context.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the administration of budgets. */
 export function adminBudgetRoutes(
   app: Hono<Env>,
   deps: BindDeps & {

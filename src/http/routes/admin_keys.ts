@@ -35,7 +35,6 @@ import type { Env } from "../request_context.ts";
 export interface AdminKeyDeps extends BindDeps, KeyAdministrationDeps, VendorKeyAdministrationDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 

@@ -16,7 +16,6 @@ import type { WebhookService } from "../../webhooks/webhook_service.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the administration of webhooks. */
 export function adminWebhookRoutes(
   app: Hono<Env>,
   deps: BindDeps & {

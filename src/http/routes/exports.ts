@@ -20,7 +20,6 @@ import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-/** Mounts exports: creation, download, list and deletion. */
 export function exportRoutes(
   app: Hono<Env>,
   deps: BindDeps & {

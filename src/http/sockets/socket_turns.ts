@@ -4,7 +4,6 @@
  * callers send the conversation itself, as over HTTP.
  */
 export interface SocketTurns {
-  /** Replaces what the socket remembers. */
   remember(socket: object, turn: SocketTurn): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;

@@ -12,7 +12,6 @@ import { credit } from "../../credit/store/ledger.ts";
 export async function ensureFirstAccount(database: Database, first: {
   account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
   key: Omit<NewApiKey, "accountId">;
-  /** Starting credit in nano-dollars. */
   creditNanos: bigint;
 }): Promise<{ account: Account; created: boolean }> {
   return await database.transaction(async (tx) => {

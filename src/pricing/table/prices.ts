@@ -110,7 +110,6 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
   };
 }
 
-/** The rows of the bundled table, each with its version. */
 export function bundledPrices(entries: readonly PriceEntry[] = priceTable): PriceRow[] {
   return entries.flatMap(({ label, models, source, checked_on: checkedOn, fallback, ...fields }) =>
     models.map((model) => {

@@ -16,7 +16,6 @@ export async function cohortSums(
   return rows.map(readCallSums);
 }
 
-/** A row of `sumsOf`. */
 export function readCallSums(row: SqlRow): CohortCallSums {
   return {
     cohortId: String(row.cohort_id),
@@ -92,7 +91,6 @@ const namesSql = `with recursive names as (
     where names.cohort_id is not null
   ) select cohort_id from names where cohort_id is not null limit $3`;
 
-/** What the latest calls of each cohort cost. */
 export async function cohortCosts(
   database: Queryable,
   accountId: number,

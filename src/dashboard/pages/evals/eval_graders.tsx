@@ -69,7 +69,6 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
   );
 }
 
-/** The slots of a form in which a grader was chosen. */
 export function usedSlots(form: Form): number[] {
   return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
 }

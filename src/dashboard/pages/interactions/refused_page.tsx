@@ -15,7 +15,6 @@ import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { listPath, viewAddress } from "./view.ts";
 
-/** What the page on refused calls works on. */
 export interface RefusalDeps {
   refusalStore: Pick<RefusalStore, "list" | "counts" | "total" | "hours">;
   refusalRecorder: Pick<RefusalRecorder, "flush">;

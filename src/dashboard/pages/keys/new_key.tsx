@@ -73,7 +73,6 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
-/** What the account's keys may have. */
 async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string[]> {
   const { id } = request.session.account;
   return accountScopes(ctx.scopes, id === await ctx.operatorAccountId());

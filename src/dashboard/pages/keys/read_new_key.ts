@@ -48,7 +48,6 @@ export function readNewKey(
 /** What of a key can be changed later. */
 export type KeyChange = Pick<NewApiKey, "name" | "capDayNanos" | "capMonthNanos">;
 
-/** Reads the form of a key that is there. */
 export function readKeyChange(
   form: Form,
 ): { wanted?: KeyChange; fieldErrors: Record<string, string> } {

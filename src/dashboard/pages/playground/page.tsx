@@ -7,7 +7,6 @@ import { codeOf } from "./code.ts";
 import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
-/** What the playground works on. */
 export interface PlaygroundDeps extends PlaygroundCalls {
   /** Models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;

@@ -30,7 +30,6 @@ interface Family {
   readonly begins: string;
   readonly sizes: Sizes;
   readonly promptChars: number;
-  /** Most images of one call. */
   readonly most: number;
   /** Accepts output format, background, moderation and streaming; always returns base64. */
   readonly isModern: boolean;

@@ -8,7 +8,6 @@ import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-/** What an image answer is written from. */
 export interface ImageAnswerFacts {
   created: number;
   provider: string;

@@ -66,7 +66,6 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The estimated tokens of text, or the number of token ids. */
 export function inputTokens(input: unknown): number {
   if (typeof input === "string") return estimateTokens(input);
   if (typeof input === "number") return 1;

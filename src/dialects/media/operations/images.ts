@@ -76,7 +76,6 @@ function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
 
 class ImageReader implements AnswerReader {
   readonly #request: OperationRequest;
-  /** The completed images of a stream. */
   readonly #completed: JsonRecord[] = [];
   #partials = 0;
   #answer: JsonRecord | undefined;

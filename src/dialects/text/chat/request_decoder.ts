@@ -22,7 +22,6 @@ import { isVendorTool, knownFields } from "./known_fields.ts";
 /** Reads a chat request into the canonical form. Null is "not set". */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
@@ -75,7 +74,6 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** The request field that each setting is read from. */
 const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   toolChoice: ["tool_choice", "function_call"],
   parallelToolCalls: ["parallel_tool_calls"],

@@ -45,7 +45,6 @@ function hasOlderLimit(request: JsonRecord): boolean {
 /** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
-/** The same in steps. */
 export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,

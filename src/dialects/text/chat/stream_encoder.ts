@@ -39,7 +39,6 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }
 
-/** Writes a streamed chat answer. */
 class ChatStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;

@@ -15,7 +15,6 @@ import { markPath } from "../../kernel/read_cache_mark.ts";
  */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   request: CanonicalRequest,
   target: Target,

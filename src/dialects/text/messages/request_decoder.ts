@@ -24,7 +24,6 @@ import { knownFields } from "./known_fields.ts";
 /** Reads a messages request into the canonical form. Null is "not set". */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [

@@ -8,7 +8,6 @@ import { readFailure } from "./answer/failure.ts";
 import { OutputReader } from "./answer/output_reader.ts";
 import { endingEvents, isFailed, startEvent } from "./answer/response_reader.ts";
 
-/** Events of a whole response object. */
 export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });

@@ -33,7 +33,6 @@ import { knownFields } from "./known_fields.ts";
  */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const offered = offeredTools(request);
@@ -95,7 +94,6 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** The request field that each setting is read from. */
 const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   toolChoice: "tool_choice",
   parallelToolCalls: "parallel_tool_calls",

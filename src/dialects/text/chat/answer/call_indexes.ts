@@ -12,7 +12,6 @@ export class CallIndexes {
   readonly #movedTo = new Map<number, number>();
   /** Calls of an unknown kind, which the caller can't have offered as tools. */
   readonly #unsupported = new Set<number>();
-  /** The first call of each id. */
   readonly #byId = new Map<string, number>();
   #highest = -1;
   #last = -1;

@@ -5,9 +5,7 @@ import { sseComment } from "../../../kernel/sse_comment.ts";
 import { canonicalStatus } from "../../../../../contracts/kernel/error_bodies.ts";
 import { errors } from "../../../../../contracts/kernel/errors.ts";
 
-/** How the elements of a stream are framed as text. */
 export interface Framing {
-  /** Frames one element, given as JSON text. */
   element(json: string): string;
   /** After the last element. */
   close(): string;

@@ -29,7 +29,6 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
 }
 
-/** The number of web searches in a candidate's grounding; undefined if there are none. */
 export function searchCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;

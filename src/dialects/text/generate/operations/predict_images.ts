@@ -8,7 +8,6 @@ import { withOptions } from "../../../kernel/vendor_options.ts";
 import { pathOf } from "../models.ts";
 
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
-/** Most images of one call. */
 const most = 4;
 
 const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];

@@ -42,7 +42,6 @@ export class BlockReader {
   #gathered = 0;
   readonly #open = new Map<number, OpenBlock>();
 
-  /** A block of a whole answer. */
   whole(value: unknown, events: CanonicalEvent[]): void {
     this.start(-1, value, events);
     this.stop(-1, events);

@@ -5,7 +5,6 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
-/** An `image` block. */
 export function readImage(block: JsonRecord, path: string): MediaPart {
   const source = sourceOf(block, path);
   return {

@@ -33,7 +33,6 @@ const searchName = "web_search";
 export interface ToolContext {
   facts: ModelFacts;
   format: FormatPlan;
-  /** The web search to offer. */
   search: WebSearch | undefined;
   marks: CacheMarks;
   losses: Loss[];

@@ -23,7 +23,6 @@ export interface TurnContext {
   losses: Loss[];
 }
 
-/** The arranged turns as messages. */
 export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext): Steps<Block[]> {
   const ids = pairCalls(turns);
   const messages: Block[] = [];

@@ -23,7 +23,6 @@ export interface Conversation {
   unsupported: UnsupportedField[];
 }
 
-/** The conversation as far as it is read. */
 interface Reading extends Conversation {
   readonly names: FlatNames;
 }
