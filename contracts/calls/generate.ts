@@ -14,10 +14,7 @@ const content = openObject({
 
 const tool = upTo(mostOf.tools).optional();
 
-/**
- * A native content-generation request. Only what the service interprets is checked; every other
- * field reaches the native vendor as it was sent.
- */
+/** Only what the service interprets is checked; the native vendor gets the rest as it was sent. */
 export const generateRequest = openObject({
   contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
     "The conversation so far, oldest first.",

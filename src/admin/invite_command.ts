@@ -26,10 +26,7 @@ export interface InviteDeps {
 
 const text = { type: "string" } as const;
 
-/**
- * `invite`: a link that brings a person into an account, its first owner too. Without an address
- * it is for whoever opens it first.
- */
+/** `invite`: a link into an account; without an address for whoever opens it first. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     summary: "Prints a link that brings a person into an account.",

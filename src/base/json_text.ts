@@ -137,10 +137,7 @@ export function splice(text: string, edits: readonly Edit[]): string {
   return result + text.slice(from);
 }
 
-/**
- * Appends a member to an object. `valueText` is JSON text. For several changes to the same object use
- * `changeMembers`, which gets the commas between them right.
- */
+/** Appends a member, `valueText`, to an object; for several changes there is `changeMembers`. */
 export function insertMember(
   text: string,
   object: TextRange,
@@ -337,10 +334,7 @@ export function* skipStringSteps(text: string, start: number): Steps<number> {
   return end;
 }
 
-/**
- * Index after the closing quote of the string that `from` is in. If there is none before about
- * `until`: the index to continue from, negated.
- */
+/** Behind the closing quote of the string around `from`; negated where to go on near `until`. */
 export function seekQuote(text: string, from: number, until: number): number {
   let at = from;
   while (at < until) {

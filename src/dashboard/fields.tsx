@@ -65,10 +65,7 @@ export function DayField({ values, fieldErrors, id, label, hint, required, isTim
   );
 }
 
-/**
- * Its text is the same in every browser's language, unlike that of `<input type="date">`, which is
- * beside it for its calendar alone (`dashboard.js`).
- */
+/** `<input type="date">`, whose text depends on the browser, is there for its calendar alone. */
 export function DayInput({ id, label, value, required, isTime, described = {} }: {
   id: string;
   label: string;

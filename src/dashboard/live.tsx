@@ -1,9 +1,6 @@
 import type { Child } from "hono/jsx";
 
-/**
- * Part of a page that changes by itself while something is under way: `refresh.js` replaces it by
- * what the page says then. Without script people reload.
- */
+/** Part of a page that `refresh.js` replaces while something is under way. */
 export function Live({ id, on, children }: { id: string; on: boolean; children?: Child }) {
   return (
     <div id={id} class="live" {...(on ? { "data-live": "" } : {})}>

@@ -91,10 +91,7 @@ export class Deletions {
     });
   }
 
-  /**
-   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
-   * middle; then the rest is erased as soon as it is back.
-   */
+  /** Erases now. Throws `store_unavailable` if the store goes away; the rest follows later. */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
   }

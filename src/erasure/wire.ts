@@ -26,10 +26,7 @@ export interface ErasureServices {
   scrub: () => Promise<VacuumReport>;
   /** Leaves no erased text in this process's journal. */
   leaveNoErasedText: () => Promise<void>;
-  /**
-   * Applies again what a restored store has lost; before the first call. Those that stand in other
-   * directories are kept from now on.
-   */
+  /** Applies what a restored store has lost, before the first call; keeps that of `otherDirs`. */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
   /** What other processes erase. */
   erasures: Erasures;

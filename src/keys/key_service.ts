@@ -35,10 +35,7 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
   return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
 }
 
-/**
- * Keys as one account's people manage them: nothing reaches another account's. What is done is
- * noted in the same transaction, under `audit`.
- */
+/** Keys of one account, as its people manage them; each act is noted under `audit` with it. */
 export interface KeyService {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;

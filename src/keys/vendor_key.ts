@@ -47,10 +47,7 @@ export interface Rotation {
   source: "environment" | "file";
 }
 
-/**
- * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
- * does it. Implemented in `src/keys/store/vendor_keys.ts`.
- */
+/** Accounts' own vendor keys, sealed. What `audit` gives is noted in the same transaction. */
 export interface VendorKeyStore {
   /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
   set(
@@ -72,10 +69,7 @@ export interface VendorKeyStore {
   rotate(next: MasterKey): Promise<Rotation>;
 }
 
-/**
- * A vendor key as somebody gave it, without the blanks around it. Throws an Error that doesn't
- * hold the value when it can't be one.
- */
+/** Without the blanks around it. Throws an Error that doesn't hold the value. */
 export function parseVendorKey(text: string): Secret {
   const value = text.trim();
   if (value === "") throw new Error("the vendor key is missing");

@@ -248,10 +248,7 @@ export function readProgram(): string {
   return programOf(new EnvironmentReader(Deno.env.toObject()));
 }
 
-/**
- * The commands `demeter` say themselves how they were called (`DEMETER_COMMAND`); who ran Deno by npx
- * has no `deno`.
- */
+/** `demeter` says how it was called (`DEMETER_COMMAND`); who uses npx has no `deno`. */
 function programOf(read: EnvironmentReader): string {
   const isByNpx = read.text("npm_command") === "exec";
   const source = isByNpx ? `npx --yes deno@${Deno.version.deno} task` : "deno task";

@@ -65,10 +65,7 @@ export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }
 
-/**
- * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
- * Implemented in `src/people/store/people.ts`.
- */
+/** Each act is noted under `audit` with it. Implemented in `src/people/store/people.ts`. */
 export interface PeopleStore {
   list(accountId: number): Promise<Membership[]>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;

@@ -29,10 +29,7 @@ export interface Fraction {
   denominator: bigint;
 }
 
-/**
- * What chat endpoints are known to refuse: `tools` unless reasoning is turned off, or
- * `tools_with_reasoning` only where the call asks for reasoning.
- */
+/** Refused: `tools` unless reasoning is off, or `tools_with_reasoning` where it is asked for. */
 export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
 export type ChatRefusal = typeof chatRefusals[number];
 
@@ -255,10 +252,7 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   };
 }
 
-/**
- * What isn't counted in tokens and costs something; no factor changes it, only the `unit` that
- * charges are in.
- */
+/** What isn't counted in tokens; no factor changes it, only the `unit` of charges. */
 function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
   const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {

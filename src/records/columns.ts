@@ -199,10 +199,7 @@ const writers = columns.map(({ name, write }, at) => ({
   write,
 }));
 
-/**
- * A record as the JSON text that is inserted. Built as text: building an object by names and
- * serializing it is several times slower.
- */
+/** Built as text: an object that is serialized takes several times longer. */
 export function writeRow(row: SettledCall): string {
   let text = "";
   for (const { start, write } of writers) {
@@ -279,10 +276,7 @@ export function exportedCells(row: ExportedRow): Cell[] {
   return cells;
 }
 
-/**
- * The cells of a call that was read as a record, in the order of an export; those of its payloads
- * are null unless they are given.
- */
+/** In the order of an export; cells of payloads are null unless they are given. */
 export function recordCells(
   summary: InteractionSummary,
   payloads: { request: string | null; response: string | null } = { request: null, response: null },

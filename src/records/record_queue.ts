@@ -21,10 +21,7 @@ export interface MemoryLimit {
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
-/**
- * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
- * the store the others stay in the journal.
- */
+/** Records that wait for the store; all but the oldest stay in the journal alone. */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
   readonly #limit: MemoryLimit;

@@ -19,10 +19,7 @@ export interface PostgresTimeouts {
   readMs?: number;
 }
 
-/**
- * Connections per process; calls in flight hold none, so few are enough. Servers allow 100 by default,
- * for all processes together.
- */
+/** Calls in flight hold none, so few are enough; servers allow 100 for all processes together. */
 const maxConnections = 10;
 /** Further connections for interactive reads. */
 const maxReadConnections = 4;

@@ -37,10 +37,7 @@ export interface JsonObjectText {
 }
 
 export interface AnswerReader {
-  /**
-   * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an
-   * answer.
-   */
+  /** A whole answer: JSON, or a transcript in another form. Throws `Fault` if it isn't one. */
   whole(text: string, contentType: string): void;
   /** An event of a stream. */
   event(event: SseEvent): OperationEvent;

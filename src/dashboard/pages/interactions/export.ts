@@ -17,10 +17,7 @@ const mostCalls = 10_000;
 /** Rows that are looked up at once for it. */
 const chunkRows = 1000;
 
-/**
- * What a view shows as a file: `/dashboard/interactions/export` with what was sent and received,
- * `/dashboard/interactions/csv` without, for viewers too.
- */
+/** What a view shows as a file: `…/export` with contents, `…/csv` without, for viewers too. */
 export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/export`,

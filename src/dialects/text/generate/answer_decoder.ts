@@ -4,10 +4,7 @@ import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-/**
- * Events of a whole answer. A server that doesn't know `alt=sse` returns a stream's elements in one
- * array.
- */
+/** A server that doesn't know `alt=sse` returns a stream's elements in one array. */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const elements: readonly unknown[] = Array.isArray(json) ? json : [json];
   const reader = new AnswerReader();

@@ -9,10 +9,7 @@ import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
 
-/**
- * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
- * model and streaming. Media must have been fetched (`mustInline`).
- */
+/** The path names model and streaming, not the body. Media must have been fetched. */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
 export function* encodeRequestSteps(
@@ -66,10 +63,7 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
   return {};
 }
 
-/**
- * All cache marks of a request as losses, since the dialect has none: those on tools, system texts,
- * parts of turns, and parts of tool results.
- */
+/** All cache marks as losses, since the dialect has none. */
 export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
   const look = (one: { path: string; cache?: CacheMark }) => {

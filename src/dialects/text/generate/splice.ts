@@ -29,10 +29,7 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/**
- * The request's text for a vendor of this dialect: tag lines cut, and a `model` member replaced if
- * the caller sent one.
- */
+/** Tag lines are cut, and a `model` member is replaced if the caller sent one. */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
 export function* spliceRequestSteps(

@@ -122,10 +122,7 @@ interface Thread {
   previousId?: string;
 }
 
-/**
- * The request's thread; undefined if it has none. Throws `invalid_value` or
- * `missing_required_field`, naming the field.
- */
+/** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */
 export function threadOf(body: unknown): Thread | undefined {
   const thread = isRecord(body) ? body.thread : undefined;
   if (thread === undefined || thread === null) return undefined;

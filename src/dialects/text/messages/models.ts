@@ -3,10 +3,7 @@ export function upstreamPath(): string {
   return "/messages";
 }
 
-/**
- * What a model accepts: the entry with the longest name that the model's contains. Dots in names
- * count as hyphens (`sonnet-4.5`).
- */
+/** The entry with the longest name that the model's contains; dots count as hyphens. */
 export function modelFacts(model: string): ModelFacts {
   const name = model.toLowerCase().replaceAll(".", "-");
   let best: { part: string; facts: ModelFacts } | undefined;

@@ -23,10 +23,7 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
-/**
- * Fields that every output item has when it comes back, and what Codex writes down on each for
- * itself and its own vendor: leaving that out is no loss.
- */
+/** What every output item has when it comes back, Codex's own notes among it: no loss. */
 const itemFields: Readonly<Record<string, KnownFieldSet>> = {
   ...{ type: true, id: true, status: true },
   internal_chat_message_metadata_passthrough: true,
@@ -105,10 +102,7 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   },
 };
 
-/**
- * What the decoder, or the gateway itself, reads of a responses request. Items and tools of other
- * kinds are reported whole.
- */
+/** What the decoder or the gateway reads; items and tools of other kinds are reported whole. */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,
   instructions: true,

@@ -10,10 +10,7 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-/**
- * `tools[]`: the functions, and the vendor's web search. Other vendor-side tools have no canonical
- * form.
- */
+/** The functions and the web search; other vendor-side tools have no canonical form. */
 export function readTools(
   request: Fields,
   unsupported: UnsupportedField[],

@@ -14,10 +14,7 @@ export interface BlockStyle {
   showsReasoning: boolean;
 }
 
-/**
- * Writes one block of a stream: start, deltas, stop. Text and thinking blocks start with their
- * first text, so that none is empty.
- */
+/** Writes one block of a stream; text and thinking start with their first text: none is empty. */
 export class BlockWriter {
   /** Whether the block's start was written. */
   isOpen = false;

@@ -45,10 +45,7 @@ export class VendorItemReader implements ItemReader {
   close(): void {}
 }
 
-/**
- * The web search that an item reports; undefined for one that opened a page. Some vendors send its
- * arguments as text.
- */
+/** Undefined for one that opened a page. Some vendors send its arguments as text. */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
   const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
   if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {

@@ -27,10 +27,7 @@ interface Reading extends Conversation {
   readonly names: FlatNames;
 }
 
-/**
- * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
- * turn, and so do adjacent tool outputs.
- */
+/** Adjacent texts, reasoning and calls of the assistant form one turn, as do tool outputs. */
 export function* readItems(
   input: unknown,
   instructions: string | undefined,

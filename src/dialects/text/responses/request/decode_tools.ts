@@ -21,10 +21,7 @@ export interface Tools {
   unsupported: UnsupportedField[];
 }
 
-/**
- * Reads the tools that a request offers and its `tool_choice`: flat definitions, tools in a
- * namespace under one name.
- */
+/** Reads tools and `tool_choice`: flat definitions, tools in a namespace under one name. */
 export function readTools(
   offered: readonly OfferedTool[],
   choice: unknown,

@@ -28,10 +28,7 @@ interface Writing {
   losses: Loss[];
 }
 
-/**
- * Writes the conversation as input items. System texts become developer messages instead of
- * `instructions`, which preserves their order and number.
- */
+/** System texts become developer messages, not `instructions`: order and number stay. */
 export function* writeItems(
   request: CanonicalRequest,
   { aliasOf, marks, losses }: Omit<Writing, "customCalls">,

@@ -88,10 +88,7 @@ export function bodyTextOf(members: ReadonlyMap<string, string>): string {
   return `{${all.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
-/**
- * JSON text of a request's input items, without the brackets around them; undefined where `input`
- * is neither text nor a list, which the endpoint refuses.
- */
+/** The input items without brackets; undefined where `input` is neither text nor a list. */
 export function* inputItemsText(inputText: string | undefined): Steps<string | undefined> {
   const text = inputText?.trim() ?? "[]";
   if (text.startsWith('"')) {
