@@ -155,9 +155,7 @@ export class SseSplitter {
 
   #keep(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): void {
     const needed = this.#carryLength + end - start;
-    if (needed > this.#maxEventBytes) {
-      throw new SseEventTooLargeError(this.#maxEventBytes, before);
-    }
+    if (needed > this.#maxEventBytes) throw new SseEventTooLargeError(this.#maxEventBytes, before);
     if (needed > this.#carry.length) {
       const grown = new Uint8Array(needed * 2);
       grown.set(this.#carry.subarray(0, this.#carryLength));

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/hash.ts";
 import { nanoDigits, parseUsd } from "../base/money.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { invalidValue, messageOf } from "../shared/fault.ts";
 import type { Sums } from "./statistics.ts";
 
 export interface OutcomeItem {
@@ -156,7 +156,7 @@ export function outcomeValues(bodyText: string): bigint[] {
       });
     } catch (thrown) {
       const param = `conversions[${index}].value`;
-      throw new Fault("invalid_value", { param, message: `${param}: ${messageOf(thrown)}.` });
+      throw invalidValue(param, messageOf(thrown));
     }
   });
 }

@@ -12,7 +12,7 @@ import {
   type Selectors,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, messageOf, tooMany } from "../shared/fault.ts";
 import type { Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
@@ -209,11 +209,10 @@ function queuedOf(working: readonly Erasing[]): Erasing[] {
 }
 
 function manyRequests(): Fault {
-  return new Fault("rate_limit_exceeded", {
-    message:
-      `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
-    retryAfterSeconds: 10,
-  });
+  return tooMany(
+    `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
+    10,
+  );
 }
 
 /** Tells the caller where to follow the rest. */

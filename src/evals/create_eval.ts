@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import { sha256Hex } from "../base/hash.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { EvalStore } from "./eval.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { timeSpan } from "../shared/time_span.ts";
 import type { CallContext } from "../relay/call_context.ts";
@@ -152,7 +152,7 @@ async function checkGraders(
     const problem = await deps.graderProblem(accountId, grader);
     if (problem === undefined) continue;
     const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
-    throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });
+    throw invalidValue(param, `${problem}`);
   }
 }
 

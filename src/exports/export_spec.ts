@@ -1,7 +1,7 @@
 import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type TimeSpan, timeSpan } from "../shared/time_span.ts";
 
 export type ExportFormat = "json" | "csv" | "jsonl";
@@ -154,5 +154,5 @@ function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Del
 }
 
 function invalidFilter(param: string, message: string): Fault {
-  return new Fault("invalid_value", { param, message: `${param}: ${message}.` });
+  return invalidValue(param, `${message}`);
 }

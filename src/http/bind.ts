@@ -2,7 +2,7 @@ import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
 import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
@@ -133,9 +133,7 @@ function mount(
     const requestContext = context.get("requestContext");
     return toResponse(await answer(requestOf(context), requestContext), requestContext);
   };
-  for (const pattern of contract.patterns) {
-    app.on(contract.method.toUpperCase(), pattern, route);
-  }
+  for (const pattern of contract.patterns) app.on(contract.method.toUpperCase(), pattern, route);
 }
 
 type Run<Answer> = (
@@ -306,7 +304,7 @@ function labelHeader(value: string | undefined, name: string): string | undefine
   const trimmed = value?.trim();
   if (!trimmed) return undefined;
   if (trimmed.length <= longestLabel) return trimmed;
-  throw new Fault("invalid_value", { param: name, message: `${name}: at most 256 characters.` });
+  throw invalidValue(name, "at most 256 characters");
 }
 
 function authorize(scope: Contract["scope"], caller: CallContext): void {

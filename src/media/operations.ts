@@ -25,7 +25,7 @@ import {
 import { refuseState } from "../relay/plan/hosted_work.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Media } from "../shared/media.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
@@ -317,7 +317,7 @@ function streamListener(
     end(output) {
       const rest = listener.end();
       if (output.hasBegun || rest !== undefined) return rest;
-      throw new Fault("upstream_invalid_response", { note: "an answer without a byte" });
+      throw unreadableAnswer("an answer without a byte");
     },
     fail: (fault) => listener.fail(fault),
     settle(isComplete) {

@@ -202,9 +202,7 @@ const writers = columns.map(({ name, write }, at) => ({
 /** Built as text: an object that is serialized takes several times longer. */
 export function writeRow(row: SettledCall): string {
   let text = "";
-  for (const { start, write } of writers) {
-    text += start + jsonOf(write(row));
-  }
+  for (const { start, write } of writers) text += start + jsonOf(write(row));
   return text + "}";
 }
 

@@ -51,6 +51,26 @@ export class Fault extends Error {
   }
 }
 
+/** The fault of a field with a wrong value; the message begins with the field's path. */
+export function invalidValue(path: string, problem: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
+}
+
+export function missingField(path: string): Fault {
+  const message = `${path}: the field is required.`;
+  return new Fault("missing_required_field", { param: path, message });
+}
+
+/** A vendor's answer that can't be read. */
+export function unreadableAnswer(note: string): Fault {
+  return new Fault("upstream_invalid_response", { note });
+}
+
+/** What an account has too much of at once. */
+export function tooMany(message: string, retryAfterSeconds: number): Fault {
+  return new Fault("rate_limit_exceeded", { message, retryAfterSeconds });
+}
+
 /** The message of any thrown value, for internal notes. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue, missingField } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /** Null and absent are "not set"; a wrong type is the caller's error, named by the field's path. */
@@ -44,18 +44,6 @@ export function oneOf<Value extends string>(
   const found = allowed.find((one) => one === value);
   if (found !== undefined || value === undefined) return found;
   throw invalidValue(path, `expected one of ${allowed.join(", ")}`);
-}
-
-/** The fault of a field with a wrong value; the message begins with the field's path. */
-export function invalidValue(path: string, problem: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
-}
-
-export function missingField(path: string): Fault {
-  return new Fault("missing_required_field", {
-    param: path,
-    message: `${path}: the field is required.`,
-  });
 }
 
 /** `["messages", 0, "content"]` as `messages[0].content`. */

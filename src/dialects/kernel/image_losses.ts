@@ -1,6 +1,5 @@
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import { invalidValue } from "./fields.ts";
 import type { ImageAsk } from "./image_codec.ts";
 
 /** Request fields that a vendor may not have, by their public names. */

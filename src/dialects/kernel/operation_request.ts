@@ -9,7 +9,8 @@ import {
 import type { FormPart } from "../../base/multipart.ts";
 import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 

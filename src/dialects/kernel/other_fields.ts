@@ -1,6 +1,7 @@
 import type { Steps } from "../../base/steps.ts";
 import type { UnsupportedField } from "./canonical_request.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**

@@ -1,5 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
-import { invalidValue } from "./fields.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 
 /** Pixels. */
 export interface PixelSize {

@@ -1,6 +1,5 @@
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import { invalidValue } from "./fields.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 

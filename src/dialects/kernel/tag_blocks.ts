@@ -1,6 +1,7 @@
 import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 
 /** A text of a request, and its path in the body. */
 export interface LocatedText {

@@ -6,7 +6,8 @@ import type {
   SearchLocation,
   WebSearch,
 } from "./canonical_request.ts";
-import { defined, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { defined } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";

@@ -6,7 +6,7 @@ import {
   type DeletionStore,
   type Selectors,
 } from "../deletion.ts";
-import { Fault } from "../../shared/fault.ts";
+import { tooMany } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
@@ -204,10 +204,10 @@ async function requireRoom(main: Database, accountId: number): Promise<void> {
     [accountId],
   );
   if (rows.length < maxWaiting) return;
-  throw new Fault("rate_limit_exceeded", {
-    message: `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
-    retryAfterSeconds: 60,
-  });
+  throw tooMany(
+    `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
+    60,
+  );
 }
 
 async function insertDeletion(

@@ -11,7 +11,7 @@ import {
 import { differencesOf } from "../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../cohorts/model_comparison.ts";
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
@@ -46,10 +46,7 @@ export function cohortRoutes(
     const { cohort_id: cohortId } = params;
     const { compare } = query;
     if (compare === cohortId) {
-      throw new Fault("invalid_value", {
-        param: "compare",
-        message: "compare: expected another cohort than the one that is asked for.",
-      });
+      throw invalidValue("compare", "expected another cohort than the one that is asked for");
     }
     // A read includes every call that was answered before it.
     await deps.flushRecords({ timeoutMs: Infinity });
@@ -80,7 +77,7 @@ function itemsOf(body: z.output<typeof cohortOutcome>, bodyText: string): Outcom
   return body.conversions.map(({ type, label, id, transaction_id, session_id }, index) => {
     if (id && seen.has(id)) {
       const param = `conversions[${index}].id`;
-      throw new Fault("invalid_value", { param, message: `${param}: the id is there twice.` });
+      throw invalidValue(param, "the id is there twice");
     }
     if (id) seen.add(id);
     return {

@@ -48,9 +48,7 @@ export function healthRoutes(
 
 function describe(vendor: Vendor, probe: Probe) {
   const base = { vendor: vendor.label, checked_at: probe.checkedAt.toISOString() };
-  if (!vendor.apiKey) {
-    return { ...base, status: "down" as const, reason: "vendor_not_configured" };
-  }
+  if (!vendor.apiKey) return { ...base, status: "down" as const, reason: "vendor_not_configured" };
   const measured = { ...base, latency_ms: probe.latencyMs };
   if (!probe.fault) {
     return probe.latencyMs <= slowMs

@@ -14,7 +14,7 @@ import { readCursor, writeCursor } from "../../records/list_cursor.ts";
 import { countTerms, maxTerms } from "../../records/search_tokens.ts";
 import type { Reply } from "../../relay/reply.ts";
 import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import { timeSpan } from "../../shared/time_span.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
@@ -105,10 +105,7 @@ function searchOf(q: string | undefined): string | undefined {
   if (q === undefined) return undefined;
   const terms = countTerms(q);
   if (terms > 0 && terms <= maxTerms) return q;
-  throw new Fault("invalid_value", {
-    param: "q",
-    message: `q: expected 1 to ${maxTerms} words, got ${terms}.`,
-  });
+  throw invalidValue("q", `expected 1 to ${maxTerms} words, got ${terms}`);
 }
 
 function jsonText(body: string): { reply: Reply } {

@@ -137,9 +137,7 @@ function byModel(rows: readonly PriceRow[]): Map<string, PriceRow[]> {
 /** Of the rows valid at this time, the one that began last; of several, the last listed. */
 function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | undefined {
   let best: PriceRow | undefined;
-  for (const row of rows ?? []) {
-    if (validAt(row, at) && begin(row) >= begin(best)) best = row;
-  }
+  for (const row of rows ?? []) if (validAt(row, at) && begin(row) >= begin(best)) best = row;
   return best;
 }
 

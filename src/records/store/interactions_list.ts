@@ -176,9 +176,7 @@ export function addFilters(
   for (const [column, value] of Object.entries(unindexedDefaults)) {
     const wanted = filters?.[column] ?? [];
     // The same expression as in the partial index.
-    if (wanted.length > 0 && !wanted.includes(value)) {
-      conditions.push(`i.${column} <> '${value}'`);
-    }
+    if (wanted.length > 0 && !wanted.includes(value)) conditions.push(`i.${column} <> '${value}'`);
   }
   if (costNanos?.min !== undefined) conditions.push(`i.cost_nanos >= ${bind(costNanos.min)}`);
   if (costNanos?.max !== undefined) conditions.push(`i.cost_nanos <= ${bind(costNanos.max)}`);

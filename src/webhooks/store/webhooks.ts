@@ -70,9 +70,7 @@ export function createWebhookStore(
           Number(row.account_id)
         );
       const budgeted = wanting("budget.reached");
-      if (budgeted.length > 0) {
-        await database.transaction((tx) => noteBudgets(tx, now, budgeted));
-      }
+      if (budgeted.length > 0) await database.transaction((tx) => noteBudgets(tx, now, budgeted));
       if (wanting("credit.low").length > 0) await database.transaction((tx) => noteCredit(tx, now));
       await database.transaction((tx) => noteVendors(tx, down, now));
     },

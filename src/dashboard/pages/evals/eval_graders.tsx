@@ -1,5 +1,5 @@
 import type { Grader } from "../../../../contracts/data/eval_request.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { type Option, SelectField, type Shown, TextArea, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 
@@ -99,7 +99,7 @@ function parseSchema(text: string, index: number): unknown {
     return JSON.parse(text);
   } catch {
     const param = `graders[${index}].schema`;
-    throw new Fault("invalid_value", { param, message: `${param}: expected JSON.` });
+    throw invalidValue(param, "expected JSON");
   }
 }
 

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { evalRequest } from "../../../../contracts/data/evals.ts";
 import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { Principal } from "../../../keys/api_key.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
@@ -113,7 +113,7 @@ async function principalOf(
   const usable = await usableKeys(ctx, request);
   const found = usable.some(({ id }) => id === keyId) ? await ctx.principal(keyId) : undefined;
   if (found && found.account.id === request.session.account.id) return found;
-  throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
+  throw invalidValue("key", "choose one of these keys");
 }
 
 async function usableKeys(ctx: PageContext, request: PageRequest) {

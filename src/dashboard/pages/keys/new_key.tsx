@@ -30,9 +30,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
         request.may("owner"),
         (name) => ctx.isModel(request.session.account.id, name),
       );
-      if (!wanted) {
-        return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
-      }
+      if (!wanted) return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
       const created = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
       await ctx.keys.create({

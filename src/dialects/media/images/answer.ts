@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { GeneratedImage, ImageAnswer } from "../../kernel/image_codec.ts";
 import { optionalField } from "../../kernel/fields.ts";
@@ -11,7 +11,7 @@ export function readImageList(
   isBlocked: (entry: JsonRecord) => boolean = () => false,
 ): ImageAnswer {
   if (!isRecord(json) || !Array.isArray(json.data)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer without a list of images" });
+    throw unreadableAnswer("an answer without a list of images");
   }
   const entries = json.data.filter(isRecord);
   const images = entries.filter((entry) => !isBlocked(entry)).flatMap(readImage);

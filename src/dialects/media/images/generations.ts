@@ -7,7 +7,8 @@ import type {
   ImageStreamReader,
   VendorBody,
 } from "../../kernel/image_codec.ts";
-import { invalidValue, optionalField } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

@@ -1,5 +1,5 @@
 import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
@@ -88,7 +88,7 @@ class ImageReader implements AnswerReader {
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
     if (!answer || !Array.isArray(answer.data)) {
-      throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
+      throw unreadableAnswer("an answer without pictures");
     }
     const data = answer.data.filter(isRecord);
     // A refusal with a success status.
@@ -115,7 +115,7 @@ class ImageReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome(

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
 import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
@@ -84,7 +84,7 @@ class SpeechReader implements AnswerReader {
   }
 
   whole(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no sound" });
+    throw unreadableAnswer("an answer that is no sound");
   }
 
   bytes(piece: Uint8Array, contentType: string): void {

@@ -9,7 +9,8 @@ import type {
   ToolChoice,
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue, oneOf } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { defined, oneOf } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";

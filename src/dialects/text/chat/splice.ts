@@ -10,7 +10,7 @@ import {
 import { greatest, pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";

@@ -40,9 +40,7 @@ export function hostedWork(body: unknown): HostedWork {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
   }
   const contents = Array.isArray(request.contents) ? request.contents : [request.contents];
-  for (const [index, content] of contents.entries()) {
-    filesIn(content, `contents[${index}]`, state);
-  }
+  for (const [index, content] of contents.entries()) filesIn(content, `contents[${index}]`, state);
   const system = keyOf(request, "systemInstruction");
   if (system !== undefined) filesIn(request[system], system, state);
   const key = keyOf(request, "serviceTier") ?? "serviceTier";

@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../base/json_text.ts";
 import type { Conversation } from "../../kernel/dialect.ts";
-import { invalidValue, missingField } from "../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** A request's body as a value and as text. */

@@ -13,7 +13,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";

@@ -8,16 +8,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import {
-  booleanAt,
-  defined,
-  invalidValue,
-  missingField,
-  numberAt,
-  objectAt,
-  oneOf,
-  textAt,
-} from "../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../shared/fault.ts";
+import { booleanAt, defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;

@@ -1,4 +1,5 @@
-import { invalidValue, optionalField } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {

@@ -5,7 +5,7 @@ import type {
   RequestSettings,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";

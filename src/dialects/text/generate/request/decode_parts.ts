@@ -6,7 +6,7 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";

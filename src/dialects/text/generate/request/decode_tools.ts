@@ -4,7 +4,7 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type Fields } from "./fields.ts";

@@ -1,5 +1,5 @@
 import { pushAll } from "../../../../base/lists.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type {
   BlockDeltaEvent,
   BlockKind,
@@ -128,9 +128,7 @@ export class OutputWriter {
 
   #delta(event: BlockDeltaEvent): void {
     this.#chars += event.text.length;
-    if (this.#chars > maxChars) {
-      throw new Fault("upstream_invalid_response", { note: "answer is larger than the cap" });
-    }
+    if (this.#chars > maxChars) throw unreadableAnswer("answer is larger than the cap");
     this.#block!.writer.delta(event.text, event.logprobs);
   }
 

@@ -5,7 +5,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
-import { booleanAt, defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { booleanAt, defined, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";

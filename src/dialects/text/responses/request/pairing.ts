@@ -1,5 +1,5 @@
 import type { Turn } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 
 /** Vendors refuse calls without outputs, or the reverse, with errors that name no cause. */
 export function requirePairs(turns: readonly Turn[]): void {
