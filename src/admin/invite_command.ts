@@ -4,11 +4,12 @@ import { commandLine } from "../audit/audit.ts";
 import { inviteeOf, makeInvitation, readEmail } from "../people/invitation.ts";
 import { type PeopleStore, type Role, roles } from "../people/person.ts";
 import {
+  chosenAccount,
   type Command,
   type CommandResult,
   done,
-  findAccount,
   optional,
+  textOption,
   UsageError,
   type Values,
 } from "./command.ts";
@@ -24,15 +25,13 @@ export interface InviteDeps {
   hasSignIn: boolean;
 }
 
-const text = { type: "string" } as const;
-
 /** `invite`: a link into an account; without an address for whoever opens it first. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     summary: "Prints a link that brings a person into an account.",
     example: "invite --role member --email ann@example.com",
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
-    options: { role: text, account: text, email: text },
+    options: { role: textOption, account: textOption, email: textOption },
     run: invite,
   },
 };
@@ -40,7 +39,7 @@ export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
 async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> {
   const role = roleOf(values);
   const email = emailOf(values);
-  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const account = await chosenAccount(deps.accounts, values);
   const now = deps.clock.now();
   const { newId, dashboardBase: baseUrl } = deps;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });

@@ -1,5 +1,4 @@
 import { changeAccountLimits } from "../administration/account_administration.ts";
-import { OptionError } from "../administration/administration.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
@@ -11,8 +10,8 @@ import {
   done,
   findAccount,
   optional,
+  textOption,
   UsageError,
-  usageOf,
   type Values,
 } from "./command.ts";
 
@@ -30,7 +29,7 @@ export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
     summary: "Gives an account the rate limits of a tier.",
     example: "account tier team enterprise --rpm 6000 --burst 6000",
     usage: "account tier ACCOUNT free|pro|enterprise [--rpm N --burst N]",
-    options: { rpm: { type: "string" }, burst: { type: "string" } },
+    options: { rpm: textOption, burst: textOption },
     positionals: ["ACCOUNT", "TIER"],
     run: changeTier,
   },
@@ -47,10 +46,7 @@ async function changeTier(
     rpm: number(values, "rpm"),
     burst: number(values, "burst"),
   };
-  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options)
-    .catch((thrown) => {
-      throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
-    });
+  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options);
   const { id, name, requestsPerMinute, burst } = changed;
   return done(
     { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },

@@ -271,7 +271,7 @@ function decodeKey(text: string, start: number, end: number): string {
   return inner.includes("\\") ? JSON.parse(text.slice(start, end)) as string : inner;
 }
 
-function skipSpace(text: string, from: number): number {
+export function skipSpace(text: string, from: number): number {
   let at = from;
   for (let code = text.charCodeAt(at); isSpace(code); code = text.charCodeAt(at)) at++;
   return at;

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 
 /** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
@@ -154,7 +154,7 @@ class Caps implements SpendCaps {
       await (ledger.reading ??= this.#inTurn([ledger]).finally(() => ledger.reading = undefined));
     } catch (thrown) {
       // While the store is away a process goes by what it knows itself, if it knows anything.
-      const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
+      const isAway = isStoreAway(thrown);
       if (!isAway || ledger.day === -1) throw thrown;
       rollDay(ledger, startOfDay(this.#clock.now()));
     }

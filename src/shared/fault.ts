@@ -71,6 +71,10 @@ export function tooMany(message: string, retryAfterSeconds: number): Fault {
   return new Fault("rate_limit_exceeded", { message, retryAfterSeconds });
 }
 
+export function isStoreAway(thrown: unknown): thrown is Fault {
+  return thrown instanceof Fault && thrown.code === "store_unavailable";
+}
+
 /** The message of any thrown value, for internal notes. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -154,3 +154,9 @@ export function sniffMime(data: string): string | undefined {
   }
   return magic.find(([pattern]) => pattern.test(head))?.[1];
 }
+
+/** The format as chat and responses name it; undefined for one that they don't take. */
+export function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
+}

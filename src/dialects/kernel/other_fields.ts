@@ -14,6 +14,11 @@ export type KnownFieldSet =
   | { readonly [field: string]: KnownFieldSet }
   | ((record: JsonRecord) => KnownFieldSet | undefined);
 
+/** Fields of which all is read, by their names with a space between them. */
+export function all(names: string): Readonly<Record<string, true>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, true]));
+}
+
 /**
  * The fields in these members of a request, at any depth, that the decoder doesn't read. They can't
  * be carried to another dialect; since their effect is unknown, they are hints. Empty values are no

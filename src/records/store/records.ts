@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { isStoreAway } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
@@ -27,7 +27,7 @@ export function createRecords(
     } catch (thrown) {
       const fault = asRowFault(thrown);
       // The charge is posted even if the row can't be stored.
-      if (analytics.sharesMain && rows.length === 1 && !isAway(fault)) {
+      if (analytics.sharesMain && rows.length === 1 && !isStoreAway(fault)) {
         await database.transaction((tx) => postCharges(tx, rows));
       }
       throw fault;
@@ -82,8 +82,4 @@ function settlementOf(row: SettledCall): Settlement {
     leaseId: row.leaseId ?? null,
     chargedNanos: row.chargedNanos,
   };
-}
-
-function isAway(thrown: unknown): boolean {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
 }

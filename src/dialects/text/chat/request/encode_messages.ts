@@ -11,7 +11,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;
 
@@ -186,11 +186,6 @@ function mediaOf(
     case "file":
       return { type: "file", file: { file_data: url, filename: part.name ?? "file" } };
   }
-}
-
-function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
-  if (mimeType.includes("wav")) return "wav";
-  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }
 
 function textOf(parts: readonly Part[]): string[] {

@@ -1,5 +1,7 @@
 import type { Usage } from "../../../../shared/usage.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
 
 type HostedCounts = Pick<
@@ -25,7 +27,7 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
     ...named("xSearches", count(details.x_search_calls) ?? ofType("x_search_call").length),
     ...named(
       "fileSearches",
-      sum(details.file_search_calls, details.document_search_calls) ??
+      sumOfKnown(count(details.file_search_calls), count(details.document_search_calls)) ??
         ofType("file_search_call").length,
     ),
     ...named("codeSessions", count(details.code_interpreter_calls) ?? containers(output)),
@@ -79,11 +81,6 @@ export function imageToolUsage(response: JsonRecord): { model: string; usage: Us
   };
 }
 
-function sum(one: unknown, other: unknown): number | undefined {
-  const [a, b] = [count(one), count(other)];
-  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
-}
-
 function named<K extends string>(key: K, value: number): { [P in K]?: number } {
-  return value === 0 ? {} : { [key]: value } as { [P in K]?: number };
+  return optionalField(key, value || undefined);
 }
