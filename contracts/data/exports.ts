@@ -50,7 +50,6 @@ export const exportRequest = z.strictObject({
 
 const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the export.");
 
-/** Job form. */
 export const exportJob = z.strictObject({
   status: z.literal("success").describe("Always `success`."),
   request_id: requestId,

@@ -12,7 +12,6 @@ export interface CommandResult {
   lines: readonly string[];
 }
 
-/** Wrong usage; exit code 2. */
 export class UsageError extends Error {}
 
 /** What is wrong with an option, in the words of the command line. */

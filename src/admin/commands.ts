@@ -74,7 +74,6 @@ export interface AdminDeps
   keysChanged: (ids: readonly string[]) => void;
 }
 
-/** The commands, by their words. */
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
     summary: "Makes an API key and prints its value, this once.",

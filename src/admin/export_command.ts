@@ -44,7 +44,6 @@ const options = {
   out: textOption,
 } as const;
 
-/** How the command is written. */
 export const exportForm: CommandForm = {
   usage:
     "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",

@@ -23,7 +23,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the commands on virtual models work on. */
 export interface ModelCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   clock: Clock;

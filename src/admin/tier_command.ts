@@ -12,8 +12,10 @@ import {
   optional,
   textOption,
   UsageError,
+  usageOf,
   type Values,
 } from "./command.ts";
+import { OptionError } from "../administration/administration.ts";
 
 export interface TierDeps {
   accounts: AccountStore;
@@ -46,7 +48,10 @@ async function changeTier(
     rpm: number(values, "rpm"),
     burst: number(values, "burst"),
   };
-  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options);
+  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options)
+    .catch((thrown) => {
+      throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
+    });
   const { id, name, requestsPerMinute, burst } = changed;
   return done(
     { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },

@@ -30,7 +30,6 @@ export interface BackgroundAskDeps {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
-  /** Limits for work on large requests. */
   heavy: HeavyWorkLimits;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;

@@ -63,7 +63,6 @@ interface Wait {
   reject: (reason: unknown) => void;
 }
 
-/** A body's state in the gate. */
 export class Body implements MemoryPermit {
   /** Bytes held from the account's share. */
   held = 0;

@@ -3,7 +3,6 @@ export interface JsonLimits {
   readonly values: number;
   /** Nesting of containers. */
   readonly depth: number;
-  /** Members of one object. */
   readonly members: number;
   /** Distinct member names in all: each costs the engine many times its text. */
   readonly names: number;
@@ -23,7 +22,6 @@ export const largeSpanUnits = 128 * 1024;
  * meaningless, but it terminates.
  */
 export class JsonCount {
-  /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
   /** Unbalanced brackets or a control character: this isn't JSON. */
@@ -183,7 +181,6 @@ export class JsonCount {
     return true;
   }
 
-  /** Counts the first value of a container. */
   #countFirst(): void {
     this.#isEmpty = false;
     if (++this.values > this.#limits.values) this.excess = "values";

@@ -107,7 +107,6 @@ function* membersAtSteps(text: string, start: number): Steps<Members | undefined
   return { range: { start, end: list.end }, members, duplicates };
 }
 
-/** Ranges of the elements of an array, in one scan. */
 export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   const items: TextRange[] = [];
   let looked = array.start;
@@ -281,7 +280,6 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** Index after the value that begins at `start`. */
 function* skipValue(text: string, start: number): Steps<number> {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return yield* skipStringSteps(text, start);

@@ -58,7 +58,6 @@ export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): Spen
   return new Caps(deps.store, deps.clock);
 }
 
-/** What is known of one key's spend. */
 interface CapLedger {
   readonly keyId: string;
   day: number;

@@ -40,7 +40,6 @@ import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 /** What one address may begin of sign-ins: an office behind one address on a Monday. */
 const signInStarts = { burst: 100, perSecond: 1 };
 
-/** All below `/dashboard`. */
 export function createDashboard(deps: DashboardDeps): Hono {
   const ctx: PageContext = {
     ...deps,

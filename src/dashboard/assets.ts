@@ -5,7 +5,6 @@ import { programFile } from "../base/program_files.ts";
 export interface Assets {
   /** Address of a file; it changes with the content, so that browsers may keep it for ever. */
   address(name: AssetName): string;
-  /** Undefined when there is no such file. */
   find(name: string): { body: string; type: string; version: string } | undefined;
 }
 

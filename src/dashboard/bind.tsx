@@ -52,7 +52,6 @@ export interface PageRequest {
   record(action: string, subject: string, detail?: string): Promise<void>;
 }
 
-/** A page to show. */
 export interface Page extends Frame {
   body: Child;
   status?: Status;

@@ -19,7 +19,6 @@ export function TimeCell(props: { at: Date; now: Date }) {
   );
 }
 
-/** One of the facts in a `dl`. */
 export function Fact({ name, children }: { name: string; children?: Child }) {
   return (
     <>

@@ -43,7 +43,6 @@ function cellText(cell: CsvCell): string {
   return typeof cell === "object" ? nanosToUsd(cell.nanos) : String(cell);
 }
 
-/** All pages of a list, each read behind the last row of the one before. */
 export async function* allPages<Row>(
   read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
   limit = 1_000,

@@ -82,7 +82,6 @@ export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  /** Labels of all vendors. */
   vendors: readonly string[];
   /** Id of each of the account's keys → its name. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;

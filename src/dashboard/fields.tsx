@@ -17,7 +17,6 @@ interface FieldProps extends Shown {
   hint?: string;
 }
 
-/** One line of text. */
 export function TextField(
   { values, fieldErrors, id, label, hint, required, type = "text", ...attributes }:
     & FieldProps

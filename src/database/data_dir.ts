@@ -4,7 +4,6 @@ export interface DataDirClaim {
   release(): Promise<void>;
 }
 
-/** The owner of a data directory, as other processes read it. */
 interface Owner {
   pid: number;
   address?: string;

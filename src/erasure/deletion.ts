@@ -84,7 +84,6 @@ export interface ClaimedDeletion {
   selectors: Selectors | null;
 }
 
-/** One step of erasing. */
 export interface ErasedBatch {
   /** Nothing was left to erase. */
   isLast: boolean;

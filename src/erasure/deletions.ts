@@ -29,7 +29,6 @@ export interface WantedDeletion {
 export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
-  /** Undefined where no export leaves a file. */
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
   flushRecords: (options: { timeoutMs: number }) => Promise<void>;

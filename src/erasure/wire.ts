@@ -28,7 +28,6 @@ export interface ErasureServices {
   leaveNoErasedText: () => Promise<void>;
   /** Applies what a restored store has lost, before the first call; keeps that of `otherDirs`. */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
-  /** What other processes erase. */
   erasures: Erasures;
   vacuum: VacuumJob;
   sweepErasureFeed: () => Promise<void>;

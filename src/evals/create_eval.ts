@@ -26,7 +26,6 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
-  /** A run was created. */
   wakeEvals: () => void;
 }
 

@@ -125,7 +125,6 @@ export interface EvalItem {
   attempts: number;
 }
 
-/** What one item came to. */
 export interface FinishedItem {
   outcome: ItemOutcome;
   reason: string | null;

@@ -16,7 +16,6 @@ import type { HttpRequest } from "./http_request.ts";
 /** What is looked at of a request whose body is read. */
 export type UnreadRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
-/** A request's body as it was sent. */
 export interface SentBody {
   /** Empty for a form. */
   text: string;

@@ -31,7 +31,6 @@ export interface AccountStore {
   ): Promise<Account>;
   /** By id (all digits) or by name; undefined when there is none. */
   find(idOrName: string): Promise<Account | undefined>;
-  /** The account made at the first start. */
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
   /** By id, those behind `after`. */

@@ -12,7 +12,6 @@ export interface KeyRow extends ApiKey {
   replaces: string | null;
   /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
   madeBy: { id: string; name: string | null } | null;
-  /** Another key was made to replace it. */
   isReplaced: boolean;
   /** When a call of it was last recorded. */
   lastUsedAt: Date | null;

@@ -5,9 +5,7 @@ import { Secret } from "../base/secret.ts";
 /** Where a sealed value stands; it opens nowhere else. */
 export interface SealedFor {
   accountId: number;
-  /** Label of the vendor. */
   vendor: string;
-  /** Version of the master key in the database. */
   keyVersion: bigint;
 }
 

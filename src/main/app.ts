@@ -131,7 +131,6 @@ export function createApp(
   return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
-/** What WebSockets need of the services. */
 function socketOptions({ config, calls, dialects, newId, socketTurns }: Services) {
   return {
     frames: dialects.responses.socket!,

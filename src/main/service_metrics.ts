@@ -82,7 +82,6 @@ export const residentMeasure: Readonly<Record<string, ReadMeasure>> = {
   },
 };
 
-/** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
   journal.observe({
     synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),

@@ -55,7 +55,6 @@ export interface ImagesDeps {
   vendorFetch: PublicFetch;
 }
 
-/** A prepared request. */
 export interface Drawing {
   request: ImagesRequest;
   wire: ImageCodec;

@@ -298,7 +298,6 @@ export function passEvents(
   return { bytes: bytes() };
 }
 
-/** Adapts an operation's listener to the pipeline. */
 function streamListener(
   listener: OperationListener,
   meter: OperationMeter,

@@ -26,7 +26,6 @@ export interface SpeechRequest {
   isBinary: boolean;
 }
 
-/** A prepared request. */
 export interface Speaking {
   request: SpeechRequest;
   wire: SpeechCodec;

@@ -71,7 +71,6 @@ interface Call {
 class Gatekeeper implements Admission {
   readonly #options: AdmissionOptions;
   readonly #calls = new Map<object, Call>();
-  /** How many each caller has under way. */
   readonly #underWay = new Map<string, number>();
   /** Those in line, by caller, in the order in which callers have their turn. */
   readonly #lines = new Map<string, Set<Call>>();

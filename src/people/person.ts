@@ -40,7 +40,6 @@ export interface Membership {
   signedInAt: Date;
 }
 
-/** An invitation that stands. */
 export interface Invitation {
   id: string;
   /** Empty: it is for whoever opens the link first. */

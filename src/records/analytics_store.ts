@@ -38,7 +38,6 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   addTombstone(tombstone: Tombstone): Promise<void>;
   /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
   sweepErased(): Promise<void>;
-  /** Creates the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
   /** Erases payloads older than `limit`; undefined while another process is erasing. */
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
@@ -59,7 +58,6 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
   snapshot(): Promise<string>;
-  /** A sample of the calls that match a query, oldest first. */
   sample(query: SampleQuery): Promise<CallKey[]>;
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
   /** Which of these ids name calls that are stored and not older than `limit`. */
@@ -103,7 +101,6 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
-  /** How many calls are in the scope of an erasure or have one of these ids. */
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }
 
@@ -125,7 +122,6 @@ export interface AnalyticsTransaction {
   erase(calls: readonly CallKey[]): Promise<ErasedCalls>;
 }
 
-/** Finds a call by the primary key. */
 export interface CallKey {
   transactionId: string;
   createdAt: Date;
@@ -153,7 +149,6 @@ export interface SampleQuery extends InteractionQuery {
 /** A call by its key, or a completed call by its request id and its earliest possible time. */
 export type CallName = CallKey | { requestId: string; completedSince: Date };
 
-/** What it takes to repeat a stored call. */
 export interface StoredCall {
   transactionId: string;
   dialect: string;
@@ -167,7 +162,6 @@ export interface StoredCall {
   costNanos: bigint | null;
 }
 
-/** Bounds the calls of a cohort that are read. */
 export interface CallBounds {
   since: Date | null;
   most: number;

@@ -16,7 +16,6 @@ import type {
 export type Cell = string | number | boolean | null;
 
 export interface StoredColumn {
-  /** The field of the record. */
   readonly field: keyof SettledCall;
   /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
@@ -260,7 +259,6 @@ const cellReaders = Object.entries<StoredColumn | PayloadColumn>(table).map(
   },
 );
 
-/** The cells of an interaction, in the order of the columns. */
 export function exportedCells(row: ExportedRow): Cell[] {
   const texts = JSON.parse(row.texts) as (string | null)[];
   const numbers = JSON.parse(row.numbers) as (number | null)[];

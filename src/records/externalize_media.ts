@@ -129,7 +129,6 @@ type Sibling = (key: string) => string | undefined;
 /** No dialect nests media deeper; looking up siblings costs one scan for each level. */
 const maxDepth = 32;
 
-/** The string at this range; undefined if it isn't a string. */
 function stringAt(text: string, { start, end }: { start: number; end: number }) {
   const inner = text.slice(start + 1, end - 1);
   if (text[start] !== '"' || text[end - 1] !== '"') return undefined;

@@ -7,7 +7,6 @@ export interface VendorReply {
   message: string;
 }
 
-/** Details of a fault beside its code. */
 export interface FaultDetails {
   /** Public text; default: the text of the error table. Never a secret or prompt text. */
   message?: string;

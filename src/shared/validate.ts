@@ -79,7 +79,6 @@ function isOpen(schema: z.ZodType): boolean {
   return schema._zod.traits.has("OpenObject");
 }
 
-/** The array schema of a field, if it accepts exactly one. */
 function arrayIn(field: z.ZodType): z.ZodArray | undefined {
   if (field instanceof z.ZodArray) return field;
   if (isWrapped(field)) return arrayIn(field.unwrap() as z.ZodType);

@@ -8,7 +8,6 @@ import type { Vendor } from "./registry.ts";
 /** Why a key rests. */
 export type KeyTrouble = "limited" | "refused" | "out_of_quota";
 
-/** One key of a pool, taken for one vendor request. */
 export interface PooledKey {
   readonly secret: Secret;
   /** Its position among the configured keys: `#1` is the first. The only name that it has. */
@@ -83,7 +82,6 @@ export class KeyPool {
     this.#log.info("a vendor key works again", { vendor: this.#vendor, key: name });
   }
 
-  /** Each key's name and whether it rests now. */
   get states(): { name: string; isResting: boolean }[] {
     const nowMs = this.#nowMs();
     return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));

@@ -114,7 +114,6 @@ export class WorkerGroup {
     for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
   }
 
-  /** Kills all workers. */
   abort(): void {
     this.#isStopping = true;
     this.#cancelLook?.();

@@ -7,7 +7,6 @@ import { asFault, codeOf, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
-/** Timeouts of the server. */
 export interface PostgresTimeouts {
   /** For opening a session. */
   connectMs: number;
@@ -21,7 +20,6 @@ export interface PostgresTimeouts {
 
 /** Calls in flight hold none, so few are enough; servers allow 100 for all processes together. */
 const maxConnections = 10;
-/** Further connections for interactive reads. */
 const maxReadConnections = 4;
 
 /**

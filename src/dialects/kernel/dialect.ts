@@ -60,7 +60,6 @@ export interface RequestCodec {
 export interface AnswerCodec {
   /** Members of a request that its answer echoes or depends on, or that distinguish calls. */
   readonly answerFields: readonly string[];
-  /** The member of a whole answer that holds its usage. */
   readonly usageMember: string;
   /** That member's value in the canonical form; undefined when it holds no numbers. */
   readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
@@ -74,14 +73,12 @@ export interface AnswerCodec {
    * dialect. Without: as the vendor answered, for the record.
    */
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
-  /** A decoder of one streamed answer to a request for `choices` choices (default 1). */
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
   createStreamEncoder(context: AnswerContext): StreamEncoder;
   /** The bytes that end a stream with an error in this dialect. */
   errorFrame(fault: Fault): string;
 }
 
-/** What only some dialects have. */
 export interface OptionalForms {
   /** Keeps a vendor from storing by default; undefined: the caller wants nothing stored either. */
   stateless?(body: unknown, model: string): StatelessCall | undefined;
@@ -179,7 +176,6 @@ export interface Counting {
   requestBody(request: Readonly<Record<string, unknown>>, model: string): unknown;
   /** The count in the vendor's answer. */
   read(answer: unknown): number | undefined;
-  /** The request to count in a caller's body. */
   counted(body: unknown): Readonly<Record<string, unknown>>;
   /** The answer for the caller. */
   write(tokens: number): unknown;
@@ -189,7 +185,6 @@ export interface Counting {
 export interface UsageFlag {
   /** Whether the text of a vendor's refusal is about the flag. */
   isRefusedIn(refusal: string): boolean;
-  /** An encoded request without the flag. */
   without(request: Readonly<Record<string, unknown>>): Record<string, unknown>;
 }
 
@@ -201,7 +196,6 @@ export interface Conversation {
   readonly notFoundDetails?: Readonly<Record<string, unknown>>;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
-  /** Whether the caller wants the answer stored. */
   wantsStored(body: unknown): boolean;
   /**
    * For a dialect whose callers ask for each conversation to be stored. With a vendor key of the
@@ -289,7 +283,6 @@ export interface RequestFacts {
   /** Set if the limit has a name that some models refuse: `older=newer`, its name and theirs. */
   limitRename?: string;
   choices: number;
-  /** The requested service tier, as prices name it. */
   serviceTier: string | undefined;
   tags: PromptTags;
   /** Tag lines in the body: the path of their text, and how many UTF-16 units to cut. */
@@ -348,7 +341,6 @@ export interface Target {
   webSearch?: "tool" | "options";
   /** That of the messages dialect, or breakpoints. Absent: the vendor accepts none. */
   cacheMarks?: "ephemeral" | "breakpoints";
-  /** The vendor accepts a cache key. */
   cacheKey?: boolean;
   /** Set cache marks for callers that set none, if the prompt is long enough to benefit. */
   autoCache?: boolean;

@@ -18,7 +18,6 @@ export interface HostedWork {
 }
 
 export interface HostedTool {
-  /** Path in the request. */
   readonly path: string;
   /** The vendor's name of it. */
   readonly name: string;

@@ -76,7 +76,6 @@ export interface GeneratedImage {
   readonly revisedPrompt?: string;
 }
 
-/** The answer to one call. */
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
   /** The vendor's reason for returning fewer images than requested. */
@@ -90,13 +89,11 @@ export interface ImageAnswer {
 export interface ImageCodec {
   /** Whether reference images may be addresses; otherwise they are fetched and inlined. */
   readonly takesAddresses: boolean;
-  /** Whether this is one of the vendor's image models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;
   /** Reads the JSON of a successful answer. Throws `upstream_invalid_response`. */
   decode(json: unknown): ImageAnswer;
-  /** For vendors with streams. */
   readonly stream?: ImageStreamReader;
 }
 

@@ -39,7 +39,6 @@ export interface JsonObjectText {
 export interface AnswerReader {
   /** A whole answer: JSON, or a transcript in another form. Throws `Fault` if it isn't one. */
   whole(text: string, contentType: string): void;
-  /** An event of a stream. */
   event(event: SseEvent): OperationEvent;
   /** A piece of a binary answer; the reader may retain it. */
   bytes(piece: Uint8Array, contentType: string): void;

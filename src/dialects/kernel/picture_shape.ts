@@ -42,7 +42,6 @@ export function sizeText({ width, height }: PixelSize): string {
   return `${width}x${height}`;
 }
 
-/** Whether the size has this ratio to within 2 %. */
 export function isOfRatio(size: PixelSize, ratio: Ratio): boolean {
   return Math.abs(quotient(size) / quotient(ratio) - 1) <= 0.02;
 }
@@ -56,7 +55,6 @@ export function nearest<Shape extends PixelSize>(
   return shapes.reduce((best, shape) => distance(shape) < distance(best) ? shape : best);
 }
 
-/** The resolution whose number of pixels differs least. */
 export function resolutionOf({ width, height }: PixelSize): Resolution {
   const megapixels = Math.log2(width * height / 2 ** 20);
   return megapixels < 1 ? "1K" : megapixels < 3 ? "2K" : "4K";

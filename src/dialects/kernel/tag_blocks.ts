@@ -3,7 +3,6 @@ import type { RequestFacts } from "./dialect.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
 
-/** A text of a request, and its path in the body. */
 export interface LocatedText {
   readonly text: string;
   readonly path: readonly (string | number)[];
@@ -28,7 +27,6 @@ export function readTagBlocks(
   return { tags, tagBlocks };
 }
 
-/** A copy of a request's body without its tag lines. */
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {
   return blocks.reduce((cut, { path, units }) => cutAt(cut, path, units), body);
 }

@@ -69,7 +69,6 @@ function locationAt(value: unknown): SearchLocation | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The location as responses and messages write it. */
 export function writeSearchLocation(
   location: SearchLocation | undefined,
 ): Record<string, unknown> | undefined {

@@ -15,7 +15,6 @@ import { noteErased } from "./tombstones.ts";
 import { eraseUserBudgets } from "../../budgets/store/budgets.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
-/** Where records stand. */
 export interface RecordStores {
   /** Deletions, evaluations, what calls keep for later turns, stored replays. */
   main: Database;
@@ -44,7 +43,6 @@ const erasedWithInteraction: readonly ErasedTable[] = [
 
 const batchRows = 500;
 
-/** What one step erased. */
 export interface Erased extends ErasedBatch {
   counts: DeletionCounts;
   from: Date | null;

@@ -40,7 +40,6 @@ export interface AdminAccountDeps extends BindDeps {
   clock: Clock;
 }
 
-/** Mounts the administration of accounts and their credit. */
 export function adminAccountRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;

@@ -38,7 +38,6 @@ export interface AdminKeyDeps extends BindDeps, KeyAdministrationDeps, VendorKey
   isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
-/** Mounts the administration of service keys and of stored vendor keys. */
 export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
   const { accounts, apiKeys } = deps;
   const { admin } = contracts;

@@ -18,7 +18,6 @@ import { Fault } from "../../shared/fault.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-/** Mounts the administration of accounts' virtual models. */
 export function adminModelRoutes(
   app: Hono<Env>,
   deps: BindDeps & {

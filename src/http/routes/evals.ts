@@ -84,7 +84,6 @@ function accepted(
   return jsonReply(answer, { status: 202, ...(repeated ? { headers: replayHeader } : {}) });
 }
 
-/** A run in a list. */
 function runBody(run: EvalRun) {
   const { costNanos, unpricedCalls, ...counts } = run.counts;
   return {

@@ -7,7 +7,6 @@ export interface SocketTurns {
   remember(socket: object, turn: SocketTurn): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
-  /** The socket is closed. */
   drop(socket: object): void;
   /** Forgets the text of these calls. */
   forget(transactionIds: readonly string[]): void;

@@ -52,7 +52,6 @@ export async function insertAccount(
   return readAccount(row!);
 }
 
-/** The account made at the first start. */
 export async function firstAccount(database: Queryable): Promise<Account | undefined> {
   const [row] = await database.query(
     `select ${accountColumns} from accounts order by id limit 1`,

@@ -16,7 +16,6 @@ export async function addTombstone(database: Database, tombstone: Tombstone): Pr
   });
 }
 
-/** Calls in the scope, oldest first. */
 export async function matchedCalls(
   database: Queryable,
   scope: ErasureScope,
@@ -49,7 +48,6 @@ export async function matchedAmong(
   return rows.map(idOf);
 }
 
-/** Counts calls in the scope or with one of the ids. */
 export async function countMatched(
   database: Queryable,
   scope: ErasureScope,

@@ -3,7 +3,6 @@ import type { Database, SqlRow, SqlValue } from "../../database/database.ts";
 /** A table whose rows are work, and its columns that say who works on a row and until when. */
 export interface WorkTable {
   name: string;
-  /** The primary key. */
   key: string;
   /** The column that names a row for its worker; the key when absent. */
   id?: string;

@@ -34,7 +34,6 @@ export const tableNames: Readonly<Record<ExportTable, string>> = {
   eval_results: "Evaluation results",
 };
 
-/** Asking for an export. */
 export function newExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,

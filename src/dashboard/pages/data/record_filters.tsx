@@ -66,7 +66,6 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
   );
 }
 
-/** The filters of a form, as the API takes them. */
 export function readFilters(form: Form): Record<string, string | string[]> {
   const single = columns.map((column) => [column, form.text(field(column))] as const)
     .filter(([, value]) => value !== "");
@@ -74,7 +73,6 @@ export function readFilters(form: Form): Record<string, string | string[]> {
   return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
 }
 
-/** The field that a fault about filters belongs to. */
 export function filterField(param: string): string | undefined {
   const column = /^filters\.(\w+)/.exec(param)?.[1];
   return column === undefined ? undefined : field(column);

@@ -195,7 +195,6 @@ function filtersText({ filtersText: text }: EvalRun): string {
 
 const head = ["Question", "Stored answer", "New answer", "Verdict"];
 
-/** Everything that was judged of one stored call. */
 interface JudgedCall {
   transactionId: string;
   answerTransactionId: string | null;
@@ -216,7 +215,6 @@ function byCall(results: readonly EvalResult[]): JudgedCall[] {
   return calls;
 }
 
-/** What a call asked and was answered, in plain text. */
 interface ShownTexts {
   question: string | undefined;
   answer: string | undefined;

@@ -111,7 +111,6 @@ export function graderField(param: string, slots: readonly number[]): string | u
   return `grader${slot}_${field === "model" || field === "type" ? field : "text"}`;
 }
 
-/** A grader in a line. */
 export function graderText(grader: Grader): string {
   switch (grader.type) {
     case "exact":

@@ -29,7 +29,6 @@ import {
 
 const address = "/dashboard/evals";
 
-/** Asking for an evaluation. */
 export function newEvalRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,

@@ -73,7 +73,6 @@ async function orderOf(
   return { ...plain, filters: { transaction_id: await idsOf(ctx, request, view) } };
 }
 
-/** Ids of the newest calls of a view. */
 async function idsOf(ctx: PageContext, request: PageRequest, view: View): Promise<string[]> {
   const ids: string[] = [];
   let after: ListPosition | undefined;

@@ -92,7 +92,6 @@ export function keyRoutes(app: Hono, ctx: PageContext): void {
   );
 }
 
-/** A key of the account that the path names. */
 export async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
   return orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
 }

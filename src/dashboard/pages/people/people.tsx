@@ -111,7 +111,6 @@ async function remove(ctx: PageContext, form: Form, request: PageRequest): Promi
   return { to: address, notice: { kind: "done", text } };
 }
 
-/** The keys in use that a person made. */
 async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
   const keys = await ctx.keys.list(request.session.account.id);
   return keys.filter((key) =>

@@ -28,7 +28,6 @@ export interface Removal<T> {
   done(value: string): string;
 }
 
-/** Owners remove. */
 export function removalRoutes<T extends object>(
   app: Hono,
   ctx: PageContext,

@@ -38,7 +38,6 @@ export function readImage(entry: JsonRecord): GeneratedImage[] {
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
 }
 
-/** Usage in tokens, and the cost that the vendor reports. */
 export function readImageUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {

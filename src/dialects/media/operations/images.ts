@@ -35,7 +35,6 @@ const shared = {
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;
 
-/** Text to images. */
 export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
 
 /** Images to images, with the same answers. */

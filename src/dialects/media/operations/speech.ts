@@ -16,7 +16,6 @@ const mediaFields: readonly MediaField[] = [
   { key: "data", mimeType: "content_type" },
 ];
 
-/** Text to speech. */
 export const speech: Operation = {
   kind: "speech",
   name: "speech",
@@ -67,7 +66,6 @@ function likelySeconds(text: string, speed: unknown): number {
   return characters(text) / 14 / (typeof speed === "number" && speed > 0 ? speed : 1);
 }
 
-/** Most bytes of one answer that are stored in its record. */
 const maxStoredBytes = 32 * 1024 * 1024;
 
 class SpeechReader implements AnswerReader {

@@ -7,7 +7,6 @@ import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
-/** Events of a whole chat answer. */
 export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;

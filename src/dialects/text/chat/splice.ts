@@ -131,7 +131,6 @@ function firstText(content: unknown, message: number): LocatedText | undefined {
   return { text: part.text, path: ["messages", message, "content", index, "text"] };
 }
 
-/** The tool demand of a request that is passed through. */
 export function readToolDemand(body: unknown): ToolDemand {
   const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = isRecord(body)
     ? body

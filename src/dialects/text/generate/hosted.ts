@@ -59,7 +59,6 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-/** Files in the vendor's account, in parts and in function results. */
 function filesIn(content: unknown, path: string, state: VendorState[]): void {
   const parts = isRecord(content) && Array.isArray(content.parts) ? content.parts : [];
   for (const [index, part] of parts.entries()) {

@@ -4,7 +4,6 @@ import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-/** Events of a whole messages answer. */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   if (!isRecord(json)) throw unreadableAnswer("answer is no object");
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];

@@ -101,7 +101,6 @@ function whole(bodyText: string): TextRange {
   return locate(bodyText, []) as TextRange;
 }
 
-/** The stored answer as a message of the conversation. */
 function answerTurn(answer: unknown): JsonRecord {
   return { role: "assistant", content: isRecord(answer) ? answer.content : [] };
 }

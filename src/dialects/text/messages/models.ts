@@ -13,9 +13,7 @@ export function modelFacts(model: string): ModelFacts {
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
 }
 
-/** What one model accepts. */
 export interface ModelFacts {
-  /** Limit of the output in tokens, if known. */
   maxOutputTokens: number | undefined;
   /** `output_config.format` and strict tools. */
   structuredOutput: boolean;
@@ -33,7 +31,6 @@ export interface ModelFacts {
   off: "disabled" | "between_tools" | undefined;
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
-  /** The vendor's own web search. */
   webSearch: boolean;
   /** The vendor doesn't cache prompts of fewer tokens. */
   leastCached: number;

@@ -5,7 +5,6 @@ interface KnownCall {
   name: string | undefined;
 }
 
-/** Tells which tool call of a choice a fragment belongs to. */
 export class CallIndexes {
   readonly #calls: ReadonlyMap<number, KnownCall>;
   /** Index on the wire → the call that its fragments belong to now. */

@@ -22,7 +22,6 @@ interface Writing {
   losses: Loss[];
 }
 
-/** Writes the conversation as chat messages. */
 export function* writeMessages(request: CanonicalRequest, writing: Writing): Steps<Message[]> {
   yield;
   requireResults(request.turns);

@@ -19,7 +19,6 @@ import { isBlocked, readFinishReason } from "../finish_reason.ts";
 import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Google's models that answer with speech. */
 export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
   encode,

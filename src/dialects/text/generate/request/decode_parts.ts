@@ -80,7 +80,6 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
   }
 }
 
-/** The signature beside a part's data. */
 export function readSignature(part: Fields): { opaque?: Opaque } {
   const value = carriedSignature(part.string("thoughtSignature"));
   return value === undefined

@@ -8,7 +8,6 @@ import { readSearchBlock } from "./search_blocks.ts";
 const maxGathered = 32 * 1024 * 1024;
 /** Most sources of one text. */
 const maxCitations = 20_000;
-/** Most blocks open at once. */
 const maxOpen = 1_000;
 
 interface WordsBlock {

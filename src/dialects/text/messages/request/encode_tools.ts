@@ -27,7 +27,6 @@ export interface ToolPlan {
 /** Older models accept at most 64 characters. */
 const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** Name of the vendor's web search among the tools. */
 const searchName = "web_search";
 
 export interface ToolContext {
@@ -101,7 +100,6 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
   };
 }
 
-/** Names of the tools that the conversation called. */
 function usedNames(request: CanonicalRequest): string[] {
   const names = new Set<string>();
   for (const { parts } of request.turns) {
