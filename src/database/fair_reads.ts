@@ -1,5 +1,5 @@
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, tooMany } from "../shared/fault.ts";
+import { Fault, overLimit } from "../shared/fault.ts";
 import type { Database, Queryable } from "./database.ts";
 
 /**
@@ -33,7 +33,7 @@ export function createFairReads(database: Database): FairReads {
 }
 
 function manyReads(): Fault {
-  return tooMany(
+  return overLimit(
     `This account has ${waitingPerAccount} reads waiting; try again when some are done.`,
     5,
   );

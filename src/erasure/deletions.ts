@@ -12,7 +12,7 @@ import {
   type Selectors,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, messageOf, tooMany } from "../shared/fault.ts";
+import { Fault, messageOf, overLimit } from "../shared/fault.ts";
 import type { Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
@@ -208,7 +208,7 @@ function queuedOf(working: readonly Erasing[]): Erasing[] {
 }
 
 function manyRequests(): Fault {
-  return tooMany(
+  return overLimit(
     `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
     10,
   );

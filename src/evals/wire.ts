@@ -2,7 +2,7 @@ import type { Grader } from "../../contracts/data/eval_request.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.ts";
-import { Fault, tooMany } from "../shared/fault.ts";
+import { Fault, overLimit } from "../shared/fault.ts";
 import type { EvalStore } from "./eval.ts";
 import type { EvalRunDeps } from "./eval_run.ts";
 import { EvalRunner } from "./eval_runner.ts";
@@ -60,7 +60,7 @@ export function createEvalServices(
 }
 
 function manyGraders(): Fault {
-  return tooMany(
+  return overLimit(
     `This account has ${gradersWaiting} evaluations whose graders wait to be read; try again when some are taken in.`,
     10,
   );

@@ -66,7 +66,7 @@ export function unreadableAnswer(note: string): Fault {
 }
 
 /** What an account has too much of at once. */
-export function tooMany(message: string, retryAfterSeconds: number): Fault {
+export function overLimit(message: string, retryAfterSeconds: number): Fault {
   return new Fault("rate_limit_exceeded", { message, retryAfterSeconds });
 }
 

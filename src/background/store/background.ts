@@ -6,7 +6,7 @@ import {
   type ClaimedBackgroundCall,
   type NewBackgroundCall,
 } from "../background_call.ts";
-import { Fault, tooMany } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { interactionFromJson, interactionToJson } from "../../records/interaction_json.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
@@ -146,7 +146,7 @@ async function requireRoom(tx: Queryable, accountId: number, most: number): Prom
     [accountId],
   );
   if (Number(row?.count) < most) return;
-  throw tooMany(
+  throw overLimit(
     `This account has ${most} background calls that have not ended, as many as it may: wait for one, or cancel one.`,
     10,
   );

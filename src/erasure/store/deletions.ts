@@ -6,7 +6,7 @@ import {
   type DeletionStore,
   type Selectors,
 } from "../deletion.ts";
-import { tooMany } from "../../shared/fault.ts";
+import { overLimit } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
@@ -204,7 +204,7 @@ async function requireRoom(main: Database, accountId: number): Promise<void> {
     [accountId],
   );
   if (rows.length < maxWaiting) return;
-  throw tooMany(
+  throw overLimit(
     `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
     60,
   );

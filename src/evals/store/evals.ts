@@ -6,7 +6,7 @@ import {
   type NewEvalRun,
   noCounts,
 } from "../eval.ts";
-import { Fault, tooMany } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
@@ -129,7 +129,7 @@ async function requireRoom(tx: Queryable, accountId: number): Promise<void> {
     [accountId],
   );
   if (rows.length < maxUnfinishedRuns) return;
-  throw tooMany(
+  throw overLimit(
     `This account has ${maxUnfinishedRuns} evaluations that have not ended: wait for one, or cancel one.`,
     60,
   );

@@ -7,7 +7,7 @@ import type {
   NewExport,
 } from "../export_job.ts";
 import type { ExportSpec } from "../export_spec.ts";
-import { tooMany } from "../../shared/fault.ts";
+import { overLimit } from "../../shared/fault.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -232,11 +232,11 @@ function checkRoom(
   { maxOpen, maxStored, maxStoredBytes }: Required<ExportJobOptions>,
 ): void {
   if (open >= maxOpen) {
-    throw tooMany(`This account has ${open} exports waiting; try again when some are written.`, 30);
+    throw overLimit(`This account has ${open} exports waiting; try again when some are written.`, 30);
   }
   if (stored < maxStored && bytes < maxStoredBytes) return;
   const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-  throw tooMany(
+  throw overLimit(
     `This account keeps ${stored} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
     3600,
   );

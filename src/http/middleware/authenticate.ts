@@ -3,7 +3,7 @@ import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { parseCredential } from "../../keys/credential.ts";
 import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
-import { Fault, tooMany } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import type { KeyCache } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
@@ -78,7 +78,7 @@ function orTooMany(fault: Fault, address: string, failures: FailureLimit): Fault
   if (errors[fault.code].status !== 401) return fault;
   const retryAfterSeconds = failures.fail(address);
   if (retryAfterSeconds === 0) return fault;
-  return tooMany(
+  return overLimit(
     "Too many requests without a valid API key came from this address. Retry after the time in Retry-After; requests with a valid key are answered.",
     retryAfterSeconds,
   );

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { evalRequest } from "../../../../contracts/data/evals.ts";
 import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { Principal } from "../../../keys/api_key.ts";
@@ -6,12 +5,11 @@ import { invalidValue } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
-  action,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { counted, usd } from "../../amounts.ts";
@@ -29,15 +27,12 @@ import {
 
 const address = "/dashboard/evals";
 
-export function newEvalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${address}/new`,
-    page(ctx, "member", (request) => {
-      const values = { ...first, ...askedFilters(request.query) };
-      return formPage(ctx, request, { values, fieldErrors: {} });
-    }),
-  );
-  app.post(`${address}/new`, action(ctx, "member", (form, request) => start(ctx, form, request)));
+export function newEvalRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${address}/new`, "member", (request) => {
+    const values = { ...first, ...askedFilters(request.query) };
+    return formPage(ctx, request, { values, fieldErrors: {} });
+  });
+  app.post(`${address}/new`, "member", (form, request) => start(ctx, form, request));
 }
 
 /** As it is first shown. */

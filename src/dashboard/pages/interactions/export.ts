@@ -1,5 +1,4 @@
 import { pushAll } from "../../../base/lists.ts";
-import type { Hono } from "hono";
 import {
   columnsWithoutPayloads,
   type ExportFormat,
@@ -8,7 +7,7 @@ import {
 } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
@@ -18,25 +17,19 @@ const mostCalls = 10_000;
 const chunkRows = 1000;
 
 /** What a view shows as a file: `…/export` with contents, `…/csv` without, for viewers too. */
-export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${listPath}/export`,
-    page(ctx, "member", async (request) => {
-      const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
-      const view = readView(request.fields, request.now);
-      const answer = await fileOf(ctx, request, view, { format });
-      await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
-      return answer;
-    }, { ownLinksAt: listPath }),
-  );
-  app.get(
-    `${listPath}/csv`,
-    page(ctx, "viewer", (request) => {
-      const view = viewOf(request, new Map());
-      const columns = columnsWithoutPayloads("interactions");
-      return fileOf(ctx, request, view, { format: "csv", columns });
-    }),
-  );
+export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${listPath}/export`, "member", async (request) => {
+    const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
+    const view = readView(request.fields, request.now);
+    const answer = await fileOf(ctx, request, view, { format });
+    await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
+    return answer;
+  }, { ownLinksAt: listPath });
+  app.get(`${listPath}/csv`, "viewer", (request) => {
+    const view = viewOf(request, new Map());
+    const columns = columnsWithoutPayloads("interactions");
+    return fileOf(ctx, request, view, { format: "csv", columns });
+  });
 }
 
 async function fileOf(

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { errors } from "../../../../contracts/kernel/errors.ts";
 import type { RefusalRecorder } from "../../../refusals/refusal_recorder.ts";
 import {
@@ -9,7 +8,7 @@ import {
   type RefusalStore,
 } from "../../../refusals/refusal.ts";
 import { count, counted } from "../../amounts.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
@@ -43,9 +42,9 @@ const spans = [
 ] as const;
 
 /** Requests that were refused before a vendor was asked: why, and whose they were. */
-export function refusedRoutes(app: Hono, ctx: PageContext): void {
-  app.get(refusedPath, page(ctx, "viewer", (request) => refusedPage(ctx, request)));
-  app.get(`${refusedPath}/csv`, page(ctx, "viewer", (request) => refusedCsv(ctx, request)));
+export function refusedRoutes(app: Routes, ctx: PageContext): void {
+  app.get(refusedPath, "viewer", (request) => refusedPage(ctx, request));
+  app.get(`${refusedPath}/csv`, "viewer", (request) => refusedCsv(ctx, request));
 }
 
 /** All refused requests of the view that are listed, or with `counts` the numbers of all. */
