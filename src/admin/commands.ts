@@ -231,11 +231,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     capDayNanos: usdOption(values, "cap-day-usd"),
     capMonthNanos: usdOption(values, "cap-month-usd"),
   };
-  const defaults = await readAgentOptions(
-    values,
-    caps,
-    (model) => deps.isModel(owner.id, model),
-  );
+  const defaults = await readAgentOptions(values, caps, (model) => deps.isModel(owner.id, model));
   const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
     scopes,
@@ -256,14 +252,11 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const text = value.reveal();
-  return done(
-    { id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id },
-    [
-      text,
-      `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
-      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
-    ],
-  );
+  return done({ id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id }, [
+    text,
+    `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+    ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
+  ]);
 }
 
 function scopeOf(deps: AdminDeps, name: string): string {

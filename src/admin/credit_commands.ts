@@ -54,14 +54,11 @@ async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
   const account = await chosenAccount(deps.accounts, values);
   const options = { nanos, ...(note === undefined ? {} : { note }) };
   const credit = await grantCredit(deps, commandLineAt(deps.clock), account, options);
-  return done(
-    { account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) },
-    [
-      `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
-        nanosToUsd(credit.balanceNanos)
-      } USD.`,
-    ],
-  );
+  return done({ account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) }, [
+    `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
+      nanosToUsd(credit.balanceNanos)
+    } USD.`,
+  ]);
 }
 
 function amount(text: string): bigint {

@@ -52,19 +52,16 @@ async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> 
     at: now,
   });
   const { id, expiresAt } = invitation;
-  return done(
-    {
-      ...{ id, account_id: account.id, role, email: email === "" ? null : email, link },
-      expires_at: expiresAt.toISOString(),
-    },
-    [
-      link,
-      `It makes ${
-        email === "" ? "whoever opens it first" : email
-      } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
-      ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
-    ],
-  );
+  return done({
+    ...{ id, account_id: account.id, role, email: email === "" ? null : email, link },
+    expires_at: expiresAt.toISOString(),
+  }, [
+    link,
+    `It makes ${
+      email === "" ? "whoever opens it first" : email
+    } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
+    ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
+  ]);
 }
 
 function roleOf(values: Values): Role {

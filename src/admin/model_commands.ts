@@ -116,16 +116,12 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
   const models = deps.openVirtualModels();
   const stored = await models.list(owner);
   const ofService = owner !== undefined ? [] : models.listOfService();
-  return listed(
-    [...ofService.map(fileModelJson), ...stored.map(storedModelJson)],
-    [
-      ...ofService.map(({ name, definition }) =>
-        ["service", name, shownTargets(definition)].join("  ")
-      ),
-      ...stored.map(({ accountId, name, definition }) =>
-        [`account ${accountId}`, name, shownTargets(definition)].join("  ")
-      ),
-    ],
-    "There is no virtual model.",
-  );
+  return listed([...ofService.map(fileModelJson), ...stored.map(storedModelJson)], [
+    ...ofService.map(({ name, definition }) =>
+      ["service", name, shownTargets(definition)].join("  ")
+    ),
+    ...stored.map(({ accountId, name, definition }) =>
+      [`account ${accountId}`, name, shownTargets(definition)].join("  ")
+    ),
+  ], "There is no virtual model.");
 }

@@ -47,21 +47,18 @@ async function showPrice(
   if (!found) throw new Error(`No price has the version '${version}'.`);
   const { label, model, source, checkedOn, fieldsText, firstSeenAt } = found;
   const price: unknown = JSON.parse(fieldsText);
-  return done(
-    {
-      version: found.version,
-      vendor: label,
-      model,
-      price,
-      source,
-      checked_on: checkedOn,
-      first_seen_at: firstSeenAt.toISOString(),
-    },
-    [
-      `${label}/${model} ${fieldsText}`,
-      `Source: ${source}${
-        checkedOn === null ? "" : `, checked on ${checkedOn}`
-      }; seen first at ${firstSeenAt.toISOString()}.`,
-    ],
-  );
+  return done({
+    version: found.version,
+    vendor: label,
+    model,
+    price,
+    source,
+    checked_on: checkedOn,
+    first_seen_at: firstSeenAt.toISOString(),
+  }, [
+    `${label}/${model} ${fieldsText}`,
+    `Source: ${source}${
+      checkedOn === null ? "" : `, checked on ${checkedOn}`
+    }; seen first at ${firstSeenAt.toISOString()}.`,
+  ]);
 }

@@ -53,10 +53,9 @@ async function changeTier(
       throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
     });
   const { id, name, requestsPerMinute, burst } = changed;
-  return done(
-    { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },
-    [`Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`],
-  );
+  return done({ id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst }, [
+    `Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`,
+  ]);
 }
 
 function tierOf(text: string): Tier {

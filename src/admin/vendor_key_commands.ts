@@ -86,10 +86,9 @@ async function setKey(
   const owner = await chosenAccount(deps.accounts, values);
   const by = commandLineAt(deps.clock);
   const stored = await setVendorKey(deps, by, owner, { vendor: label, value: input });
-  return done(
-    { account_id: owner.id, vendor: label, last_four: stored.lastFour },
-    [`Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`],
-  );
+  return done({ account_id: owner.id, vendor: label, last_four: stored.lastFour }, [
+    `Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`,
+  ]);
 }
 
 async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {

@@ -65,10 +65,12 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   const creditLowNanos = usdOption(values, "credit-low-usd");
   const owner = await chosenAccount(deps.accounts, values);
   try {
-    const { webhook, secret } = await deps.webhooks.add(
-      { accountId: owner.id, url, events, creditLowNanos },
-      commandLine,
-    );
+    const { webhook, secret } = await deps.webhooks.add({
+      accountId: owner.id,
+      url,
+      events,
+      creditLowNanos,
+    }, commandLine);
     const value = secret.reveal();
     return done({ id: webhook.id, secret: value }, [
       value,

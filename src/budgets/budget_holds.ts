@@ -127,10 +127,7 @@ class Holds implements BudgetHolds {
       release: (back) =>
         store.release({ ...back, accountId: periodOf(back.accountId) }, clock.now()),
       renew: (held, seconds) =>
-        store.renew(
-          held.map((one) => ({ ...one, accountId: periodOf(one.accountId) })),
-          seconds,
-        ),
+        store.renew(held.map((one) => ({ ...one, accountId: periodOf(one.accountId) })), seconds),
       async available(ids) {
         const left = await store.available(ids.map(periodOf), clock.now());
         return new Map(ids.map((id, at) => [id, left[at]!]));

@@ -223,11 +223,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.#unsure = undefined;
     this.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
-      const isOfUse = this.lease.taken(
-        { ...sent.lease, isNew, grantedNanos },
-        sentMs,
-        this.nowMs,
-      );
+      const isOfUse = this.lease.taken({ ...sent.lease, isNew, grantedNanos }, sentMs, this.nowMs);
       if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
       else if (sent.recalls !== this.#recalls) return this.recall();
     }

@@ -63,10 +63,10 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await options.journal.eraseRejected((call) => erasureIndex.covers(call));
     await options.journal.compact();
   };
-  const store = createDeletions(
-    { main: database, analytics: analyticsStore },
-    { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
-  );
+  const store = createDeletions({ main: database, analytics: analyticsStore }, {
+    newSalt: () => randomBase62(22),
+    workerId: workerIdOf({ processId, run: newId() }),
+  });
   const fileIn = (directory: string) => createTombstoneFile(`${directory}/tombstones`);
   const file = fileIn(options.processDir);
   const erasures = createErasures({

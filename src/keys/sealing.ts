@@ -67,12 +67,9 @@ export class MasterKey {
     if (bytes.toString("base64url") !== text || bytes.length < nonceLength + tagLength) {
       throw new UnsealError("the text is damaged");
     }
-    const decipher = createDecipheriv(
-      algorithm,
-      this.#sealingKey,
-      bytes.subarray(0, nonceLength),
-      { authTagLength: tagLength },
-    );
+    const decipher = createDecipheriv(algorithm, this.#sealingKey, bytes.subarray(0, nonceLength), {
+      authTagLength: tagLength,
+    });
     decipher.setAAD(boundTo(slot));
     decipher.setAuthTag(bytes.subarray(-tagLength));
     try {

@@ -84,12 +84,7 @@ export async function adminCommand(
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "export"
-      ? await exportRows(
-        readConfig(),
-        argv.slice(1).filter((arg) => arg !== "--json"),
-        asJson,
-        at,
-      )
+      ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
     print(result, asJson, at);
     return result.exitCode;

@@ -71,9 +71,7 @@ export class Sound {
   /** Reads a whole answer of any type. Throws if it has no audio. */
   hearAll(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
-      this.#keep(
-        this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))),
-      );
+      this.#keep(this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))));
       if (this.#length === 0) throw noAudio();
       return;
     }

@@ -150,11 +150,8 @@ export function createOperations(deps: OperationDeps): Operations {
           return {
             targets: [first.target, ...others.map(({ target }) => target)],
             plan: (vendorCalls) =>
-              eachPossible(
-                vendorCalls,
-                (one) => planOperation(deps, asked, one, work),
-                maxVendorRequests,
-              ),
+              eachPossible(vendorCalls, (one) =>
+                planOperation(deps, asked, one, work), maxVendorRequests),
           };
         },
       }),

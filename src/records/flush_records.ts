@@ -22,10 +22,13 @@ export function createFlushRecords({ recorder, flushOthers, setTimer = systemSet
   return async ({ timeoutMs = readTimeoutMs } = {}) => {
     if (timeoutMs === Infinity) return await drain();
     const late = Promise.withResolvers<never>();
-    const cancel = setTimer(timeoutMs, () =>
-      late.reject(
-        new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
-      ));
+    const cancel = setTimer(
+      timeoutMs,
+      () =>
+        late.reject(
+          new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
+        ),
+    );
     try {
       await Promise.race([drain(), late.promise]);
     } finally {

@@ -36,12 +36,7 @@ export function createCostLines({ priceVersions, archivePrices, registry, prices
       await archivePrices();
       version = await priceVersions.find(priceVersion);
     }
-    return costLines(
-      detail,
-      version,
-      registry,
-      (model) => prices.find(vendor, model, createdAt),
-    );
+    return costLines(detail, version, registry, (model) => prices.find(vendor, model, createdAt));
   };
 }
 
@@ -101,10 +96,13 @@ export function costLines(
 ): CostLines | undefined {
   if (!version || summary.costNanos === null) return undefined;
   try {
-    const usage = storedUsage(
-      { ...summary, pricedUsageText, cursor: "", basis: summary.billingBasis, counts: undefined },
-      registry,
-    ) ?? countsOf(summary);
+    const usage = storedUsage({
+      ...summary,
+      pricedUsageText,
+      cursor: "",
+      basis: summary.billingBasis,
+      counts: undefined,
+    }, registry) ?? countsOf(summary);
     const row = readPriceRow(
       { label: version.label, model: version.model, source: version.source },
       JSON.parse(version.fieldsText),

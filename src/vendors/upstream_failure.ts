@@ -33,9 +33,12 @@ const passingConnectCodes: ReadonlySet<string> = new Set(
     .concat(["ENETUNREACH", "EHOSTDOWN", "ENETDOWN", "ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]),
 );
 
-const closedCodes: ReadonlySet<string> = new Set(
-  ["ECONNRESET", "ECONNABORTED", "EPIPE", connectionClosedCode],
-);
+const closedCodes: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  connectionClosedCode,
+]);
 
 /** Whether the other side didn't keep to the protocol. */
 export function isNotHttp(code: string): boolean {

@@ -137,7 +137,11 @@ async function readAvailable(
      from unnest($1::text[], $2::timestamptz[]) with ordinality as w (budget_id, starts_at, at)
      join budgets b on b.id = w.budget_id
      join budget_periods p on p.budget_id = w.budget_id and p.starts_at = w.starts_at`,
-    [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt), now],
+    [
+      periods.map(({ budgetId }) => budgetId),
+      periods.map(({ startsAt }) => startsAt),
+      now,
+    ],
   );
   const found = new Map(rows.map((row) => [Number(row.at), row.available as bigint]));
   return periods.map((_, at) => found.get(at + 1) ?? 0n);

@@ -55,9 +55,9 @@ export function formatPath(path: readonly (string | number)[]): string {
 
 /** Without the members that are undefined: an absent field was not set. */
 export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, one]) => one !== undefined),
-  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 }
 
 /** `{key: value}`, or `{}` where the value is undefined. */

@@ -86,17 +86,14 @@ export function textFields(parts: readonly FormPart[]): Record<string, unknown> 
 
 /** A form as an object for its contract: text fields as text, files as their metadata. */
 export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
-  return gather(
-    parts,
-    (part) =>
-      isFile(part)
-        ? {
-          filename: part.filename ?? "",
-          content_type: part.contentType,
-          bytes: part.content.length,
-        }
-        : textOf(part),
-  );
+  return gather(parts, (part) =>
+    isFile(part)
+      ? {
+        filename: part.filename ?? "",
+        content_type: part.contentType,
+        bytes: part.content.length,
+      }
+      : textOf(part));
 }
 
 /** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
@@ -177,12 +174,10 @@ function gather(
   valueOf: (part: FormPart) => unknown,
 ): Record<string, unknown> {
   const lists = Map.groupBy(parts, ({ name }) => name);
-  return Object.fromEntries(
-    [...lists].map(([name, list]) => {
-      if (list.length > 1 && !repeatable(name)) throw invalidValue(name, "duplicate field");
-      return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
-    }),
-  );
+  return Object.fromEntries([...lists].map(([name, list]) => {
+    if (list.length > 1 && !repeatable(name)) throw invalidValue(name, "duplicate field");
+    return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
+  }));
 }
 
 /** Repetition writes a list; fields that decide routing and price may occur only once. */

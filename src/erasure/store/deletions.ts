@@ -75,7 +75,10 @@ export function createDeletions(
       await main.query(
         `update deletions set expected_count = interactions + eval_runs + eval_results + $2::bigint
          where deletion_id = $1 and expected_count is null`,
-        [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
+        [
+          tombstone.deletionId,
+          dataTables.reduce((sum, table) => sum + counts[table], 0),
+        ],
       );
     },
     eraseBatch: ({ tombstone, selectors }) =>

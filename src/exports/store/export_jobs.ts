@@ -232,7 +232,10 @@ function checkRoom(
   { maxOpen, maxStored, maxStoredBytes }: Required<ExportJobOptions>,
 ): void {
   if (open >= maxOpen) {
-    throw overLimit(`This account has ${open} exports waiting; try again when some are written.`, 30);
+    throw overLimit(
+      `This account has ${open} exports waiting; try again when some are written.`,
+      30,
+    );
   }
   if (stored < maxStored && bytes < maxStoredBytes) return;
   const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;

@@ -26,11 +26,11 @@ export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
 /** Mounts evaluations: created here, run in the background (`src/evals/eval_runner.ts`). */
 export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
   bind(app, contracts.createEval, deps, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(
-      deps.idempotency,
-      { caller, bodyText, permit: () => void permitEval(deps.routes, caller, body) },
-      async () => accepted(await startEval(deps, caller, body, bodyText)),
-    ),
+    reply: await idempotent(deps.idempotency, {
+      caller,
+      bodyText,
+      permit: () => void permitEval(deps.routes, caller, body),
+    }, async () => accepted(await startEval(deps, caller, body, bodyText))),
   }));
 
   bind(app, contracts.listEvals, deps, async ({ caller, query }) => {

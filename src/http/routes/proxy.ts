@@ -87,11 +87,11 @@ function relayed(
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, deps, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(
-      deps.idempotency,
-      { caller, bodyText, permit: () => permit(deps, caller, vendor, body) },
-      () => deps.relay.send({ caller, dialect, vendor, body, bodyText }),
-    ),
+    reply: await idempotent(deps.idempotency, {
+      caller,
+      bodyText,
+      permit: () => permit(deps, caller, vendor, body),
+    }, () => deps.relay.send({ caller, dialect, vendor, body, bodyText })),
   }));
 }
 

@@ -8,11 +8,11 @@ export async function cohortSums(
   cohortIds: readonly string[],
   bounds?: CallBounds,
 ): Promise<CohortCallSums[]> {
-  const rows = await database.query(
-    sumsOf(bounds ? latestCalls : allCalls),
-    [accountId, cohortIds, ...(bounds ? [bounds.since, bounds.most] : [])],
-    { forceCustomPlan: true },
-  );
+  const rows = await database.query(sumsOf(bounds ? latestCalls : allCalls), [
+    accountId,
+    cohortIds,
+    ...(bounds ? [bounds.since, bounds.most] : []),
+  ], { forceCustomPlan: true });
   return rows.map(readCallSums);
 }
 

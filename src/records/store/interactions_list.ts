@@ -57,10 +57,12 @@ export async function listSessionCalls(
   sessionId: string,
   limit: number,
 ): Promise<{ calls: SessionCall[]; isAll: boolean }> {
-  const { text, values } = pageSql(
-    { accountId, filters: { session_id: [sessionId] }, order: "oldest", limit },
-    sessionColumns,
-  );
+  const { text, values } = pageSql({
+    accountId,
+    filters: { session_id: [sessionId] },
+    order: "oldest",
+    limit,
+  }, sessionColumns);
   const rows = await database.query(text, values, { forceCustomPlan: true });
   return { calls: rows.slice(0, limit).map(readSessionCall), isAll: rows.length <= limit };
 }

@@ -67,12 +67,12 @@ async function postCharges(
 
 /** Models that answered a call whose cost nobody knows, once a day each. */
 function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
-  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map(
-    ({ accountId, vendor, model, createdAt: at }) => ({
-      ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
-      key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
-    }),
-  );
+  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map((
+    { accountId, vendor, model, createdAt: at },
+  ) => ({
+    ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
+    key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
+  }));
 }
 
 function settlementOf(row: SettledCall): Settlement {
