@@ -323,7 +323,7 @@ export function skipString(text: string, start: number): number {
   return seekQuote(text, start + 1, Infinity);
 }
 
-export function* skipStringSteps(text: string, start: number): Steps<number> {
+function* skipStringSteps(text: string, start: number): Steps<number> {
   let end = seekQuote(text, start + 1, start + stepUnits);
   while (end < 0) {
     yield;

@@ -7,7 +7,7 @@ import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
-export function Document({ title, assets, class: className, sheet, scripts, children }: {
+function Document({ title, assets, class: className, sheet, scripts, children }: {
   title: string;
   assets: Assets;
   class: string;

@@ -28,7 +28,7 @@ const idleMs = 60_000;
 /** One account keeps one of them busy at most. */
 const threadsAtOnce = 2;
 /** Judged up to this length: parsing it can't be interrupted. */
-export const maxGradedChars = 1024 * 1024;
+const maxGradedChars = 1024 * 1024;
 
 /**
  * Threads for callers' schemas and patterns, each one question at a time of at most `limitMs`. They

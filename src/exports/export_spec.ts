@@ -66,7 +66,7 @@ export function readExportSpec(
   return { order, delivery: deliveryOf(request, context.hasBucket) };
 }
 
-export function columnNamesOf(table: ExportTable): string[] {
+function columnNamesOf(table: ExportTable): string[] {
   return Object.keys(columnKinds[table]);
 }
 

@@ -2,7 +2,7 @@ import type { ApiKey, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
 /** A key that should be replaced: leaked keys are found late. */
-export const rotationDueMs = 90 * 24 * 3_600_000;
+const rotationDueMs = 90 * 24 * 3_600_000;
 
 /** A key with what the dashboard shows beside it. */
 export interface KeyRow extends ApiKey {

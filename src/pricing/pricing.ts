@@ -181,7 +181,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 }
 
 /** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
-export const defaultMaxOutputTokens = 128_000;
+const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
 const mostOutputTokens = 1_000_000;

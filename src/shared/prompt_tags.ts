@@ -10,7 +10,7 @@ export interface PromptTags {
 export const maxTagLines = 1_000;
 
 /** Longest value of a tag, in UTF-16 units. */
-export const maxTagLength = 256;
+const maxTagLength = 256;
 
 /**
  * The tag block at the very start of a text: contiguous lines `/// APP <name>`, `/// FLOW <name>`,

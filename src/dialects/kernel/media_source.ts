@@ -145,7 +145,7 @@ const magic: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The mime type that the first bytes of base64 data indicate, if any. */
-export function sniffMime(data: string): string | undefined {
+function sniffMime(data: string): string | undefined {
   let head: string;
   try {
     head = atob(data.slice(0, 24));

@@ -80,7 +80,7 @@ export function modelOf(sent: SentRequest): string {
 }
 
 /** A form's text fields as an object; repeated names become arrays. */
-export function textFields(parts: readonly FormPart[]): Record<string, unknown> {
+function textFields(parts: readonly FormPart[]): Record<string, unknown> {
   return gather(parts.filter((part) => !isFile(part)), textOf);
 }
 

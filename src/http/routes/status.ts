@@ -7,7 +7,7 @@ import type { ApiKey } from "../../keys/api_key.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../request_context.ts";
 
-export const serviceName = "llm-gateway";
+const serviceName = "llm-gateway";
 
 export type StatusRouteDeps = BindDeps & {
   clock: Clock;

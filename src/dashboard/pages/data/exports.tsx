@@ -25,7 +25,7 @@ import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
 
-export const address = "/dashboard/exports";
+const address = "/dashboard/exports";
 
 /** Files of records: asked for, written in the background, fetched and deleted. */
 export function exportRoutes(app: Routes, ctx: PageContext): void {

@@ -4,7 +4,7 @@ import type { Form } from "../../form.ts";
 import type { KeyVendor } from "../../deps.ts";
 
 /** How a call can have ended, as filters name it. */
-export const statuses: readonly Option[] = [
+const statuses: readonly Option[] = [
   ["completed", "Completed"],
   ["failed", "Failed"],
   ["truncated", "Cut by the vendor"],

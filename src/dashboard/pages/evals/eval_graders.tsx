@@ -4,7 +4,7 @@ import { type Option, SelectField, type Shown, TextArea, TextField } from "../..
 import type { Form } from "../../form.ts";
 
 /** Graders that a form has room for; the API takes twenty. */
-export const graderSlots = [0, 1, 2, 3, 4] as const;
+const graderSlots = [0, 1, 2, 3, 4] as const;
 
 const types: readonly Option[] = [
   ["contains", "Contains a text"],

@@ -266,7 +266,7 @@ function KeyLine(
 }
 
 /** The first scopes in full; a title has them all. */
-export function Scopes({ scopes }: { scopes: readonly string[] }) {
+function Scopes({ scopes }: { scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="muted">All</span>;
   const shown = scopes.slice(0, shownScopes);
   return (

@@ -11,8 +11,8 @@ export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix"
 }
 
 export const environments = ["production", "staging", "development", "CI/CD"] as const;
-export const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
-export const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
+const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
+const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
 
 /**
  * `wrong` says by field what to change; then there is no `wanted`. What owners alone may give

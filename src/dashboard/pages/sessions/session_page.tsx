@@ -7,7 +7,7 @@ import { listPath } from "../interactions/view.ts";
 import { SessionBody, type ShownCall } from "./session_body.tsx";
 import { cacheSavedNanos, runningSums } from "./session_money.ts";
 
-export const sessionPath = "/dashboard/session";
+const sessionPath = "/dashboard/session";
 
 /** Calls of a session that are added up; a longer one says so. */
 const mostCalls = 1_000;

@@ -96,7 +96,7 @@ function encode(ask: ImageAsk): EncodedImages {
 }
 
 /** Splits a number of images into calls of at most `most`. */
-export function sizeShares(count: number, most: number): number[] {
+function sizeShares(count: number, most: number): number[] {
   const calls = Math.ceil(count / most);
   return Array.from({ length: calls }, (_, index) => Math.min(most, count - index * most));
 }

@@ -42,7 +42,7 @@ export function speechTokens(seconds: number): number {
 }
 
 /** Audio as the record stores it. */
-export function soundRecord(sound: Uint8Array, contentType: string): string {
+function soundRecord(sound: Uint8Array, contentType: string): string {
   return JSON.stringify({
     content_type: contentType,
     bytes: sound.length,

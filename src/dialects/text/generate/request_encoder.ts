@@ -64,7 +64,7 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
 }
 
 /** All cache marks as losses, since the dialect has none. */
-export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
+function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
   const look = (one: { path: string; cache?: CacheMark }) => {
     if (one.cache === undefined) return;

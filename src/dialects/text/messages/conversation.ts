@@ -121,7 +121,7 @@ interface Thread {
 }
 
 /** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */
-export function threadOf(body: unknown): Thread | undefined {
+function threadOf(body: unknown): Thread | undefined {
   const thread = isRecord(body) ? body.thread : undefined;
   if (thread === undefined || thread === null) return undefined;
   if (!isRecord(thread)) throw invalidValue("thread", "expected an object");

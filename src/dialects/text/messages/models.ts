@@ -68,7 +68,7 @@ const third: ModelFacts = {
 };
 
 /** Part of a model's name → what it accepts. */
-export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
+const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
@@ -104,7 +104,7 @@ export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
 ];
 
 /** For a newer model of the family. */
-export const unknownClaude: ModelFacts = fifth;
+const unknownClaude: ModelFacts = fifth;
 
 /** For another maker's model behind the dialect: what every such server accepts. */
-export const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };
+const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };

@@ -73,7 +73,7 @@ export function failedStream(framing: Framing, fault: Fault): string {
  * The `error` object inside a stream. Google's clients throw if `code` is a status of 400–599, those of
  * Python and Go only if it is a number; our own code is the `reason`.
  */
-export function streamErrorBody(fault: Fault): Record<string, unknown> {
+function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];
   return {
     error: {

@@ -21,7 +21,7 @@ export interface PartContext {
 }
 
 /** A part has exactly one of these members. */
-export const dataMembers = [
+const dataMembers = [
   "text",
   "inlineData",
   "fileData",

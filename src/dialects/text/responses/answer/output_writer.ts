@@ -173,7 +173,7 @@ export class OutputWriter {
 }
 
 /** Another vendor's web search as the item of its `added` event. */
-export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
+function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
   return {
     id: mint("ws_"),
     type: "web_search_call",
@@ -183,7 +183,7 @@ export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) =
 }
 
 /** Adds the search's results. */
-export function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
+function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
   const sources = results.map(({ url }) => ({ type: "url", url }));
   item.action = { ...item.action as Item, sources };
 }

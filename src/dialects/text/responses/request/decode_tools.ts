@@ -114,7 +114,7 @@ function readToolFormat(format: unknown, path: string): unknown {
   return type === "grammar" ? { type, grammar } : format;
 }
 
-export function nameOf(tool: JsonRecord, path: string): string {
+function nameOf(tool: JsonRecord, path: string): string {
   const name = textAt(tool, "name", `${path}.name`);
   if (name === undefined) throw missingField(`${path}.name`);
   return name;
