@@ -28,6 +28,15 @@ export function Fact({ name, children }: { name: string; children?: Child }) {
   );
 }
 
+/** The same, set apart from the others. */
+export function BoxedFact(props: { name: string; children?: Child }) {
+  return (
+    <div>
+      <Fact {...props} />
+    </div>
+  );
+}
+
 /** A figure with its name, and what is to be known beside it. */
 export function Tile({ name, value, exact, level = 2, children }: {
   name: string;

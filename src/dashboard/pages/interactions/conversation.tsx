@@ -10,6 +10,7 @@ import type {
 import { fitBlocks, fitTurns } from "./fit_turns.ts";
 import { count } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
+import { BoxedFact } from "../../components.tsx";
 
 type WithMedia = { media: MediaAddresses };
 
@@ -114,12 +115,7 @@ function Asked({ settings, tools }: {
     <details class="asked">
       <summary>{names.join(", ")}</summary>
       <dl>
-        {settings.map(({ name, value }) => (
-          <div>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
+        {settings.map(({ name, value }) => <BoxedFact name={name}>{value}</BoxedFact>)}
       </dl>
       {tools.slice(0, 100).map(({ name, description, parameters }) => (
         <div class="tool">
