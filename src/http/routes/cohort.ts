@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import type { cohortOutcome, cohortOutcomeAnswer } from "../../../contracts/data/cohort.ts";
 import { contracts } from "../../../contracts/mod.ts";
@@ -15,21 +14,20 @@ import { invalidValue } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
 /** Mounts the endpoints that report outcomes of a cohort and read its statistics. */
 export function cohortRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     cohorts: CohortStore;
     flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {
-  bind(app, contracts.postCohortOutcome, deps, async ({ caller, body, bodyText }) => {
+  app.bind(contracts.postCohortOutcome, async ({ caller, body, bodyText }) => {
     const items = itemsOf(body, bodyText);
     const post = {
       accountId: caller.principal.account.id,
@@ -42,7 +40,7 @@ export function cohortRoutes(
     return { reply: await idempotent(deps.idempotency, { caller, bodyText }, record) };
   });
 
-  bind(app, contracts.getCohort, deps, async ({ caller, params, query }) => {
+  app.bind(contracts.getCohort, async ({ caller, params, query }) => {
     const { cohort_id: cohortId } = params;
     const { compare } = query;
     if (compare === cohortId) {
