@@ -1,6 +1,7 @@
 /**
- * The wire formats that callers and vendors speak. What there is once per dialect is a record over
- * this list, so that the compiler names every place where a new one is missing.
+ * The wire formats that callers and vendors speak. What there is once per dialect (its codec, its
+ * contracts, its routes, the form of its errors) is a record over this list, so that the compiler
+ * names every place where a new one is missing.
  */
 export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
 

@@ -118,8 +118,9 @@ export class Deadline {
 const slices = 20;
 
 /**
- * Runs `run` once after `ms`; returns its cancellation. Counted in short timers: while the event
- * loop is blocked none fires, so that unread data gets its chance before the timeout.
+ * Runs `run` once after `ms`; returns a function that cancels it. The time is counted in short
+ * timers: while the event loop is blocked none of them fires, so data that waits unread in a socket
+ * gets its chance before the timeout.
  */
 export function starvationTolerantTimeout(
   ms: number,

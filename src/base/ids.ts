@@ -6,8 +6,9 @@ export function uuidv7(clock: Pick<Clock, "now">): string {
 }
 
 /**
- * Strictly increasing version 7 UUIDs, whatever the clock does: the 12 bits after the time are a
- * counter with a random start (RFC 9562 §6.2, method 1). Create one per process.
+ * A generator of strictly increasing version 7 UUIDs, also within a millisecond and when the clock
+ * goes back: the 12 bits after the time are a counter with a random start (RFC 9562 §6.2, method 1).
+ * Create one per process.
  */
 export function createUuidv7(clock: Pick<Clock, "now">): () => string {
   let lastMs = -1;

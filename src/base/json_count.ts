@@ -18,7 +18,8 @@ export const largeSpanUnits = 128 * 1024;
 
 /**
  * Counts the contents of a JSON text while its pieces arrive, so that one beyond the limits is
- * never parsed. Retains no text; for invalid JSON the count is meaningless, but it ends.
+ * rejected before it is parsed. One pass, and no text is retained. For invalid JSON the count is
+ * meaningless, but it terminates.
  */
 export class JsonCount {
   values = 1;

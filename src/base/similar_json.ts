@@ -55,8 +55,9 @@ export class SimilarJson {
   }
 
   /**
-   * Takes the values of the events that these bytes begin with, as far as they are like those
-   * before, until `take` returns false. Returns how many bytes; they may end within an event.
+   * Reads the events that these bytes begin with, as far as they are like those before, and calls
+   * `take` with the value of each until it returns false. Returns how many bytes it took. The bytes
+   * must begin with an event; they may end in the middle of one.
    */
   readRun(bytes: Uint8Array, take: (value: unknown) => boolean): number {
     const form = this.#form;

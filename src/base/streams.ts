@@ -36,8 +36,9 @@ export interface PushStream {
   /** For a response; can be read once. */
   readonly stream: PushedStream;
   /**
-   * Passes bytes to the reader, which may keep the view. False if the reader is behind: pause the
-   * source until `onDrain`. Bytes for a closed stream are dropped, and it is true.
+   * Passes bytes to the reader, which may keep the view: don't write to it afterwards. Returns false
+   * if the reader is behind: pause the source until `onDrain`. Once the stream is closed, failed or
+   * cancelled, bytes are dropped and the result is true.
    */
   push(bytes: Uint8Array): boolean;
   readonly takenBytes: number;

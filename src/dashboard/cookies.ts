@@ -12,8 +12,9 @@ export interface Cookies {
 }
 
 /**
- * Over https they are `__Host-` cookies, of this very host over TLS. On plain http not every
- * browser takes those: there the name has the port, which cookies don't know.
+ * Over https they are `__Host-` cookies, which browsers take from this very host over TLS alone.
+ * On plain http (loopback) not every browser takes those, so there they have another name, with
+ * the port in it since cookies don't know ports.
  */
 export function createCookies(baseUrl: string): Cookies {
   const { protocol, port } = new URL(baseUrl);

@@ -13,8 +13,9 @@ export type SqlValue =
 export type SqlRow = Record<string, unknown>;
 
 /**
- * One SQL text, two drivers; parameters are `$1`, `$2`…. An unreachable database throws
- * `Fault("store_unavailable")`; other errors are thrown as they are.
+ * One SQL text, two drivers. Parameters are `$1`, `$2`…; no driver-specific helpers.
+ * An unreachable database throws `Fault("store_unavailable")`; other database errors are thrown as
+ * they are.
  */
 export interface Queryable {
   query<Row extends SqlRow = SqlRow>(

@@ -17,8 +17,9 @@ const columns = {
 const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
- * Refreshes the statistics of tables that have grown by a fifth: the embedded database has no
- * autovacuum, and would take a million rows for none. One table at a time, by sample.
+ * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database has
+ * no autovacuum, and would take a table of a million rows for empty. Samples a few thousand rows, one
+ * table at a time, so that others wait only briefly.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   const grown = await database.query(

@@ -8,8 +8,9 @@ import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
 /**
- * What the gateway must know of a generate request. The path names model and streaming: the route
- * adds both to the body (`stream`: it ends in `:streamGenerateContent`).
+ * What the gateway must know of a generate request. Its path names the model and streaming: the
+ * route adds them to the JSON body, `{...body, model, stream}`; `stream` means that the path ends
+ * in `:streamGenerateContent`.
  */
 export function readRequest(body: unknown): RequestFacts {
   const fields = new Fields(body as JsonRecord, "");

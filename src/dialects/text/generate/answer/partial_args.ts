@@ -9,8 +9,9 @@ const maxDepth = 100;
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * Assembles a streamed call's arguments from its `partialArgs`: each names a path such as
- * `$.a.b[0]` and its value; a string with `willContinue` goes on in the next of that path.
+ * Assembles the arguments of one streamed function call from its `partialArgs` entries. Each names
+ * a path such as `$.a.b[0]` and its value; a string with `willContinue` continues in the next entry
+ * of the same path.
  */
 export class PartialArgs {
   readonly #args: Record<string, unknown>;

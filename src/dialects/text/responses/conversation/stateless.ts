@@ -17,8 +17,9 @@ import { isRecord } from "../../../kernel/json.ts";
 const sealed = "reasoning.encrypted_content";
 
 /**
- * A call whose answer may be stored, to a vendor that must store nothing: reasoning is requested
- * sealed, unseen by the caller. Undefined if the caller wants nothing stored either.
+ * A call whose answer may be stored, made to a vendor that must store nothing: its reasoning is
+ * requested sealed, so that the gateway can send it back. The caller sees neither. Undefined if the
+ * caller wants nothing stored either.
  */
 export function stateless(body: unknown, model: string): StatelessCall | undefined {
   if (!isRecord(body) || body.store === false) return undefined;

@@ -195,8 +195,9 @@ function texts(list: unknown): string[] {
 }
 
 /**
- * Records of vendor-side work: leaving one out is a hint, since the answer based on it stays. Any
- * other item came from the caller, or belongs to one: that changes the meaning.
+ * Records of vendor-side work. Leaving one out is a hint, since the answer based on it stays. Any
+ * other item, including newer types, was contributed by the caller or belongs to such an item:
+ * leaving it out changes the meaning.
  */
 const vendorRecords: ReadonlySet<string> = new Set([
   "web_search_call",
