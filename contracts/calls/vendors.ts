@@ -75,7 +75,10 @@ export function pathBelow({ label, aliases }: PathPrefix, path: string, verb: st
   };
 }
 
-/** The seven vendor families as callers see them; how vendors are called is in `src/vendors/`. */
+/**
+ * The seven vendor families as callers see them: labels, names, aliases and which endpoints each has.
+ * How a vendor is called is in `src/vendors/`.
+ */
 export const vendorFamilies: readonly VendorFamily[] = [
   {
     label: "vendor-a",

@@ -12,7 +12,10 @@ export const systemSetTimer: SetTimer = (ms, run) => {
 
 const coarseMs = 2_000;
 
-/** Timers that are looked at together every `sweepMs`: a fraction of the cost of the runtime's. */
+/**
+ * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
+ * runtime.
+ */
 export class CoarseTimers {
   readonly #sweepMs: number;
   readonly #waiting = new Set<{ atMs: number; run: () => void }>();

@@ -45,7 +45,10 @@ export function randomBase62(length: number): string {
   return text;
 }
 
-/** The bytes as a big-endian number in base 62, padded with `0`. Throws when they don't fit. */
+/**
+ * The bytes as one big-endian number in base 62, padded on the left with `0` to `length`
+ * characters. Throws when they don't fit.
+ */
 export function base62(bytes: Uint8Array, length: number): string {
   let number = 0n;
   for (const value of bytes) number = number << 8n | BigInt(value);

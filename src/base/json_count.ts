@@ -169,7 +169,10 @@ export class JsonCount {
     if (isNew && ++this.#names > this.#limits.names) this.excess = "names";
   }
 
-  /** With 128 KiB of bits for each request the engine collected all of the heap every 130 calls. */
+  /**
+   * No bits for few names: 128 KiB outside of the heap for each request had the engine collect all of
+   * the heap every 130 calls.
+   */
   #isNewOfFew(bit: number): boolean {
     const few = this.#few;
     if (few.has(bit)) return false;

@@ -44,7 +44,10 @@ export function nanosToUsd(nanos: bigint): string {
   return `${nanos < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-/** The one rounding between price and balance: half up, once per call, on the sum. */
+/**
+ * The one rounding between price and balance: pico- to nano-dollars, half up (towards +∞ at .5).
+ * Applied once per call, on the sum.
+ */
 export function roundPicoToNano(pico: bigint): bigint {
   return floorDivide(pico + 500n, 1000n);
 }

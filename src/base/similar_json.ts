@@ -45,7 +45,10 @@ export class SimilarJson {
     this.#isReusable = isReusable;
   }
 
-  /** The value of an event like those before, until the next call; undefined: parse it. */
+  /**
+   * The value of an event, given all its bytes, if it is like those before; it holds until the next
+   * call. Undefined if it has to be parsed.
+   */
   read(bytes: Uint8Array): unknown {
     if (this.#form === undefined || bytes.length > mostBytes) return undefined;
     const text = decoder.decode(bytes);

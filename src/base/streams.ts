@@ -15,7 +15,10 @@ export interface SinkFeed {
   cancel(reason: unknown): void;
 }
 
-/** A byte stream that a sink can be fed from, without the promises and queue of a reader. */
+/**
+ * A byte stream that is read as any other, or fed straight into a sink. For each chunk a sink spares
+ * the promises and the queue of a web stream's reader.
+ */
 export class PushedStream extends ReadableStream<Uint8Array> {
   readonly #feed: (sink: ByteSink) => SinkFeed;
 

@@ -1,7 +1,10 @@
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
-/** `visitor`: a browser without a session, for its forms; `join`: a sign-in awaiting consent. */
+/**
+ * `visitor`: a browser that has no session yet, for its forms' tokens; `join`: a sign-in that waits
+ * for consent.
+ */
 export type CookieKind = "session" | "sign_in" | "notice" | "visitor" | "join";
 
 /** The dashboard's cookies: HttpOnly, SameSite=Lax, for the whole host and for no script. */

@@ -132,7 +132,10 @@ async function readOwner(path: string): Promise<Owner | undefined> {
   }
 }
 
-/** The id under which this process holds leases, kept in `DATA_DIR` across restarts. */
+/**
+ * The id under which this process holds leases: created once per `DATA_DIR`, so that a restart finds
+ * its leases. The caller must have claimed the directory.
+ */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;
   const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");

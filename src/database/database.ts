@@ -26,7 +26,10 @@ export interface Queryable {
 }
 
 export interface QueryOptions {
-  /** Plans the statement for these values: a cached generic plan misjudges skewed ones. */
+  /**
+   * Plans the statement for these values (`plan_cache_mode = force_custom_plan`): a cached generic plan
+   * misjudges skewed values. The embedded database caches no plans.
+   */
   forceCustomPlan?: boolean;
 }
 

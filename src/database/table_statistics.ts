@@ -1,6 +1,9 @@
 import type { Database } from "./database.ts";
 
-/** Columns to analyze, by table; none holds personal data, since samples outlive the rows. */
+/**
+ * Columns to analyze, by table. None holds personal data: sampled values outlive the rows that they
+ * came from.
+ */
 const columns = {
   interactions: [
     ...["account_id", "api_key_id", "created_at", "vendor", "model", "status"],

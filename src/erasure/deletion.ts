@@ -116,7 +116,10 @@ export interface DeletionStore {
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
   /** Adds a tombstone that a restored backup has lost, and queues it; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
-  /** Claims the oldest free one of the account that had the fewest of late. */
+  /**
+   * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
+   * of the account that had the fewest of late.
+   */
   claim(
     except?: { deletions?: readonly string[]; accounts?: readonly number[] },
   ): Promise<ClaimedDeletion | undefined>;

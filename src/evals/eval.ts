@@ -135,7 +135,10 @@ export interface FinishedItem {
 
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
-  /** Claims the oldest free run of the account that had the fewest of late. */
+  /**
+   * Claims a run that nobody works on, none of these and of none of these accounts; the oldest of
+   * the account that had the fewest of late.
+   */
   claim(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<
     ClaimedRun | undefined
   >;

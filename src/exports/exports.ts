@@ -95,7 +95,10 @@ export class Exports {
     return job;
   }
 
-  /** Undefined when the caller has left, which the job survives. Throws without a file. */
+  /**
+   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
+   * there will be no file.
+   */
   async finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined> {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });

@@ -40,7 +40,10 @@ export type ToolCost =
   | {
     readonly type: "model";
     readonly model: string;
-    /** `instead`: may answer in place of the requested model; `besides`: works for or after it. */
+    /**
+     * `instead`: it may answer in place of the requested model; `besides`: it works for it or after
+     * it.
+     */
     readonly role: "instead" | "besides";
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;

@@ -29,7 +29,10 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** Tag lines are cut, and a `model` member is replaced if the caller sent one. */
+/**
+ * The request's text for a vendor of this dialect: tag lines cut, and a `model` member replaced if
+ * the caller sent one.
+ */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
 export function* spliceRequestSteps(

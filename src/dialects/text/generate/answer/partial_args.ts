@@ -1,7 +1,10 @@
 import { withoutEnd } from "../../../../base/trim.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
-/** Models use no larger indexes, nor skip more elements; they would only fill memory. */
+/**
+ * Models don't use larger indexes, nor skip more elements in all lists together; they would only
+ * fill memory.
+ */
 const maxIndex = 10_000;
 const maxHoles = 10_000;
 const maxDepth = 100;

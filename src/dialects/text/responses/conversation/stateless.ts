@@ -53,7 +53,10 @@ function includeEdit(text: string, include: TextRange): Edit {
   return { start: at, end: at, text: (last ? "," : "") + JSON.stringify(sealed) };
 }
 
-/** As if the vendor had stored it: only what we requested is removed from the text. */
+/**
+ * The text of a whole answer or of one event as if the vendor had stored it: only what we requested
+ * is removed, everything else stays byte for byte.
+ */
 function showAnswer(text: string, hideSealed: boolean): string {
   if (!text.includes('"encrypted_content"') && !text.includes('"store"')) return text;
   const top = topLevelMembers(text);

@@ -28,7 +28,10 @@ interface Reading extends Conversation {
   readonly names: FlatNames;
 }
 
-/** Adjacent texts, reasoning and calls of the assistant form one turn, as do tool outputs. */
+/**
+ * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
+ * turn, and so do adjacent tool outputs.
+ */
 export function* readItems(
   input: unknown,
   instructions: string | undefined,
