@@ -132,6 +132,7 @@ class EmbeddedDirectory {
   #closed = true;
   /** What there is after the migrations. */
   #shape: string | undefined;
+  #tables: readonly string[] = [];
 
   constructor() {
     globalThis.addEventListener("unload", () => Deno.removeSync(this.#path, { recursive: true }));
@@ -142,6 +143,7 @@ class EmbeddedDirectory {
     if (isNew) await copyMigrated(`${this.#path}/database`);
     const database = this.#database && !this.#closed ? this.#database : await this.#open();
     if (!isNew) {
+      await dropTables(database, this.#tables);
       if (await shapeOf(database) === this.#shape) {
         await database.query(emptyAll);
         return database;
@@ -150,6 +152,7 @@ class EmbeddedDirectory {
       await migrate(database, await productMigrations());
     }
     this.#shape = await shapeOf(database);
+    this.#tables = await tablesIn(database);
     return database;
   }
 
@@ -172,7 +175,21 @@ class EmbeddedDirectory {
   }
 }
 
-/** A test may have made tables or changed some; then only migrating anew makes sure. */
+async function tablesIn(database: Database): Promise<string[]> {
+  const rows = await database.query(
+    `select c.oid::regclass::text as name from pg_class c
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/** Tables that a test has made: to migrate anew because of them takes a second. */
+async function dropTables(database: Database, kept: readonly string[]): Promise<void> {
+  const made = (await tablesIn(database)).filter((name) => !kept.includes(name));
+  for (const name of made) await database.query(`drop table if exists ${name} cascade`);
+}
+
+/** A test may have changed tables or made something else; then only migrating anew makes sure. */
 async function shapeOf(database: Database): Promise<string> {
   const [row] = await database.query(
     `select md5(string_agg(line, ' ' order by line)) as shape from (
