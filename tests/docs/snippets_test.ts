@@ -21,7 +21,10 @@ Deno.test({
   name: `what the pages say can be pasted works against the demo${skipped}`,
   ignore: !curlIsThere,
   async fn(test) {
-    await using demo = await startService({ script: "demo/main.ts", timeoutMs: 180_000 });
+    await using demo = await startService({
+      ...{ script: "demo/main.ts", fromSource: true },
+      timeoutMs: 180_000,
+    });
     const DATA_DIR = `${demo.dataDir}/demo`;
     await using operator = await serveAdmin({ DATA_DIR });
     const env = { KEY: demo.firstKey, DATA_DIR, NO_COLOR: "1" };
