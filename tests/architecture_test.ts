@@ -14,6 +14,7 @@ import { patterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { limits, medianLines, sizes } from "./architecture/sizes.ts";
 import { tableOwners } from "./architecture/tables.ts";
+import { tenured } from "./architecture/tenured.ts";
 import { uniqueExports } from "./architecture/unique_exports.ts";
 import { wireWords } from "./architecture/wire_words.ts";
 import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
@@ -29,6 +30,7 @@ const checks: readonly (readonly [rule: string, check: Check])[] = [
   ["a name is exported by one file", uniqueExports()],
   ["no silenced checks, switched-off tests, loose ends, hidden state", banned],
   ["patterns take time in proportion to their text", patterns()],
+  ["a call leaves nothing in the old generation by how it is written", tenured],
 ];
 
 const found = runChecks(tree, checks.map(([, check]) => check));
