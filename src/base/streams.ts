@@ -4,7 +4,6 @@ export interface ByteSink {
   write(bytes: Uint8Array): boolean;
   /** All bytes have been written. */
   end(): void;
-  /** The stream failed. */
   fail(reason: unknown): void;
 }
 
@@ -23,10 +22,7 @@ export interface SinkFeed {
 export class PushedStream extends ReadableStream<Uint8Array> {
   readonly #feed: (sink: ByteSink) => SinkFeed;
 
-  constructor(
-    source: UnderlyingDefaultSource<Uint8Array>,
-    feed: (sink: ByteSink) => SinkFeed,
-  ) {
+  constructor(source: UnderlyingDefaultSource<Uint8Array>, feed: (sink: ByteSink) => SinkFeed) {
     super(source, { highWaterMark: 0 });
     this.#feed = feed;
   }
@@ -48,7 +44,6 @@ export interface PushStream {
    * cancelled, bytes are dropped and the result is true.
    */
   push(bytes: Uint8Array): boolean;
-  /** Bytes that the reader has taken so far. */
   readonly takenBytes: number;
   /** Ends the stream after the pushed bytes. */
   close(): void;

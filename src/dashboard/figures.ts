@@ -36,14 +36,11 @@ export function percent(part: number, whole: number): string {
 
 /** By number of decimals; making one takes longer than a thousand uses of it. */
 const formats = madeOnce(() =>
-  Array.from(
-    { length: 10 },
-    (_, digits) =>
-      new Intl.NumberFormat("en-US", {
-        minimumFractionDigits: digits,
-        maximumFractionDigits: digits,
-      }),
-  )
+  Array.from({ length: 10 }, (_, digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }))
 );
 
 const units = [
