@@ -3,35 +3,41 @@
  * shown to be able to fail in tests/architecture/*_test.ts.
  */
 import assert from "@std/assert";
-import { checkBanned } from "./architecture/banned.ts";
+import { banned } from "./architecture/banned.ts";
+import { type Check, runChecks } from "./architecture/checks.ts";
 import { checkDependencies } from "./architecture/dependencies.ts";
 import { checkDialectTemplate } from "./architecture/dialect_template.ts";
-import { checkDoors } from "./architecture/doors.ts";
-import { checkGlossary } from "./architecture/glossary.ts";
+import { doors } from "./architecture/doors.ts";
+import { glossary } from "./architecture/glossary.ts";
 import { checkLayout } from "./architecture/layout.ts";
-import { checkPatterns } from "./architecture/patterns.ts";
+import { patterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
-import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
-import { checkTables } from "./architecture/tables.ts";
-import { checkTenured } from "./architecture/tenured.ts";
-import { checkUniqueExports } from "./architecture/unique_exports.ts";
-import { checkWireWords } from "./architecture/wire_words.ts";
+import { limits, medianLines, sizes } from "./architecture/sizes.ts";
+import { tableOwners } from "./architecture/tables.ts";
+import { tenured } from "./architecture/tenured.ts";
+import { uniqueExports } from "./architecture/unique_exports.ts";
+import { wireWords } from "./architecture/wire_words.ts";
 import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
 
 const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname));
 
+const checks: readonly (readonly [rule: string, check: Check])[] = [
+  ["files and functions are short", sizes],
+  ["each outside thing has one door", doors],
+  ["SQL names only tables of its own subject", tableOwners],
+  ["only a dialect's own folder knows its field names", wireWords],
+  ["names are words of the glossary", glossary()],
+  ["a name is exported by one file", uniqueExports()],
+  ["no silenced checks, switched-off tests, loose ends, hidden state", banned],
+  ["patterns take time in proportion to their text", patterns()],
+  ["a call leaves nothing in the old generation by how it is written", tenured],
+];
+
+const found = runChecks(tree, checks.map(([, check]) => check));
+for (const [rule, check] of checks) holds(rule, () => found.get(check)!);
 holds("a folder imports only what the table of the layout allows", checkLayout);
 holds("the text dialects have the same files and exports", checkDialectTemplate);
-holds("files and functions are short", checkSizes);
-holds("each outside thing has one door", checkDoors);
-holds("SQL names only tables of its own subject", checkTables);
-holds("only a dialect's own folder knows its field names", checkWireWords);
-holds("names are words of the glossary", checkGlossary);
-holds("a name is exported by one file", checkUniqueExports);
-holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
 holds("no file is there that nobody imports", checkReachable);
-holds("patterns take time in proportion to their text", checkPatterns);
-holds("a call leaves nothing in the old generation by how it is written", checkTenured);
 holds("dependencies are pinned, used and named in deno.json", checkDependencies);
 
 Deno.test("the checks see the whole tree", () => {

@@ -9,7 +9,7 @@ import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
 import { isCi, testEnvironment } from "./run/environment.ts";
 import { startDatabaseServer } from "./run/database_server.ts";
 import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
-import { dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
+import { bundledProgram, dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { makeMemoryFolder } from "./run/memory_folder.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
@@ -73,16 +73,19 @@ async function run(
   const options = { check: !whole, filter: selection.filter };
   const groups = testGroups(selection.files);
   if (selection.times) {
-    await timed(gate, groups, { ...options, check: false }, record);
+    const env = await bundledProgram(gate, record);
+    await timed(gate, groups, { ...options, check: false, env }, record);
     return;
   }
   if (!whole) {
     for (const group of groups) record(await tests(gate, group, { ...options, jobs: cores }));
     return;
   }
+  const bundleEnv = await bundledProgram(gate, record);
   const server = await startDatabaseServer(gate.root);
+  const env = { ...server.env, ...bundleEnv };
   const runGroup = async (group: TestGroup, jobs: number) =>
-    record(await tests(gate, group, { ...options, jobs, batched: true, env: server.env }));
+    record(await tests(gate, group, { ...options, jobs, batched: true, env }));
   // What computes goes on beside what waits: checks and unit tests have half of the cores.
   const computing = async () => {
     await staticChecks(gate, record);
@@ -104,14 +107,14 @@ async function run(
 async function timed(
   gate: Gate,
   groups: readonly TestGroup[],
-  options: { check: boolean; filter: string | null },
+  options: { check: boolean; filter: string | null; env: Readonly<Record<string, string>> },
   record: (outcome: Outcome) => void,
 ): Promise<void> {
   const server = await startDatabaseServer(gate.root);
   try {
     const costs: FileCost[] = [];
     for (const group of groups) {
-      const alone = { ...options, jobs: 1, env: server.env };
+      const alone = { ...options, jobs: 1, env: { ...options.env, ...server.env } };
       const timing = await timeFiles(gate, group, alone, console.log);
       costs.push(...timing.costs);
       record(timing.outcome);

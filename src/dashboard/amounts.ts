@@ -1,3 +1,4 @@
+import { madeOnce } from "../base/made_once.ts";
 import { nanosToUsd } from "../base/money.ts";
 
 /** Nano-dollars as people read them: `$1,284.10`, `$0.0421`, `$0.000054`. */
@@ -22,10 +23,11 @@ export function exactUsd(nanos: bigint): string {
 /** `1,284`; further digits as far as they tell something. */
 export function count(value: number | bigint): string {
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return grouped(String(value));
-  return fourDigits.format(value);
+  return fourDigits().format(value);
 }
 
-const fourDigits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+/** The first format of a process takes it ten milliseconds. */
+const fourDigits = madeOnce(() => new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 }));
 
 /**
  * Whole digits with a comma before each three. A page has thousands of numbers, of which the runtime's

@@ -1,3 +1,4 @@
+import { madeOnce } from "../base/made_once.ts";
 import { count } from "./amounts.ts";
 
 /** `$1,234.56`; below a dollar as many decimals as two digits take: `$0.0042`. */
@@ -34,11 +35,13 @@ export function percent(part: number, whole: number): string {
 }
 
 /** By number of decimals; making one takes longer than a thousand uses of it. */
-const formats = Array.from({ length: 10 }, (_, digits) =>
-  new Intl.NumberFormat("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  }));
+const formats = madeOnce(() =>
+  Array.from({ length: 10 }, (_, digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }))
+);
 
 const units = [
   { size: 1e12, name: "T" },
@@ -48,6 +51,6 @@ const units = [
 ] as const;
 
 function decimals(usd: number, digits: number): string {
-  const text = formats[digits]!.format(Math.abs(usd));
+  const text = formats()[digits]!.format(Math.abs(usd));
   return `${usd < 0 ? "−" : ""}$${text}`;
 }

@@ -1,21 +1,20 @@
-import { inspect, memberName, type Report, stringValue, type Visitor } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import { memberName, type Report, stringValue, type Visitor } from "./syntax.ts";
+import { isTest } from "./tree.ts";
 
 /** What is nowhere in this tree: silenced checks, switched-off tests, loose ends, hidden state. */
-export function checkBanned(tree: Tree): Finding[] {
-  return codeFiles(tree).flatMap((path) => {
-    const text = tree.get(path) ?? "";
+export const banned: Check = {
+  isAbout: () => true,
+  looks(path) {
     const product = /^(src|contracts)\//.test(path) && !isTest(path);
-    return inspect(
-      path,
-      text,
+    return [
       bannedComments,
       bannedSyntax,
       ...(product ? [moduleState, spreadLists] : []),
       ...(product && path !== registry ? [vendorComparisons] : []),
-    );
-  });
-}
+    ];
+  },
+};
 
 /** The one file whose business is what vendors are called. */
 const registry = "src/vendors/registry.ts";

@@ -1,8 +1,9 @@
 import assert from "@std/assert";
-import { checkBanned } from "./banned.ts";
+import { banned } from "./banned.ts";
+import { findingsOf } from "./checks.ts";
 
 function verdict(path: string, text: string): string | null {
-  return checkBanned(new Map([[path, text]]))[0]?.message ?? null;
+  return findingsOf(new Map([[path, text]]), banned)[0]?.message ?? null;
 }
 
 Deno.test("silenced checks and loose ends are found in tests too", () => {

@@ -1,15 +1,17 @@
+import type { Check } from "./checks.ts";
 import { importsOf } from "./imports.ts";
-import { inspect, memberName } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import { type Build, memberName } from "./syntax.ts";
+import { codeFiles, type Finding, isTest } from "./tree.ts";
 
 /** Each outside thing has one door (style.md rule 4). Tests are free to use what they need. */
-export function checkDoors(tree: Tree): Finding[] {
-  const product = codeFiles(tree).filter((path) => isProduct.test(path) && !isTest(path));
-  return product.flatMap((path) => {
-    const text = tree.get(path) ?? "";
-    return [...usesOutside(path, text), ...packagesOutside(path, text)];
-  });
-}
+export const doors: Check = {
+  isAbout: (path) => isProduct.test(path) && !isTest(path),
+  looks: (path) => [usesOutside(path)],
+  concludes: (seen, tree) => {
+    const product = codeFiles(tree).filter(doors.isAbout);
+    return [...seen, ...product.flatMap((path) => packagesOutside(path, tree.get(path) ?? ""))];
+  },
+};
 
 /** Scripts for the browser (`.js`) run outside the process and have doors of their own. */
 const isProduct = /^(src\/|contracts\/|(main|admin|program)\.ts$).*(?<!\.js)$/;
@@ -145,8 +147,8 @@ function metaName(node: Deno.lint.MemberExpression): string | undefined {
   return `import.meta.${node.property.name}`;
 }
 
-function usesOutside(path: string, text: string): Finding[] {
-  return inspect(path, text, (report) => {
+function usesOutside(path: string): Build {
+  return (report) => {
     const check = (doors: readonly Door[], node: Deno.lint.Node, name: string | undefined) => {
       const door = doors.find(({ what }) => name !== undefined && what.test(name));
       if (door !== undefined && !door.may.test(path)) report(node, `${name}: ${door.instead}`);
@@ -162,7 +164,7 @@ function usesOutside(path: string, text: string): Finding[] {
         report(node, `${node.init.name} is taken apart; name its members where they are used`);
       },
     };
-  });
+  };
 }
 
 function packagesOutside(path: string, text: string): Finding[] {

@@ -1,5 +1,5 @@
+import type { Check } from "./checks.ts";
 import { type DeclaredName, declaredNames, wordsIn } from "./declared_names.ts";
-import { inspect } from "./syntax.ts";
 import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
 
 /** A word that names here don't use, and what is written instead. */
@@ -100,13 +100,44 @@ const refused: readonly Refused[] = [
 export const allowance: Readonly<Record<string, number>> = {};
 
 /** Names use the field's terms (docs/developing.md, "Words"); the product's files, not its tests. */
-export function checkGlossary(
-  tree: Tree,
-  allowed: Readonly<Record<string, number>> = allowance,
-): Finding[] {
-  const byFolder = Map.groupBy(refusedNames(tree), ({ path }) => folderOf(path));
-  const findings = [...byFolder].flatMap(([folder, names]) =>
-    names.length <= (allowed[folder] ?? 0) ? [] : names
+export function glossary(allowed: Readonly<Record<string, number>> = allowance): Check {
+  // Most names stand in many places.
+  const judged = new Map<string, Refused | undefined>();
+  const refusalOf = (declared: DeclaredName) => {
+    const key = `${declared.name} ${declared.type}`;
+    if (!judged.has(key)) judged.set(key, refused.find((each) => each.refuses(declared)));
+    return judged.get(key);
+  };
+  return {
+    isAbout,
+    looks: () => [
+      (report, comments) =>
+        declaredNames((declared) => {
+          const match = refusalOf(declared);
+          if (match !== undefined) report(declared.node!, sentence(declared.name, match));
+        })(report, comments),
+    ],
+    concludes: (seen, tree) => beyond([...refusedFiles(tree), ...seen], allowed),
+  };
+}
+
+function isAbout(path: string): boolean {
+  return isLooked.test(path) && !isTest(path);
+}
+
+/** Files that are named by a refused word. */
+function refusedFiles(tree: Tree): Finding[] {
+  return codeFiles(tree).filter(isAbout).flatMap((path) => {
+    const file = path.slice(path.lastIndexOf("/") + 1).replace(/\..*$/, "");
+    const own = refused.find((each) => each.refuses({ name: file, type: "" }));
+    return own === undefined ? [] : [{ path, line: 0, message: sentence(file, own) }];
+  });
+}
+
+function beyond(names: Finding[], allowed: Readonly<Record<string, number>>): Finding[] {
+  const byFolder = Map.groupBy(names, ({ path }) => folderOf(path));
+  const findings = [...byFolder].flatMap(([folder, own]) =>
+    own.length <= (allowed[folder] ?? 0) ? [] : own
   );
   for (const [folder, most] of Object.entries(allowed)) {
     const count = byFolder.get(folder)?.length ?? 0;
@@ -115,26 +146,6 @@ export function checkGlossary(
     findings.push({ path: folder, line: 0, message });
   }
   return findings;
-}
-
-/** All refused names, and files that are named so. */
-export function refusedNames(tree: Tree): Finding[] {
-  return codeFiles(tree).filter((path) => isLooked.test(path) && !isTest(path)).flatMap((path) => {
-    const found: Finding[] = [];
-    const file = path.slice(path.lastIndexOf("/") + 1).replace(/\..*$/, "");
-    const own = refused.find((each) => each.refuses({ name: file, type: "" }));
-    if (own !== undefined) found.push({ path, line: 0, message: sentence(file, own) });
-    const inside = inspect(
-      path,
-      tree.get(path) ?? "",
-      (report, comments) =>
-        declaredNames((declared) => {
-          const match = refused.find((each) => each.refuses(declared));
-          if (match !== undefined) report(declared.node!, sentence(declared.name, match));
-        })(report, comments),
-    );
-    return [...found, ...inside];
-  });
 }
 
 function sentence(name: string, { word, instead }: Refused): string {

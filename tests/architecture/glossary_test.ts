@@ -1,9 +1,10 @@
 import assert from "@std/assert";
-import { checkGlossary } from "./glossary.ts";
-import { checkUniqueExports } from "./unique_exports.ts";
+import { findingsOf } from "./checks.ts";
+import { glossary } from "./glossary.ts";
+import { uniqueExports } from "./unique_exports.ts";
 
 function verdict(text: string, path = "src/relay/a.ts"): string | null {
-  return checkGlossary(new Map([[path, text]]), {})[0]?.message ?? null;
+  return findingsOf(new Map([[path, text]]), glossary({}))[0]?.message ?? null;
 }
 
 Deno.test("a refused word is found in every kind of name, as a whole word", () => {
@@ -45,20 +46,23 @@ Deno.test("what only looks alike, what is used and what is on the wire are left 
 
 Deno.test("a folder's allowance is a ceiling, and falls with what was there", () => {
   const tree = new Map([["src/relay/a.ts", "const kept = 1, told = 2;"]]);
-  assert.deepEqual(checkGlossary(tree, { "src/relay": 2 }), []);
-  assert.equal(checkGlossary(tree, { "src/relay": 1 }).length, 2);
-  assert.match(checkGlossary(tree, { "src/relay": 3 })[0]!.message, /lower its allowance of 3/);
+  assert.deepEqual(findingsOf(tree, glossary({ "src/relay": 2 })), []);
+  assert.equal(findingsOf(tree, glossary({ "src/relay": 1 })).length, 2);
+  assert.match(
+    findingsOf(tree, glossary({ "src/relay": 3 }))[0]!.message,
+    /lower its allowance of 3/,
+  );
 });
 
 Deno.test("a name is exported by one file, except by dialects", () => {
   const twice = (path: string) =>
-    checkUniqueExports(
+    findingsOf(
       new Map([["src/keys/a.ts", "export const one = 1;"], [path, "export function one() {}"]]),
-      {},
+      uniqueExports({}),
     ).length;
   assert.equal(twice("src/people/b.ts"), 1);
   assert.equal(twice("src/dialects/text/chat/b.ts"), 0);
   assert.equal(twice("src/people/b_test.ts"), 0);
   const tree = new Map([["src/keys/a.ts", "export type One = 1;"]]);
-  assert.match(checkUniqueExports(tree, { One: 2 })[0]!.message, /lower its 2/);
+  assert.match(findingsOf(tree, uniqueExports({ One: 2 }))[0]!.message, /lower its 2/);
 });

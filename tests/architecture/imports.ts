@@ -1,4 +1,4 @@
-import { inspect, lineAt, stringValue } from "./syntax.ts";
+import { type Build, inspect, lineAt, stringValue } from "./syntax.ts";
 
 /** One reference from a file to another file or to a package. */
 export interface Import {
@@ -19,16 +19,17 @@ export interface Import {
 export function importsOf(path: string, text: string): readonly Import[] {
   const known = parsed.get(path);
   if (known?.text === text) return known.imports;
-  const imports = parseImports(path, text);
-  parsed.set(path, { text, imports });
-  return imports;
+  inspect(path, text, [{ build: rememberImports(path, text), findings: [] }]);
+  return parsed.get(path)!.imports;
 }
 
 /** Several checks ask for the same files. */
 const parsed = new Map<string, { text: string; imports: readonly Import[] }>();
 
-function parseImports(path: string, text: string): Import[] {
+/** Finds a file's imports on the way of who walks through it, for `importsOf`. */
+export function rememberImports(path: string, text: string): Build {
   const found: Import[] = [];
+  parsed.set(path, { text, imports: found });
   const add = (node: Deno.lint.Node | null, typeOnly = false) => {
     const specifier = stringValue(node);
     if (node === null || specifier === undefined) return;
@@ -39,7 +40,7 @@ function parseImports(path: string, text: string): Import[] {
       typeOnly,
     });
   };
-  inspect(path, text, () => ({
+  return () => ({
     ImportDeclaration: (node) => add(node.source, node.importKind === "type"),
     ExportNamedDeclaration: (node) => add(node.source, node.exportKind === "type"),
     ExportAllDeclaration: (node) => add(node.source, node.exportKind === "type"),
@@ -59,8 +60,7 @@ function parseImports(path: string, text: string): Import[] {
       if (callee.type !== "MemberExpression" || callee.object.type !== "MetaProperty") return;
       if (callee.property.type === "Identifier" && callee.property.name === "resolve") add(first);
     },
-  }));
-  return found;
+  });
 }
 
 /** A folder's address (`new URL("..", import.meta.url)`) is no import. */

@@ -1,18 +1,19 @@
 import recheck from "recheck/lib/browser.js";
-import { inspect, type Report, stringValue, type Visitor } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import { type Report, stringValue, type Visitor } from "./syntax.ts";
+import { isTest } from "./tree.ts";
 
 /**
  * Regular expressions of the product take time in proportion to the text, whatever it is: one that
  * tries a run of characters from each of its places stops everybody for minutes
  * (`/=+$/` did: 48 s for 300 KB). `recheck` finds them.
  */
-export function checkPatterns(tree: Tree): Finding[] {
+export function patterns(): Check {
   const judged = new Map<string, string | null>();
-  return codeFiles(tree).filter((path) => isProduct(path) && !isTest(path)).flatMap((path) => {
-    const text = tree.get(path) ?? "";
-    return inspect(path, text, (report) => patternsOf(text, report, judged));
-  });
+  return {
+    isAbout: (path) => isProduct(path) && !isTest(path),
+    looks: (_, text) => [(report) => patternsOf(text, report, judged)],
+  };
 }
 
 function isProduct(path: string): boolean {
@@ -138,4 +139,15 @@ const judgedBefore: ReadonlySet<string> = new Set([
   String.raw`/^(models\/)+/`,
   String.raw`/\S[^\p{L}\p{N}]+\S/u`,
   String.raw`/^filters\.(\w+)/`,
+  String.raw`/'(?:-\w, )?(--?[^'\s=<]+)/`,
+  String.raw`/-?\d[\d.]{15,}(?:[eE][+-]?\d+)?/g`,
+  String.raw`/^((?:\/[^/:*{]+){1,2}\/):(\w+)\{[^{}]*:(\w+)\}$/`,
+  String
+    .raw`/^(?:(\d{1,2}) ([A-Za-z]{3})[a-z]* (\d{4})|(\d{4}-\d\d-\d\d))(?:(?:, ?|T)(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(?:Z| UTC)?)?$/`,
+  String.raw`/^(\d+) (\w{3})\w* (\d{4})(?:, ?(\d\d:\d\d))?/`,
+  String.raw`/^(app|user):(.+)$/s`,
+  String.raw`/^Bearer +/i`,
+  String.raw`/^[^?]*\/responses(?:\?|$)/`,
+  String.raw`/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i`,
+  String.raw`/^\/chat(\/v1(?:beta)?\/.*)$/s`,
 ]);

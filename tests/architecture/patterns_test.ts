@@ -1,8 +1,9 @@
 import assert from "@std/assert";
-import { checkPatterns } from "./patterns.ts";
+import { findingsOf } from "./checks.ts";
+import { patterns } from "./patterns.ts";
 
 function verdict(text: string, path = "src/a.ts"): string | null {
-  return checkPatterns(new Map([[path, text]]))[0]?.message ?? null;
+  return findingsOf(new Map([[path, text]]), patterns())[0]?.message ?? null;
 }
 
 Deno.test("patterns that try a run from each of its places are found", () => {

@@ -1,18 +1,23 @@
-import { inspect } from "./syntax.ts";
+import type { Check } from "./checks.ts";
+import type { Build } from "./syntax.ts";
 import { codeFiles, type Finding, type Tree } from "./tree.ts";
 
 /** Lines; style.md rule 2. */
 export const limits = { file: 600, function: 70, median: 120 } as const;
 
 /** Files and functions that are too long. A function's lines include those nested in it. */
-export function checkSizes(tree: Tree): Finding[] {
+export const sizes: Check = {
+  isAbout: () => true,
+  looks: (_, text) => [longFunctions(text)],
+  concludes: (seen, tree) => [...longFiles(tree), ...seen],
+};
+
+function longFiles(tree: Tree): Finding[] {
   return codeFiles(tree).flatMap((path) => {
-    const text = tree.get(path) ?? "";
-    const lines = lineCount(text);
-    const findings = longFunctions(path, text);
-    if (lines <= limits.file) return findings;
+    const lines = lineCount(tree.get(path) ?? "");
+    if (lines <= limits.file) return [];
     const message = `has ${lines} lines, at most ${limits.file}; split it by idea`;
-    return [{ path, line: 0, message }, ...findings];
+    return [{ path, line: 0, message }];
   });
 }
 
@@ -23,8 +28,8 @@ export function medianLines(tree: Tree): number {
   return counts[Math.floor(counts.length / 2)] ?? 0;
 }
 
-function longFunctions(path: string, text: string): Finding[] {
-  return inspect(path, text, (report) => {
+function longFunctions(text: string): Build {
+  return (report) => {
     const measure = (node: Deno.lint.Node) => {
       // Most are so short that nobody has to count their lines.
       if (node.range[1] - node.range[0] < limits.function) return;
@@ -37,7 +42,7 @@ function longFunctions(path: string, text: string): Finding[] {
       FunctionExpression: measure,
       ArrowFunctionExpression: measure,
     };
-  });
+  };
 }
 
 function lineCount(text: string): number {

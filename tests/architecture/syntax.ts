@@ -2,21 +2,23 @@ import type { Finding } from "./tree.ts";
 
 export type Visitor = Deno.lint.LintVisitor;
 
+/** Who looks at a file's syntax, and where the findings go. */
+export interface Look {
+  readonly build: Build;
+  readonly findings: Finding[];
+}
+
 /**
  * Walks the syntax tree of one file with Deno's own parser (`Deno.lint.runPlugin`, which exists
  * in `deno test` only). `build` gets a `report` that turns a node into a finding, and the file's
- * comments. A file that can't be parsed is a finding too.
+ * comments. A file that can't be parsed is a finding too. To parse takes longer than to look, so
+ * that who looks at the same files looks in one walk.
  */
-export function inspect(
-  path: string,
-  text: string,
-  ...builds: readonly Build[]
-): Finding[] {
-  const findings: Finding[] = [];
-  const report: Report = (node, message) => {
-    findings.push({ path, line: lineAt(text, node.range[0]), message });
-  };
-  const rules = builds.map((build, index) => {
+export function inspect(path: string, text: string, looks: readonly Look[]): void {
+  const rules = looks.map(({ build, findings }, index) => {
+    const report: Report = (node, message) => {
+      findings.push({ path, line: lineAt(text, node.range[0]), message });
+    };
     const create = (context: Deno.lint.RuleContext) =>
       build(report, context.sourceCode.getAllComments());
     return [`inspect-${index}`, { create }] as const;
@@ -26,9 +28,10 @@ export function inspect(
     Deno.lint.runPlugin(plugin, path, text);
   } catch (error) {
     const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    findings.push({ path, line: 0, message: `can't be parsed: ${reason}` });
+    const message = `can't be parsed: ${reason}`;
+    const lists = new Set(looks.map(({ findings }) => findings));
+    for (const findings of lists) findings.push({ path, line: 0, message });
   }
-  return findings;
 }
 
 /** What one check looks at in a file. */

@@ -1,14 +1,14 @@
-import { inspect } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import { isTest } from "./tree.ts";
 
 /**
  * SQL that names a table stands in the `store/` of the table's subject (docs/developing.md,
  * "Layout"): a subject asks another one for what that one stores.
  */
-export function checkTables(tree: Tree): Finding[] {
-  const product = codeFiles(tree).filter((path) => /^src\//.test(path) && !isTest(path));
-  return product.flatMap((path) =>
-    inspect(path, tree.get(path) ?? "", (report) => {
+export const tableOwners: Check = {
+  isAbout: (path) => /^src\//.test(path) && !isTest(path),
+  looks: (path) => [
+    (report) => {
       const look = (node: Deno.lint.Node, text: string) => {
         for (const table of tablesIn(text)) {
           const owner = owners.get(table)!;
@@ -20,9 +20,9 @@ export function checkTables(tree: Tree): Finding[] {
         Literal: (node) => typeof node.value === "string" && look(node, node.value),
         TemplateElement: (node) => look(node, node.cooked),
       };
-    })
-  );
-}
+    },
+  ],
+};
 
 /** Subject → its tables. */
 const tables: Readonly<Record<string, string>> = {

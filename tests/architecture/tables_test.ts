@@ -1,8 +1,9 @@
 import assert from "@std/assert";
-import { checkTables } from "./tables.ts";
+import { findingsOf } from "./checks.ts";
+import { tableOwners } from "./tables.ts";
 
 function findings(path: string, code: string): string[] {
-  return checkTables(new Map([[path, code]])).map((each) => each.message);
+  return findingsOf(new Map([[path, code]]), tableOwners).map((each) => each.message);
 }
 
 Deno.test("SQL that names another subject's table is found", () => {

@@ -1,5 +1,6 @@
-import { inspect, type Report, type Visitor } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import type { Report, Visitor } from "./syntax.ts";
+import { isTest } from "./tree.ts";
 
 /**
  * V8 puts some of what a call makes into the old generation at once, however short its life: a
@@ -8,11 +9,10 @@ import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
  * whole call, until a major collection: every scavenge copied it twice. With a handful of such lines
  * a tenth of all garbage was taken for alive (docs/decisions.md, 0331).
  */
-export function checkTenured(tree: Tree): Finding[] {
-  return codeFiles(tree).filter((path) => isOnCallPath(path) && !isTest(path)).flatMap((path) =>
-    inspect(path, tree.get(path) ?? "", tenuredOf)
-  );
-}
+export const tenured: Check = {
+  isAbout: (path) => isOnCallPath(path) && !isTest(path),
+  looks: () => [tenuredOf],
+};
 
 const folders =
   "base|budgets|credit|dialects|http|idempotency|keys|listener|media|overload|rate_limits|records|relay|response_cache|routing|shared|telemetry|vendors";

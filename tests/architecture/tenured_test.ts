@@ -1,8 +1,9 @@
 import assert from "@std/assert";
-import { checkTenured } from "./tenured.ts";
+import { findingsOf } from "./checks.ts";
+import { tenured } from "./tenured.ts";
 
 function findings(text: string, path = "src/relay/a.ts"): string[] {
-  return checkTenured(new Map([[path, text]])).map(({ message }) => message);
+  return findingsOf(new Map([[path, text]]), tenured).map(({ message }) => message);
 }
 
 Deno.test("what a call would leave in the old generation is found", () => {

@@ -1,6 +1,6 @@
-import { type DeclaredName, exportedNames } from "./declared_names.ts";
-import { inspect } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import { exportedNames } from "./declared_names.ts";
+import { type Finding, isTest } from "./tree.ts";
 
 /**
  * Names that more than one file of `src/` exports, with how many files do: only ever fewer. A name
@@ -44,11 +44,27 @@ export const shared: Readonly<Record<string, number>> = {
 };
 
 /** A name means one thing: no two files export it, but for the dialects, which have the same files. */
-export function checkUniqueExports(
-  tree: Tree,
-  allowed: Readonly<Record<string, number>> = shared,
+export function uniqueExports(allowed: Readonly<Record<string, number>> = shared): Check {
+  const files = new Map<string, Set<string>>();
+  return {
+    isAbout: (path) => isLooked.test(path) && !isTest(path),
+    looks(path) {
+      const names = new Set<string>();
+      files.set(path, names);
+      return [exportedNames(({ name }) => void names.add(name))];
+    },
+    concludes(seen) {
+      const all = [...files].flatMap(([path, names]) => [...names].map((name) => ({ path, name })));
+      return [...seen, ...beyond(all, allowed)];
+    },
+  };
+}
+
+function beyond(
+  all: readonly { path: string; name: string }[],
+  allowed: Readonly<Record<string, number>>,
 ): Finding[] {
-  const byName = Map.groupBy(exportsIn(tree), ({ name }) => name);
+  const byName = Map.groupBy(all, ({ name }) => name);
   const findings: Finding[] = [];
   for (const [name, all] of byName) {
     const most = allowed[name] ?? 1;
@@ -64,15 +80,6 @@ export function checkUniqueExports(
     findings.push({ path: "src", line: 0, message });
   }
   return findings;
-}
-
-function exportsIn(tree: Tree): { path: string; name: string }[] {
-  return codeFiles(tree).filter((path) => isLooked.test(path) && !isTest(path)).flatMap((path) => {
-    const names = new Set<string>();
-    const add = ({ name }: DeclaredName) => void names.add(name);
-    inspect(path, tree.get(path) ?? "", () => exportedNames(add)(() => {}, []));
-    return [...names].map((name) => ({ path, name }));
-  });
 }
 
 const isLooked = /^src\/(?!dialects\/(text|media)\/).*\.tsx?$/;

@@ -1,18 +1,18 @@
-import { inspect } from "./syntax.ts";
-import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+import type { Check } from "./checks.ts";
+import { isTest } from "./tree.ts";
 
 /**
  * Only a dialect's own folder knows its field names (issue 4): beside it the contracts, the demo's
  * vendors, the clients (the conformance command and the one that is shipped), and tests. Told by words that occur in a
  * wire format and nowhere else.
  */
-export function checkWireWords(tree: Tree): Finding[] {
-  const product = codeFiles(tree).filter((path) => isLooked.test(path) && !isTest(path));
-  return product.flatMap((path) => {
+export const wireWords: Check = {
+  isAbout: (path) => isLooked.test(path) && !isTest(path),
+  looks(path) {
     const home = /^src\/dialects\/(?:text|media)\/([a-z]+)\//.exec(path)?.[1];
     const mayUse = (word: string) =>
       (home !== undefined && ownersOf(word).includes(home)) || isOurs(path, word);
-    return inspect(path, tree.get(path) ?? "", (report) => {
+    return [(report) => {
       const look = (node: Deno.lint.Node, text: string) => {
         const word = (text.match(wholeWords) ?? []).find((one) => isWire(one) && !mayUse(one));
         if (word === undefined) return;
@@ -26,9 +26,9 @@ export function checkWireWords(tree: Tree): Finding[] {
         Literal: (node) => typeof node.value === "string" && look(node, node.value),
         TemplateElement: (node) => look(node, node.cooked),
       };
-    });
-  });
-}
+    }];
+  },
+};
 
 const isLooked = /^(src|openapi)\/(?!client\/)|^[^/]+\.ts$/;
 
@@ -147,10 +147,14 @@ function isOurs(path: string, word: string): boolean {
   return ours.some((one) => one.file.test(path) && one.words.test(word));
 }
 
+const owners: ReadonlyMap<string, readonly string[]> = new Map(
+  words.flatMap(([dialects, list]) => list.split(/\s+/).map((word) => [word, dialects] as const)),
+);
+
 function isWire(word: string): boolean {
-  return ownersOf(word).length > 0;
+  return owners.has(word);
 }
 
 function ownersOf(word: string): readonly string[] {
-  return words.find(([, list]) => list.split(/\s+/).includes(word))?.[0] ?? [];
+  return owners.get(word) ?? [];
 }

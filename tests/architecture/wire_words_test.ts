@@ -1,8 +1,9 @@
 import assert from "@std/assert";
-import { checkWireWords } from "./wire_words.ts";
+import { findingsOf } from "./checks.ts";
+import { wireWords } from "./wire_words.ts";
 
 function verdict(path: string, text: string): string | null {
-  return checkWireWords(new Map([[path, text]]))[0]?.message ?? null;
+  return findingsOf(new Map([[path, text]]), wireWords)[0]?.message ?? null;
 }
 
 /** Text → the dialects whose folders may hold it. */

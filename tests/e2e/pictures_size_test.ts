@@ -12,7 +12,7 @@ import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
 
-const pictures = Number(Deno.env.get("PICTURES") ?? "20");
+const pictures = Number(Deno.env.get("PICTURES") ?? "14");
 const pictureBytes = 4 * 1024 * 1024;
 const limitBytes = 200 * 1024 * 1024;
 

@@ -15,12 +15,23 @@ const [firstMaster, secondMaster, thirdMaster] = [1, 2, 3].map((letter) =>
 
 type Environment = Record<string, string>;
 
-/** Keys go the whole way, through the program's standard input. */
-async function admin(env: Environment, words: string, input?: string): Promise<unknown> {
-  const args = [...words.split(" "), "--json"];
-  const ended = input === undefined
-    ? await runAdminHere({ args, env })
-    : await runProgram({ script: "admin.ts", args, env, input });
+/** What is sealed goes by standard input, as the program has it. */
+async function admin(env: Environment, words: string, input = ""): Promise<unknown> {
+  return await adminBy(runAdminHere, env, words, input);
+}
+
+/** The whole way, once for each command. */
+function adminByProgram(env: Environment, words: string, input: string): Promise<unknown> {
+  return adminBy((options) => runProgram({ script: "admin.ts", ...options }), env, words, input);
+}
+
+async function adminBy(
+  run: typeof runAdminHere,
+  env: Environment,
+  words: string,
+  input: string,
+): Promise<unknown> {
+  const ended = await run({ args: [...words.split(" "), "--json"], env, input });
   assert.equal(ended.code, 0, `${words}: ${ended.stdout}${ended.stderr}`);
   assert.ok(!/canary/.test(ended.stdout + ended.stderr), "a key is never shown");
   return JSON.parse(ended.stdout);
@@ -92,7 +103,7 @@ interface Running {
 async function useKeys(t: Deno.TestContext, { env, vendor, service, key }: Running): Promise<void> {
   await t.step("managed, then stored, then dual-key by the call", async () => {
     assert.deepEqual(await call(service, vendor, key), good("sk-the-service"));
-    const set = await admin(env, "vendor-key set --vendor vendor-b", `${stored}\n`);
+    const set = await adminByProgram(env, "vendor-key set --vendor vendor-b", `${stored}\n`);
     assert.deepEqual(set, { account_id: 1, vendor: "vendor-b", last_four: "4f1d" });
     assert.deepEqual(await call(service, vendor, key), good(stored));
     assert.deepEqual(await call(service, vendor, `${key};${own}`), good(own));
@@ -149,7 +160,7 @@ Deno.test("a stored key is used, survives a rotation of the master key and a res
   let log = "";
   await useKeys(t, { env, vendor, service, key });
   await t.step("rotation while it runs, then a restart", async () => {
-    const rotated = await admin(env, "master-key rotate", secondMaster);
+    const rotated = await adminByProgram(env, "master-key rotate", secondMaster);
     assert.deepEqual(rotated, { resealed: 2, already: false, source: "file" });
     assert.deepEqual(await call(service, vendor, key), good(stored));
     assert.equal(await service.stop(), 0);

@@ -19,7 +19,10 @@ interface Collected {
   readonly afterEach: Hook[];
 }
 
-/** Loads a test file and registers its tests under its name. Throws when it registers none. */
+/**
+ * Loads a test file and registers its tests under its name. One that can't be loaded, or registers
+ * none, fails as a test of its own, so that the others of its batch run.
+ */
 export async function batched(file: string, load: () => Promise<unknown>): Promise<void> {
   const collected: Collected = { tests: [], before: [], after: [], beforeEach: [], afterEach: [] };
   const runtime = Deno as { test: typeof Deno.test };
@@ -27,10 +30,15 @@ export async function batched(file: string, load: () => Promise<unknown>): Promi
   runtime.test = collector(collected);
   try {
     await load();
+    if (collected.tests.length === 0) throw new Error(`${file}: registers no test`);
+  } catch (thrown) {
+    register(`${file}${fileMark}is loaded`, () => {
+      throw thrown;
+    });
+    return;
   } finally {
     runtime.test = register;
   }
-  if (collected.tests.length === 0) throw new Error(`${file}: registers no test`);
   registerAll(file, collected, register);
 }
 

@@ -1,32 +1,38 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** Folders whose files load much: the product, to start it in their own process, or parts of it. */
-const batchedFolders =
-  /^(tests\/(contracts|dashboard|dialects|e2e|hostile|http|matrix|media|money|search|store)|src\/\w+|openapi|demo)\//;
-/** One of its servers replaces the runtime's own `Response`, which others must have. */
-const besideNobody: readonly string[] = ["tests/http/overload_test.ts"];
+/** What is tried beside its file loads parts of the product, and much the same ones. */
+const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
+/**
+ * One of its servers replaces the runtime's own `Response`, which others must have; Chromium and
+ * packages load nothing that another file would load too.
+ */
+const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
 /** More leave less to load, and a batch running alone at the end. */
-const filesOfBatch = 10;
+const filesOfBatch = 16;
+const longFilesOfBatch = 3;
 
 /**
  * Test files that run one after the other in one isolate, by the folder that they are in; those that
- * take long, and all others, stand alone.
+ * take long are fewer.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
-  const alone = new Set([...longest, ...besideNobody]);
+  const isLong = new Set(longest);
   const batches: string[][] = [];
   const open = new Map<string, string[]>();
   for (const file of files) {
-    const folder = alone.has(file) ? undefined : batchedFolders.exec(file)?.[0];
-    const batch = folder === undefined ? undefined : open.get(folder);
-    if (batch !== undefined && batch.length < filesOfBatch) {
+    const folder = besideNobody.test(file) ? undefined : batchedFolders.exec(file)?.[0];
+    const kind = `${isLong.has(file)} ${folder}`;
+    const batch = folder === undefined ? undefined : open.get(kind);
+    if (
+      batch !== undefined && batch.length < (isLong.has(file) ? longFilesOfBatch : filesOfBatch)
+    ) {
       batch.push(file);
       continue;
     }
     const fresh = [file];
     batches.push(fresh);
-    if (folder !== undefined) open.set(folder, fresh);
+    if (folder !== undefined) open.set(kind, fresh);
   }
   return batches;
 }

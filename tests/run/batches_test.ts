@@ -1,30 +1,33 @@
 import assert from "@std/assert";
 import { Processes } from "./processes.ts";
 import { batchesOf, ofBatch, writeBatch } from "./batches.ts";
+import { longest } from "./files.ts";
 import { judgeTests } from "./judge.ts";
 import { slowestFiles } from "./slowest.ts";
 
-Deno.test("files of a folder come together, those that take long and those elsewhere stand alone", () => {
-  const http = Array.from({ length: 12 }, (_, at) => `tests/http/a${at}_test.ts`);
+Deno.test("files of a folder come together, those that take long are fewer, some stand alone", () => {
+  const http = Array.from({ length: 18 }, (_, at) => `tests/http/a${at}_test.ts`);
+  const long = longest.filter((file) => file.startsWith("tests/faults/"));
   const batches = batchesOf([
-    "tests/http/evals_test.ts",
+    ...long.slice(0, 4),
     "tests/browser/a_test.ts",
+    "tests/browser/b_test.ts",
+    "tests/http/overload_test.ts",
     ...http,
     "tests/matrix/a_test.ts",
-    "tests/run/b_test.ts",
     "src/base/b_test.ts",
-    "src/dialects/kernel/c_test.ts",
     "src/dialects/text/chat/d_test.ts",
   ]);
   assert.deepEqual(batches, [
-    ["tests/http/evals_test.ts"],
+    long.slice(0, 3),
+    long.slice(3, 4),
     ["tests/browser/a_test.ts"],
-    http.slice(0, 10),
-    http.slice(10),
+    ["tests/browser/b_test.ts"],
+    ["tests/http/overload_test.ts"],
+    http.slice(0, 16),
+    http.slice(16),
     ["tests/matrix/a_test.ts"],
-    ["tests/run/b_test.ts"],
-    ["src/base/b_test.ts"],
-    ["src/dialects/kernel/c_test.ts", "src/dialects/text/chat/d_test.ts"],
+    ["src/base/b_test.ts", "src/dialects/text/chat/d_test.ts"],
   ]);
 });
 
@@ -65,7 +68,12 @@ Deno.test("files of a batch run one after the other, each between its own hooks,
   const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");
   const folder = await Deno.makeTempDir({ prefix: "batch-" });
   try {
-    const files = [`${folder}/one_test.ts`, `${folder}/two_test.ts`, `${folder}/none_test.ts`];
+    const files = [
+      `${folder}/one_test.ts`,
+      `${folder}/two_test.ts`,
+      `${folder}/none_test.ts`,
+      `${folder}/broken_test.ts`,
+    ];
     await Deno.writeTextFile(files[0]!, first);
     await Deno.writeTextFile(files[1]!, second);
     await Deno.writeTextFile(files[2]!, "export const nothing = 1;\n");
@@ -97,10 +105,17 @@ Deno.test("files of a batch run one after the other, each between its own hooks,
       slowestFiles(ended.output, 5).map(({ file }) => file).toSorted(),
       files.slice(0, 2).toSorted(),
     );
-    const silent = await run([files[0]!, files[2]!], 2);
-    const judged = judgeTests("integration", [files[0]!], silent.ended, silent.junit);
-    assert.ok(judged.failed > 0);
+    await Deno.writeTextFile(files[3]!, 'throw new Error("at import");\n');
+    const broken = [files[2]!, files[3]!, files[0]!];
+    const bad = await run(broken, 2);
+    const judged = judgeTests("integration", broken, bad.ended, bad.junit);
+    assert.deepEqual([judged.passed, judged.failed, judged.skipped], [3, 2, 1], "one_test.ts runs");
+    assert.deepEqual(judged.notes.filter((note) => note.startsWith("failed")).toSorted(), [
+      `failed ${files[3]}: is loaded`,
+      `failed ${files[2]}: is loaded`,
+    ]);
     assert.match(judged.details, /none_test\.ts: registers no test/);
+    assert.match(judged.details, /at import/);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

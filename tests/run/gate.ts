@@ -30,6 +30,25 @@ export async function dependencies(gate: Gate): Promise<Outcome> {
 }
 
 /**
+ * Makes the bundle that tests start as the service's programs, where the tree has one, and gives what
+ * they are told of it. Without it they start the source.
+ */
+export async function bundledProgram(
+  gate: Gate,
+  record: (outcome: Outcome) => void,
+): Promise<Readonly<Record<string, string>>> {
+  const script = "tests/support/programs/bundle_program.ts";
+  if (!fileExists(`${gate.root}/${script}`)) return {};
+  const folder = `${gate.tempDir}/program`;
+  const outcome = judged(
+    "bundle",
+    await deno(gate, ["run", "-A", "--frozen", script, folder], 5 * minute),
+  );
+  record(outcome);
+  return outcome.failed === 0 ? { TEST_BUNDLE: folder } : {};
+}
+
+/**
  * Types, lint, format and, once there is a document, its drift. One after the other, since tests
  * run beside them; each is told when it has ended.
  */

@@ -62,8 +62,10 @@ Deno.test("a bad tree fails, each step by itself, and the cause is in the output
   }
   assert.match(output, /failed src\/b_test.ts: b holds/);
   assert.match(output, /failed src\/leak_test.ts: leaks/);
-  assert.match(output, /failed src\/c_test.ts failed outside a test/);
-  assert.match(output, /failed src\/d_test.ts: registers no test/);
+  assert.match(output, /failed src\/c_test.ts: is loaded/);
+  assert.match(output, /Error: at import/);
+  assert.match(output, /failed src\/d_test.ts: is loaded/);
+  assert.match(output, /src\/d_test.ts: registers no test/);
   assert.match(output, /the cause/);
 });
 

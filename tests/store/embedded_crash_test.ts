@@ -4,6 +4,9 @@ import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { Child, withFolder } from "./children.ts";
 
+/** `KILLS` asks for more of them. */
+const isLong = Deno.env.get("KILLS") !== undefined;
+
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
 
 /** Opens a database and gives its threads as they are made, so that a test can end one. */
@@ -72,7 +75,7 @@ Deno.test("after a disk that took nothing more the database works again by itsel
 
 Deno.test("a first start that is killed at any moment leaves a directory that opens", () =>
   withFolder(async (folder) => {
-    for (const killAfterMs of [300, 450, 600, 900]) {
+    for (const killAfterMs of isLong ? [150, 300, 450, 600, 750, 900] : [300, 600]) {
       const path = `${folder}/killed-after-${killAfterMs}`;
       const child = new Child("write_embedded.ts", path);
       await new Promise((resolve) => setTimeout(resolve, killAfterMs));
@@ -90,7 +93,7 @@ Deno.test("a process that is killed while it writes loses nothing that it was to
   withFolder(async (folder) => {
     const path = `${folder}/database`;
     let written = 0;
-    for (let round = 1; round <= 3; round++) {
+    for (let round = 1; round <= (isLong ? 10 : 2); round++) {
       await using child = new Child("write_embedded.ts", path);
       await child.printed(`row ${written + 20}`);
       await child.kill();

@@ -22,8 +22,8 @@ onBothDatabases(
   async (database) => {
     const reads = createFairReads(database);
     let done = 0;
-    const crowd = Array.from({ length: 30 }, () => heavy(reads.of(1)).then(() => done++));
-    const bulk = Array.from({ length: 10 }, () => heavy(reads.inBulk(1)).then(() => done++));
+    const crowd = Array.from({ length: 15 }, () => heavy(reads.of(1)).then(() => done++));
+    const bulk = Array.from({ length: 5 }, () => heavy(reads.inBulk(1)).then(() => done++));
     await new Promise((resolve) => setTimeout(resolve, 100));
     const before = done;
     await reads.of(2).query("select 1", []);

@@ -4,9 +4,9 @@ import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { createVacuum } from "../../src/erasure/store/vacuum.ts";
-import { onPostgres, productMigrations } from "../support/databases.ts";
+import { onPostgres } from "../support/databases.ts";
+import { copyMigrated } from "../support/new_database.ts";
 import { filesWith } from "../support/files_with.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -59,8 +59,8 @@ async function erase(database: Database, account: number): Promise<void> {
 
 Deno.test("after a scrub erased text is in no file of the embedded database", async () => {
   const directory = temporaryDirectory("scrub");
+  await copyMigrated(`${directory}/database`);
   let database = await openEmbedded(`${directory}/database`);
-  await migrate(database, await productMigrations());
   const account = await newAccount(database);
   await fill(database, account);
   await database.query("analyze");

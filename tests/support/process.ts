@@ -12,6 +12,8 @@ export interface ProgramOptions {
   readonly script?: string;
   /** An executable in place of a script of the repository. */
   readonly executable?: string;
+  /** Not the bundle that the gate has made of the program (`TEST_BUNDLE`). */
+  readonly fromSource?: boolean;
   /** What its standard input holds; closed at once by default. */
   readonly input?: string;
   /** For a service until it is alive, for a program until it ends; 60 s by default. */
@@ -140,15 +142,13 @@ class Program {
   readonly #watchers = new Set<() => void>();
 
   constructor(options: ProgramOptions, cleanUp: () => Promise<void>) {
-    const given = options.script ?? "main.ts";
-    const script = given.startsWith("/") ? given : `${root}/${given}`;
     const own = options.executable === undefined
-      ? [...flagsOf(given), `--config=${root}/deno.json`, script]
-      : [];
+      ? commandOf(options, Deno.env.get("TEST_BUNDLE"))
+      : { args: [], env: {} };
     this.#child = new Deno.Command(options.executable ?? Deno.execPath(), {
-      args: [...own, ...(options.args ?? [])],
+      args: [...own.args, ...(options.args ?? [])],
       cwd: options.cwd ?? root,
-      env: { ...machineEnvironment(), ...options.env },
+      env: { ...machineEnvironment(), ...own.env, ...options.env },
       clearEnv: true,
       stdin: options.input === undefined ? "null" : "piped",
       stdout: "piped",
@@ -259,6 +259,30 @@ function guard(pid: number): () => Promise<void> {
     await child.status;
   };
 }
+
+/**
+ * How Deno runs a script. The service's programs are the bundle's where the gate has made one: it is
+ * what is shipped, and starts in two thirds of the time. Workers start its launcher, which other
+ * tests try.
+ */
+export function commandOf(
+  { script: given = "main.ts", fromSource = false, env = {} }: ProgramOptions,
+  bundle: string | undefined,
+): { args: string[]; env: Record<string, string> } {
+  const word = wordOfScript[given];
+  if (bundle !== undefined && word !== undefined && !fromSource && env.WORKERS === undefined) {
+    const args = [...flagsOf(given), `--config=${bundle}/deno.json`, `${bundle}/program.js`, word];
+    return { args, env: { DEMETER_COMMAND: "deno task" } };
+  }
+  const script = given.startsWith("/") ? given : `${root}/${given}`;
+  return { args: [...flagsOf(given), `--config=${root}/deno.json`, script], env: {} };
+}
+
+const wordOfScript: Readonly<Record<string, string>> = {
+  "main.ts": "start",
+  "demo/main.ts": "demo",
+  "admin.ts": "admin",
+};
 
 /** The service's programs have no more permissions than the tasks that people start them with. */
 function flagsOf(script: string): string[] {

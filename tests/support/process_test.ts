@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { runProgram, startService } from "./process.ts";
+import { commandOf, runProgram, startService } from "./process.ts";
 import { isThere } from "./is_there.ts";
 
 /** Stands in for the service: prints a key and addresses, serves `/livez`, exits 3 on SIGTERM. */
@@ -139,3 +139,28 @@ Deno.test(
 );
 
 const configPath = new URL("../../deno.json", import.meta.url).pathname;
+
+Deno.test("the service's programs are the bundle's where there is one, with the permissions of their tasks", () => {
+  const ofBundle = commandOf({ script: "admin.ts" }, "/bundle");
+  const ofSource = commandOf({ script: "admin.ts" }, undefined);
+  assert.deepEqual(ofBundle.args.slice(-3), [
+    "--config=/bundle/deno.json",
+    "/bundle/program.js",
+    "admin",
+  ]);
+  assert.match(ofSource.args.at(-1)!, /\/admin\.ts$/);
+  assert.ok(ofSource.args.includes("--deny-run"));
+  assert.deepEqual(ofBundle.args.slice(0, -3), ofSource.args.slice(0, -2), "permissions");
+  assert.deepEqual(ofBundle.env, { DEMETER_COMMAND: "deno task" }, "it says what the source says");
+  assert.equal(commandOf({}, "/bundle").args.at(-1), "start");
+  assert.equal(commandOf({ script: "demo/main.ts" }, "/bundle").args.at(-1), "demo");
+  for (
+    const options of [
+      { fromSource: true },
+      { env: { WORKERS: "2" } },
+      { script: "tests/support/greedy_grades.ts" },
+    ]
+  ) {
+    assert.match(commandOf(options, "/bundle").args.at(-1)!, /\.ts$/, JSON.stringify(options));
+  }
+});
