@@ -11,7 +11,8 @@ import {
   type UsageSums,
   type UsageValue,
 } from "../../../usage/usage_sums.ts";
-import { type LabelUsage, type UsageLabel, usageLabels } from "../../../usage/label_usage.ts";
+import { type UsageLabel, usageLabels } from "../../../usage/label_step.ts";
+import type { LabelUsage } from "../../../usage/label_usage.ts";
 import type { RefusalDeps } from "../interactions/refused_page.tsx";
 import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
