@@ -1,5 +1,5 @@
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { type LabelStep, type StepsOf, type UsageLabel, usageLabels } from "../label_step.ts";
+import { type LabelStep, type StepsOf, usageLabels } from "../label_step.ts";
 import type { LabelSumKeeper, LabelSumStore, StoredSums } from "../label_sums.ts";
 import type { LabelRows } from "../label_usage.ts";
 import { packStep, unpackRanks } from "../packed_step.ts";
@@ -101,7 +101,10 @@ export function createLabelSumKeeper(
       }).map(({ at }) => at).reverse();
     },
     async keep(of, at) {
-      await analytics.transaction((tx) => keepStep(tx, rowsOf(tx), of, at));
+      // One transaction each: the embedded database does nothing else meanwhile.
+      for (const label of usageLabels) {
+        await analytics.transaction((tx) => keepStep(tx, rowsOf(tx), { ...of, label }, at));
+      }
     },
     async dropHours(accountId, before) {
       await analytics.query(
@@ -120,37 +123,32 @@ export function createLabelSumKeeper(
 async function keepStep(
   tx: Queryable,
   rows: LabelRows,
-  of: Omit<StepsOf, "label">,
+  of: StepsOf,
   at: Date,
 ): Promise<void> {
   const [lock] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [keeperLock]);
   if (lock?.mine !== true) return;
-  const query = { ...of, from: at, to: new Date(at.getTime() + stepMs[of.span]) };
+  const { accountId, span, label } = of;
+  const query = { accountId, span, from: at, to: new Date(at.getTime() + stepMs[span]) };
   const stateOf = async () => (await createUsageSums(tx).storedSteps(query))[0]?.state;
   const state = await stateOf();
-  const steps: [UsageLabel, LabelStep][] = [];
-  for (const label of usageLabels) {
-    const [step = emptyStep(at)] = await rows.read(query, label);
-    steps.push([label, step]);
-  }
+  const [step = emptyStep(at)] = await rows.read(query, label);
   await tx.query(
     `select from usage_sums
      where account_id = $1 and span = $2 and part = 'all' and at = $3 for share`,
-    [of.accountId, of.span, at],
+    [accountId, span, at],
   );
   if (state === undefined || await stateOf() !== state) return;
-  for (const [label, step] of steps) {
-    const { ranks, layout, records, names } = packStep(step);
-    await tx.query(
-      `insert into label_steps
+  const { ranks, layout, records, names } = packStep(step);
+  await tx.query(
+    `insert into label_steps
          (account_id, span, label, at, state, ranks, layout, records, names)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        on conflict (account_id, span, label, at) do update set state = excluded.state,
          ranks = excluded.ranks, layout = excluded.layout, records = excluded.records,
          names = excluded.names`,
-      [...keyOf({ ...of, label }), at, state, ranks, layout, records, names],
-    );
-  }
+    [...keyOf(of), at, state, ranks, layout, records, names],
+  );
 }
 
 const stepMs = { hour: 3_600_000, day: 86_400_000 };
