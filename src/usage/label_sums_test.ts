@@ -7,7 +7,8 @@ const at = new Date(Date.UTC(2026, 8, 1));
 
 Deno.test("a round takes account after account, in as many runs as it needs, and an hour later the next", async () => {
   let ms = Date.UTC(2026, 8, 3, 1, 10);
-  const left = new Map([[1, [at, new Date(at.getTime() - day)]], [7, [at]], [9, [at]]]);
+  const earlier = [1, 2].map((days) => new Date(at.getTime() - days * day));
+  const left = new Map([[1, [at, ...earlier]], [7, [at]], [9, [at]]]);
   const kept: string[] = [];
   let rounds = 0;
   const run = createLabelSumsJob({
@@ -31,8 +32,9 @@ Deno.test("a round takes account after account, in as many runs as it needs, and
   await run();
   assert.deepEqual(kept, ["1 2026-09-01", "1 2026-08-31"], "a run ends when its time is up");
   await run();
+  assert.deepEqual(kept.slice(2), ["1 2026-08-30", "7 2026-09-01"]);
   await run();
-  assert.deepEqual(kept.slice(2), ["7 2026-09-01", "9 2026-09-01"]);
+  assert.deepEqual(kept.slice(4), ["9 2026-09-01"]);
   const roundsBefore = rounds;
   left.get(7)!.push(at);
   await run();
