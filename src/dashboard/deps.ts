@@ -120,6 +120,8 @@ export interface DashboardDeps extends RecordDeps {
   keysChanged: (ids: readonly string[]) => void;
   /** Scopes that a key may have. */
   scopes: readonly string[];
+  /** What people call a vendor, by its label. */
+  vendorNames: ReadonlyMap<string, string>;
   /** What a first call can be made to. */
   exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;

@@ -16,7 +16,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
     page(
       ctx,
       "member",
-      async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
+      async (request) => formPage(ctx, request, await scopesFor(ctx, request), emptyForm, {}),
     ),
   );
   app.post(
@@ -31,7 +31,7 @@ export function newKeyRoutes(app: Hono, ctx: PageContext): void {
         (name) => ctx.isModel(request.session.account.id, name),
       );
       if (!wanted) {
-        return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
+        return { ...formPage(ctx, request, scopes, form.values(), fieldErrors), status: 400 };
       }
       const created = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
@@ -80,6 +80,7 @@ async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string
 }
 
 function formPage(
+  ctx: PageContext,
   request: PageRequest,
   scopes: readonly string[],
   values: Record<string, string[]>,
@@ -92,6 +93,7 @@ function formPage(
       <NewKeyForm
         csrf={request.csrf}
         scopes={request.may("owner") ? scopes : memberScopes(scopes)}
+        vendorNames={ctx.vendorNames}
         isOwner={request.may("owner")}
         values={values}
         fieldErrors={fieldErrors}
