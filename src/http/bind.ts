@@ -188,7 +188,8 @@ async function readInput<
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
   trace.times?.uploadBegins();
-  room.arrived = () => trace.times?.uploadEnds();
+  const arrived = () => trace.times?.uploadEnds();
+  room.arrived = arrived;
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();

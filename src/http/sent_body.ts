@@ -94,7 +94,8 @@ function takeRoom(
     bytes: length === undefined ? undefined : Number(length) || 0,
     lost: () => lost.reject(bodyDropped()),
   });
-  room.release = () => taken.release();
+  const release = () => taken.release();
+  room.release = release;
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
     throw thrown instanceof PermitLost ? bodyDropped() : thrown;

@@ -38,7 +38,7 @@ import {
 } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
-import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
+import type { BillingBasis, FinishReason, VendorAttempt } from "../shared/interaction.ts";
 import {
   type Bill,
   billOf,
@@ -247,16 +247,14 @@ function requestBudgets(call: Call<OperationMeter>, isLast: boolean): () => Requ
       isFirst = false;
       return budgetOf(call, isLast);
     }
-    let furtherLeft = isLast ? furtherTries : 1;
-    return {
-      get left() {
-        return furtherLeft;
-      },
-      attempted(attempt) {
-        furtherLeft--;
+    const further = {
+      left: isLast ? furtherTries : 1,
+      attempted(attempt: VendorAttempt) {
+        further.left--;
         call.attempted(attempt);
       },
     };
+    return further;
   };
 }
 

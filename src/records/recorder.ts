@@ -70,8 +70,8 @@ class QueueRecorder implements Recorder {
   #away = false;
   #closed = false;
   #rejected = 0;
-  #wake = () => {};
-  #writeNow = () => {};
+  #wake = nothing;
+  #writeNow = nothing;
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
@@ -223,7 +223,7 @@ class QueueRecorder implements Recorder {
     if (this.#closed) return;
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
     await Promise.race([this.#deps.pause(ms), woken]);
-    this.#wake = () => {};
+    this.#wake = nothing;
   }
 
   async #linger(): Promise<void> {
@@ -231,7 +231,7 @@ class QueueRecorder implements Recorder {
     if (lingerMs === 0 || this.#isFull() || this.#waiters.length > 0 || this.#closed) return;
     const wanted = new Promise<void>((resolve) => this.#writeNow = resolve);
     await Promise.race([pause(lingerMs), wanted]);
-    this.#writeNow = () => {};
+    this.#writeNow = nothing;
   }
 
   #isFull(): boolean {
@@ -247,6 +247,8 @@ class QueueRecorder implements Recorder {
     for (const { resolve } of done) resolve();
   }
 }
+
+function nothing(): void {}
 
 function isAway(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.code === "store_unavailable";
