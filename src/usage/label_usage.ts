@@ -36,7 +36,7 @@ const stepMs = { hour: 3_600_000, day: 86_400_000 };
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
 /** Steps whose stored sums one statement reads: calls get their turns between. */
 const storedStepsAtOnce = { hour: 72, day: 10 };
-/** Sums held in memory, as bytes of numbers; the values' own numbers come to less. */
+/** Sums held in memory, with the numbers of their values. */
 const maxHeldBytes = 48 * 1024 * 1024;
 /** Records of a step that went meanwhile are read from the calls at the latest then. */
 const maxAttempts = 3;
@@ -81,19 +81,28 @@ class HeldUsage implements LabelUsage {
     const group = `${query.accountId} ${label}`;
     const slots = this.#slots.get(group) ?? new ValueSlots();
     this.#slots.set(group, slots);
-    return await slots.reading(() => this.#heldOf(slots), async () => {
-      for (let attempt = 1;; attempt++) {
-        const of = { accountId: query.accountId, label, span: query.span };
-        const steps = await this.#read(query, of, slots, attempt < maxAttempts);
-        const { shown, all } = dearest(slots, steps, limit);
-        const values = await new ShownValues(this.deps.labelSums, slots, steps, shown).read();
-        if (values) {
-          this.#weigh(steps);
-          return { values, all };
-        }
-        for (const { rest } of steps) if (rest.isStored) this.#forget(keyOf(rest, rest.at));
+    const of = { accountId: query.accountId, label, span: query.span };
+    try {
+      return await slots.reading(
+        () => this.#heldOf(slots),
+        () => this.#values(query, of, slots, limit),
+      );
+    } finally {
+      this.#shrink();
+    }
+  }
+
+  async #values(query: UsageQuery, of: StepsOf, slots: ValueSlots, limit: number) {
+    for (let attempt = 1;; attempt++) {
+      const steps = await this.#read(query, of, slots, attempt < maxAttempts);
+      const { shown, all } = dearest(slots, steps, limit);
+      const values = await new ShownValues(this.deps.labelSums, slots, steps, shown).read();
+      if (values) {
+        this.#weigh(steps);
+        return { values, all };
       }
-    });
+      for (const { rest } of steps) if (rest.isStored) this.#forget(keyOf(rest, rest.at));
+    }
   }
 
   *#heldOf(slots: ValueSlots): Iterable<Uint32Array> {
@@ -171,8 +180,8 @@ class HeldUsage implements LabelUsage {
     this.#forget(key);
     held.bytes = bytesOf(held.step);
     this.#steps.set(key, held);
+    held.slots.hold();
     this.#bytes += held.bytes;
-    this.#shrink();
   }
 
   #forget(key: string): void {
@@ -192,11 +201,20 @@ class HeldUsage implements LabelUsage {
       held.bytes = bytesOf(held.step);
       this.#bytes += held.bytes;
     }
-    this.#shrink();
   }
 
+  /** Numbers of values take as much as their sums; those of an account go with its last step. */
   #shrink(): void {
-    while (this.#bytes > this.maxBytes) this.#forget(this.#steps.keys().next().value!);
+    for (;;) {
+      let bytes = this.#bytes;
+      for (const [group, slots] of this.#slots) {
+        if (slots.isIdle) this.#slots.delete(group);
+        else bytes += slots.bytes;
+      }
+      const oldest = this.#steps.keys().next().value;
+      if (oldest === undefined || bytes <= this.maxBytes) return;
+      this.#forget(oldest);
+    }
   }
 }
 

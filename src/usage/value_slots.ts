@@ -18,12 +18,24 @@ export class ValueSlots {
   #cells = new Uint32Array(2 * firstSlots * cellLength);
   /** Bits of a value's first half that its cell doesn't depend on. */
   #shift = 32 - Math.log2(2 * firstSlots);
+  /** Steps that are held. */
+  #held = 0;
+  /** Values of steps that are held no more. */
   #released = 0;
   #readers = 0;
 
   /** How many numbers there are: each is below. */
   get length(): number {
     return this.#length;
+  }
+
+  get bytes(): number {
+    return 2 * this.#high.byteLength + this.#cells.byteLength + 8 * this.#free.length;
+  }
+
+  /** Whether no step has any of them, and nobody reads. */
+  get isIdle(): boolean {
+    return this.#held === 0 && this.#readers === 0;
   }
 
   /** Numbers stay whose they are until `read` has ended. `held` gives those of all held steps. */
@@ -58,8 +70,14 @@ export class ValueSlots {
     return slots;
   }
 
+  /** A step is held. */
+  hold(): void {
+    this.#held++;
+  }
+
   /** A step with so many values is held no more. */
   release(values: number): void {
+    this.#held--;
     this.#released += values;
   }
 
@@ -72,7 +90,7 @@ export class ValueSlots {
   reserve(more: number): void {
     const needed = this.#length + more;
     if (needed <= this.#high.length) return;
-    const length = 2 ** Math.ceil(Math.log2(needed * 1.5));
+    const length = 2 ** Math.ceil(Math.log2(needed));
     this.#high = enlarged(this.#high, length);
     this.#low = enlarged(this.#low, length);
     this.#fillCells();

@@ -32,6 +32,22 @@ Deno.test("numbers that no held step has go to other values, those of held ones 
   assert.deepEqual(slots.slotsOf(idsOf(range(200, 400))), kept);
 });
 
+Deno.test("they are idle once no step is held and nobody reads, and say what they take", async () => {
+  const slots = new ValueSlots();
+  assert.ok(slots.isIdle);
+  const few = slots.bytes;
+  const read = slots.slotsOf(idsOf(range(0, 5_000)));
+  assert.ok(slots.bytes >= few + 5_000 * 40);
+  slots.hold();
+  assert.ok(!slots.isIdle);
+  await slots.reading(() => [], () => {
+    slots.release(read.length);
+    assert.ok(!slots.isIdle);
+    return Promise.resolve();
+  });
+  assert.ok(slots.isIdle);
+});
+
 Deno.test("while somebody reads, numbers stay whose they are", async () => {
   const slots = new ValueSlots();
   const read = slots.slotsOf(idsOf(range(0, 100)));
