@@ -2,7 +2,6 @@ import type { z } from "zod";
 import type { Contract } from "./kernel/contract.ts";
 import type { ErrorCode } from "./kernel/errors.ts";
 
-/** How a client reaches the service. */
 export interface ClientOptions {
   /** Address of the service. */
   baseUrl: string;
@@ -13,10 +12,8 @@ export interface ClientOptions {
 }
 
 /**
- * Calls the endpoints of contracts, typed by them from end to end: path parameters, query, body and
- * answer. A contract that changes breaks its callers when they are compiled, and an answer that
- * isn't what its contract says is thrown as a ZodError. Takes one contract's name to its contract,
- * and groups of them, as `contracts/mod.ts` has them.
+ * Calls the endpoints of contracts, typed from end to end: a changed contract breaks its callers
+ * when compiled, a wrong answer throws a ZodError. Takes contracts by name, and groups of them.
  */
 export function createClient<const Contracts extends object>(
   contracts: Contracts,
@@ -33,7 +30,6 @@ export function createClient<const Contracts extends object>(
   return Object.fromEntries(members) as Client<Contracts>;
 }
 
-/** A function for each contract. */
 export type Client<Contracts> = {
   readonly [Name in keyof Contracts]: Member<Contracts[Name]>;
 };
@@ -67,7 +63,6 @@ type Part<Name extends string, Schema> = Schema extends z.ZodType
   : { readonly [name in Name]: z.input<Schema> }
   : { readonly [name in Name]?: never };
 
-/** A good answer. */
 export interface Called<Answer> {
   readonly status: number;
   readonly headers: Headers;
@@ -75,7 +70,6 @@ export interface Called<Answer> {
   readonly body: Answer extends z.ZodType ? z.output<Answer> : string;
 }
 
-/** An answer that is an error. */
 export class CallError extends Error {
   override readonly name = "CallError";
 

@@ -15,10 +15,7 @@ const message = openObject({
   tool_calls: upTo(mostOf.parts).optional().describe("Calls that the assistant made."),
 }).openapi("ChatMessage");
 
-/**
- * A chat-completions request. Only what the service interprets is checked; every other field
- * reaches a chat-style vendor as it was sent.
- */
+/** Only what the service interprets is checked; a chat-style vendor gets the rest as sent. */
 export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
@@ -46,9 +43,9 @@ export const chatRequest = openObject({
   max_completion_tokens: optional(z.number().int().min(1)).describe(
     "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
   ),
-  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi(
-    { deprecated: true },
-  ),
+  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi({
+    deprecated: true,
+  }),
   n: optional(z.number().int().min(1).max(128)).describe("How many answers. Default 1."),
   user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
     deprecated: true,

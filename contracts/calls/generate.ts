@@ -14,10 +14,7 @@ const content = openObject({
 
 const tool = upTo(mostOf.tools).optional();
 
-/**
- * A native content-generation request. Only what the service interprets is checked; every other
- * field reaches the native vendor as it was sent.
- */
+/** Only what the service interprets is checked; the native vendor gets the rest as it was sent. */
 export const generateRequest = openObject({
   contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
     "The conversation so far, oldest first.",
@@ -85,9 +82,8 @@ const tokenCount = z.looseObject({
 
 /** `alt=sse` (or `$alt=sse`) streams server-sent events; else a stream is one JSON array. */
 const query = z.looseObject({
-  alt: z.string().optional().describe(
-    "`sse`: server-sent events. Default: one JSON array.",
-  ).openapi({ example: "sse" }),
+  alt: z.string().optional().describe("`sse`: server-sent events. Default: one JSON array.")
+    .openapi({ example: "sse" }),
   $alt: z.string().optional().describe("Longer name of `alt`."),
 });
 

@@ -3,7 +3,6 @@ import { didYouMean, nearestNames } from "../base/nearest_names.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type CommandForm, type Options, UsageError, type Values } from "./command.ts";
 
-/** Commands by their words. */
 export type CommandTable<Form extends CommandForm = CommandForm> = Readonly<Record<string, Form>>;
 
 /** A command has two words, or one. */
@@ -19,10 +18,7 @@ export function findCommand<Form extends CommandForm>(
   return undefined;
 }
 
-/**
- * What the words after a command say. Throws a `UsageError` that names the wrong word, and the
- * option that it may misspell.
- */
+/** The words after a command. Throws a `UsageError` with the wrong word, and the one meant. */
 export function parseCommand(
   name: string,
   { usage, options = {}, positionals = [] }: CommandForm,

@@ -4,10 +4,7 @@ import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Administrator, noteBy, OptionError } from "./administration.ts";
 
-/**
- * Makes an account of the tier free, without credit. Throws `OptionError`, and
- * `Fault("already_exists")` where the name is taken.
- */
+/** Throws `OptionError`, and `Fault("already_exists")` where the name is taken. */
 export async function createAccount(
   { accounts }: { accounts: Pick<AccountStore, "create" | "find"> },
   by: Administrator,

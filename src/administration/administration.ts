@@ -9,7 +9,6 @@ export interface Administrator {
   at: Date;
 }
 
-/** A caller of the API who administers the service. */
 export function administratorOf(key: Pick<ApiKey, "name" | "prefix">, at: Date): Administrator {
   return { actor: keyAsActor(key), at };
 }
@@ -39,10 +38,7 @@ export async function accountOf(
   });
 }
 
-/**
- * An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). To callers it is
- * `invalid_value`, on the command line wrong usage.
- */
+/** An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). */
 export class OptionError extends Fault {
   constructor(readonly field: string, readonly problem: string) {
     super("invalid_value", { param: field, message: `${field}: ${problem}.` });

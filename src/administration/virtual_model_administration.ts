@@ -9,10 +9,7 @@ import {
 import { noVirtualModel, type VirtualModels } from "../routing/virtual_models.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/**
- * Makes or replaces an account's virtual model; `json` as `readVirtualModel` takes it. Throws
- * `VirtualModelError`.
- */
+/** `json` as `readVirtualModel` takes it. Throws `VirtualModelError`. */
 export function setVirtualModel(
   models: Pick<VirtualModels, "set">,
   by: Administrator,
@@ -75,7 +72,6 @@ function noteOf(
     noteBy(by, accountId, "virtual_model.set", name, shownTargets(definition).slice(0, 500));
 }
 
-/** An account's virtual model, as command line and API show it. */
 export function storedModelJson(stored: StoredVirtualModel) {
   const { accountId, name, definition, createdAt, updatedAt } = stored;
   return {

@@ -8,7 +8,6 @@ export interface Actor {
 /** The operator's command line as an actor. */
 export const commandLine: Actor = { personId: null, name: "command line" };
 
-/** A key that administers the service, as an actor. */
 export function keyAsActor({ name, prefix }: { name: string; prefix: string }): Actor {
   return { personId: null, name: `API key '${name}' (${prefix}…)` };
 }
@@ -38,10 +37,7 @@ export interface AuditRow extends AuditEntry {
 /** Where acts are noted, for good. Implemented in `src/audit/store/audit.ts`. */
 export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
-  /**
-   * Those of an account, or with null of all, the latest first; `before` is the id of the last row
-   * of the page before.
-   */
+  /** Of an account, or with null of all, the latest first; `before`: last id of the page before. */
   list(
     accountId: number | null,
     page: { before: bigint | null; limit: number },

@@ -6,19 +6,12 @@ export interface PermitOwner {
   bytes?: number | undefined;
   /** Cancels the wait for room. */
   signal?: AbortSignal | undefined;
-  /**
-   * Called when a slow body is dropped for others; from then on `take` rejects with `PermitLost`.
-   * Absent: it is never dropped.
-   */
+  /** A slow body was dropped for others: `take` rejects with `PermitLost`. Absent: it never is. */
   lost?: () => void;
 }
 
-/** The memory of one body. */
 export interface MemoryPermit {
-  /**
-   * Await it before the first piece: an announced large body waits, unread, behind earlier ones.
-   * Takes nothing, and rejects as `take` does.
-   */
+  /** Await it before the first piece: a large body waits, unread, behind earlier ones. */
   ready(): Promise<void> | undefined;
   /**
    * Takes room for a piece that has arrived; undefined if there is room at once. Read the next piece
@@ -70,7 +63,6 @@ interface Wait {
   reject: (reason: unknown) => void;
 }
 
-/** A body's state in the gate. */
 export class Body implements MemoryPermit {
   /** Bytes held from the account's share. */
   held = 0;

@@ -12,10 +12,7 @@ export const systemSetTimer: SetTimer = (ms, run) => {
 
 const coarseMs = 2_000;
 
-/**
- * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
- * runtime.
- */
+/** Timers that are looked at together every `sweepMs`: a fraction of the cost of the runtime's. */
 export class CoarseTimers {
   readonly #sweepMs: number;
   readonly #waiting = new Set<{ atMs: number; run: () => void }>();
@@ -75,7 +72,6 @@ export class Deadline {
     readonly isStarvationTolerant = false,
   ) {}
 
-  /** Sets the deadline to `ms` from now. */
   limit(ms: number): void {
     this.#deadlineMs = this.clock.monotonicMs() + ms;
     this.#isExtended = false;
@@ -89,7 +85,6 @@ export class Deadline {
     this.#deadlineMs = Infinity;
   }
 
-  /** No deadline and no timer. */
   stop(): void {
     this.suspend();
     this.#cancel?.();
@@ -123,9 +118,8 @@ export class Deadline {
 const slices = 20;
 
 /**
- * Runs `run` once after `ms`; returns a function that cancels it. The time is counted in short
- * timers: while the event loop is blocked none of them fires, so data that waits unread in a socket
- * gets its chance before the timeout.
+ * Runs `run` once after `ms`; returns its cancellation. Counted in short timers: while the event
+ * loop is blocked none fires, so that unread data gets its chance before the timeout.
  */
 export function starvationTolerantTimeout(
   ms: number,

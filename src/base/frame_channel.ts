@@ -18,10 +18,7 @@ export interface SocketRefusal {
 
 /** The service's end of an open WebSocket. Frames in both directions hold text. */
 export interface FrameChannel {
-  /**
-   * Sends a text frame; false if the caller is behind: wait for `drained`. Dropped once the socket is
-   * closed.
-   */
+  /** Sends a text frame; false if the caller is behind: wait for `drained`. */
   send(text: string): boolean;
   /** Shows the caller that the connection lives, while there is nothing to send. */
   ping(): void;
@@ -49,7 +46,6 @@ export interface FrameReceiver {
   leave(): void;
 }
 
-/** Answers requests for WebSockets. */
 export interface SocketHandler {
   /** False leaves the request to what answers ordinary requests. */
   takes(request: IncomingMessage): boolean;

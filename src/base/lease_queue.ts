@@ -15,9 +15,8 @@ interface Waiter<Request, Result> {
 }
 
 /**
- * Requests of one key (an account), served in memory from what this process leases of it. Those
- * that the lease doesn't cover wait, in order, for the store. One operation of the store runs at a
- * time. What is leased, how much of it and for how long is up to the subclass.
+ * Requests of one key (an account), served in memory from what this process leases; others wait, in
+ * order, for the store, one operation at a time. What a lease is is the subclass's.
  */
 export abstract class LeaseQueue<Request, Result> {
   #waiters: Waiter<Request, Result>[] = [];
@@ -42,7 +41,6 @@ export abstract class LeaseQueue<Request, Result> {
   /** After an operation that failed. What `serve` still has no answer for fails with it. */
   protected onFailure(_thrown: unknown): void {}
 
-  /** Requests that wait for the store. */
   protected get waiting(): readonly Request[] {
     return this.#waiters.map(({ request }) => request);
   }

@@ -1,9 +1,8 @@
 import { skipString } from "./json_text.ts";
 
 /**
- * Completions of a truncated JSON text, the fullest first: closes what is open; then drops the
- * unfinished item of the innermost array, then of the next one, and so on. Yields nothing if none is
- * JSON. A complete text yields its value.
+ * Completions of a truncated JSON text, the fullest first: what is open is closed, then the last
+ * item of the innermost array dropped, and so on. Yields nothing if none is JSON.
  */
 export function* mendJson(text: string): Generator<unknown> {
   const whole = parse(text);
@@ -80,7 +79,6 @@ function closeString(text: string): string {
   return (isHalf ? text.slice(0, slash) : text) + '"';
 }
 
-/** Number of consecutive backslashes before `index`. */
 function slashesBefore(text: string, index: number): number {
   let at = index;
   while (text[at - 1] === "\\") at--;

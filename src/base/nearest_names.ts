@@ -1,10 +1,7 @@
 /** Longer names are too far from any name that exists, and cost too much to compare. */
 const maxLength = 100;
 
-/**
- * For "did you mean": the candidates that differ from `name` by a slip or two of the keyboard, the
- * nearest first, at most `most`. Case differences count as nothing.
- */
+/** The candidates that differ from `name` by a slip or two of the keyboard, the nearest first. */
 export function nearestNames(name: string, candidates: Iterable<string>, most = 3): string[] {
   if (name === "" || name.length > maxLength) return [];
   const lower = name.toLowerCase();
@@ -19,10 +16,7 @@ export function nearestNames(name: string, candidates: Iterable<string>, most = 
   return found.slice(0, most).map(({ candidate }) => candidate);
 }
 
-/**
- * Characters to insert, remove or replace, and neighbours to swap, to make one text of the other;
- * any number above `limit` where it is more than that.
- */
+/** How many characters to insert, remove, replace or swap; any number above `limit` for more. */
 function editsBetween(from: string, to: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

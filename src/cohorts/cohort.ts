@@ -1,9 +1,8 @@
 import { sha256Hex } from "../base/hash.ts";
 import { nanoDigits, parseUsd } from "../base/money.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { invalidValue, messageOf } from "../shared/fault.ts";
 import type { Sums } from "./statistics.ts";
 
-/** One item of an outcome as it is stored. */
 export interface OutcomeItem {
   type: string;
   label: string | null;
@@ -52,7 +51,6 @@ export interface ModelSums extends FigureSums {
   errors: bigint;
 }
 
-/** A cohort by model. */
 export interface CohortModels {
   /** Those with the most calls first. */
   models: readonly ModelSums[];
@@ -105,9 +103,8 @@ export interface CohortBounds {
 /** Where outcomes live, and where a cohort's calls are summed. Implemented in `src/cohorts/store/cohorts.ts`. */
 export interface CohortStore {
   /**
-   * Stores the items and tells how many are new. A repeat of the same post within 24 hours adds
-   * nothing, nor does an item whose id is known; either with other content is `idempotency_conflict`
-   * and stores nothing.
+   * Stores the items; gives how many are new. A repeat within 24 hours adds nothing, nor does a
+   * known id; with other content either is `idempotency_conflict`, and nothing is stored.
    */
   post(post: OutcomePost): Promise<{ accepted: number; repeated: boolean }>;
   /** Sums in the order of the ids; zeros for a cohort that nobody has named yet. */
@@ -119,9 +116,8 @@ export interface CohortStore {
     bounds: CohortBounds,
   ): Promise<LatestSums[]>;
   /**
-   * The same of one cohort by model: of all calls, or of the latest and of the latest items since the
-   * oldest of these. An item belongs to the call that it names, else to its session's last call of the
-   * cohort before it, or the first after it.
+   * One cohort by model: of all calls, or of the latest and the items since. An item belongs to the
+   * call that it names, else to its session's last call before it, or the first after.
    */
   readModels(accountId: number, cohortId: string, bounds?: CohortBounds): Promise<CohortModels>;
   /** Cohorts that calls or outcomes name, from this name on. */
@@ -158,7 +154,7 @@ export function outcomeValues(bodyText: string): bigint[] {
       });
     } catch (thrown) {
       const param = `conversions[${index}].value`;
-      throw new Fault("invalid_value", { param, message: `${param}: ${messageOf(thrown)}.` });
+      throw invalidValue(param, messageOf(thrown));
     }
   });
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
 import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
 
@@ -25,9 +25,8 @@ const aheadNanos = 100_000_000n;
 const prefetchPauseMs = 1_000;
 
 /**
- * What calls are paid from, each balance by its id: the balances of accounts, or what is left of
- * budgets. As long as this process's lease has room, calls reserve in memory; leases are taken
- * ahead, so that few calls wait for the store.
+ * What calls are paid from, by id: balances of accounts, or what is left of budgets. With room in
+ * this process's lease calls reserve in memory; leases are taken ahead.
  */
 export class LeasedBalances<Id extends number | string> {
   readonly #deps: LeasedBalancesDeps<Id>;
@@ -187,7 +186,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
 
   protected override onFailure(thrown: unknown): void {
     this.#pausePrefetch();
-    if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
+    if (isStoreAway(thrown)) return;
     // Nobody knows what the store made of it: the lease is left to run out there.
     const leaseId = this.lease.leaseId(this.nowMs);
     if (leaseId !== undefined) this.lease.lost(leaseId);
@@ -224,11 +223,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.#unsure = undefined;
     this.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
-      const isOfUse = this.lease.taken(
-        { ...sent.lease, isNew, grantedNanos },
-        sentMs,
-        this.nowMs,
-      );
+      const isOfUse = this.lease.taken({ ...sent.lease, isNew, grantedNanos }, sentMs, this.nowMs);
       if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
       else if (sent.recalls !== this.#recalls) return this.recall();
     }

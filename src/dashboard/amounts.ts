@@ -27,10 +27,7 @@ export function count(value: number | bigint): string {
 
 const fourDigits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 
-/**
- * Whole digits with a comma before each three. A page has thousands of numbers, of which the runtime's
- * own format takes ten microseconds each.
- */
+/** A comma before each three digits; the runtime's own format takes ten microseconds a number. */
 function grouped(digits: string): string {
   const start = digits.startsWith("-") ? 1 : 0;
   let text = digits;
@@ -58,7 +55,6 @@ export function counted(value: number | bigint, one: string, many = `${one}s`): 
   return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
 }
 
-/** A share as a whole number of per cent. */
 export function percent(part: number, whole: number): string {
   return whole === 0 ? "–" : `${Math.round((part / whole) * 100)} %`;
 }

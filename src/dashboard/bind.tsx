@@ -1,4 +1,4 @@
-import type { Context, Handler } from "hono";
+import type { Context, Handler, Hono } from "hono";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { FailureLimit } from "../rate_limits/failure_limit.ts";
@@ -52,16 +52,12 @@ export interface PageRequest {
   record(action: string, subject: string, detail?: string): Promise<void>;
 }
 
-/** A page to show. */
 export interface Page extends Frame {
   body: Child;
   status?: Status;
 }
 
-/**
- * What an action leads to: another page with a notice, its own form again, or an answer that a
- * script reads.
- */
+/** Another page with a notice, the form again, or an answer that a script reads. */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
 export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;
@@ -124,6 +120,21 @@ export function action(
       }
       return context.redirect(outcome.to, 303);
     });
+  };
+}
+
+/** Where pages and actions are mounted; the arguments behind the path are those of `page` and `action`. */
+export interface Routes {
+  get(path: string, ...shown: ArgumentsOf<typeof page>): void;
+  post(path: string, ...done: ArgumentsOf<typeof action>): void;
+}
+
+type ArgumentsOf<F> = F extends (ctx: PageContext, ...rest: infer Rest) => Handler ? Rest : never;
+
+export function createRoutes(app: Hono, ctx: PageContext): Routes {
+  return {
+    get: (path, ...shown) => void app.get(path, page(ctx, ...shown)),
+    post: (path, ...done) => void app.post(path, action(ctx, ...done)),
   };
 }
 

@@ -6,13 +6,9 @@ import { csvCell } from "../exports/row_writers.ts";
 /** A cell. Texts are guarded against formulas; `nanos` are written as dollars, times in UTC. */
 export type CsvCell = string | number | bigint | boolean | Date | { nanos: bigint } | null;
 
-/** The columns of a file: each name with its cell of a row. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => CsvCell>>;
 
-/**
- * A table as a download: lines of RFC 4180, ended by CRLF. Rows that come in pages are written as
- * they are read.
- */
+/** A table as a download: lines of RFC 4180. Rows in pages are written as they are read. */
 export function csvFile<Row>(
   name: string,
   columns: CsvColumns<Row>,
@@ -47,7 +43,6 @@ function cellText(cell: CsvCell): string {
   return typeof cell === "object" ? nanosToUsd(cell.nanos) : String(cell);
 }
 
-/** All pages of a list, each read behind the last row of the one before. */
 export async function* allPages<Row>(
   read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
   limit = 1_000,

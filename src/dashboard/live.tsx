@@ -1,9 +1,6 @@
 import type { Child } from "hono/jsx";
 
-/**
- * Part of a page that changes by itself while something is under way: `refresh.js` replaces it by
- * what the page says then. Without script people reload.
- */
+/** Part of a page that `refresh.js` replaces while something is under way. */
 export function Live({ id, on, children }: { id: string; on: boolean; children?: Child }) {
   return (
     <div id={id} class="live" {...(on ? { "data-live": "" } : {})}>
@@ -20,9 +17,7 @@ export function Live({ id, on, children }: { id: string; on: boolean; children?:
 }
 
 /** How far something is, as a bar with its figures beside it. */
-export function Progress(
-  { label, done, total }: { label: string; done: number; total: number },
-) {
+export function Progress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
     <span class="progress">
       <progress aria-label={label} value={String(done)} max={String(Math.max(1, total))}></progress>

@@ -5,9 +5,8 @@ import type { IndexBuild } from "./migration_file.ts";
 export type WithLock = (statement: string) => Promise<void>;
 
 /**
- * Builds an index on PostgreSQL while writers go on. An invalid index, left by an interrupted build,
- * is dropped and rebuilt; a valid one stays. PostgreSQL can't build concurrently on a partitioned
- * table: there each partition gets its own index, which is attached to the table's.
+ * Builds an index while writers go on; an invalid one, of an interrupted build, is rebuilt. On a
+ * partitioned table, where PostgreSQL can't, each partition's is built and attached.
  */
 export async function buildIndex(
   database: Database,
@@ -55,7 +54,6 @@ async function stateOf(database: Database, name: string): Promise<"missing" | "v
   return row.valid === true ? "valid" : "invalid";
 }
 
-/** Partitions of the table that lack the index. */
 async function partitionsWithout(database: Database, index: IndexBuild): Promise<string[]> {
   const rows = await database.query(
     `select p.inhrelid::regclass::text as name from pg_inherits p

@@ -1,20 +1,17 @@
-/** This process's claim on a data directory. */
 export interface DataDirClaim {
   /** Records the owner's address for other processes. */
   describe(owner: { address: string }): Promise<void>;
   release(): Promise<void>;
 }
 
-/** The owner of a data directory, as other processes read it. */
 interface Owner {
   pid: number;
   address?: string;
 }
 
 /**
- * Claims a data directory for this process; creates it if missing. The operating system holds the
- * lock, so that a killed process leaves none. Throws an Error of one line that names the owner and
- * says what to do.
+ * Claims a data directory, created if missing. The operating system holds the lock: a killed
+ * process leaves none. Throws an Error of one line that names the owner.
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
@@ -39,7 +36,6 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   };
 }
 
-/** Whether an embedded database lies in a data directory. */
 export async function hasDatabase(path: string): Promise<boolean> {
   try {
     return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
@@ -48,7 +44,6 @@ export async function hasDatabase(path: string): Promise<boolean> {
   }
 }
 
-/** Where the embedded database lies. */
 export function embeddedDatabaseIn(path: string): string {
   return `${path}/database`;
 }
@@ -58,9 +53,8 @@ const leavingMs = 40_000;
 const lookMs = 50;
 
 /**
- * Claims what a server writes for itself alone (journal, tombstones, process id), in `DATA_DIR` or
- * below it, until `close`. A worker whose parent was killed may still hold it while it ends: that is
- * waited for. Throws an Error of one line when it takes longer.
+ * Claims what a server writes for itself (journal, tombstones, process id) until `close`. Waits for
+ * a worker whose parent was killed; throws an Error of one line if it takes longer.
  */
 export async function claimProcessDir(path: string, waitMs = leavingMs): Promise<Deno.FsFile> {
   const file = await openLock(path, "process.lock");
@@ -136,10 +130,7 @@ async function readOwner(path: string): Promise<Owner | undefined> {
   }
 }
 
-/**
- * The id under which this process holds leases: created once per `DATA_DIR`, so that a restart finds
- * its leases. The caller must have claimed the directory.
- */
+/** The id under which this process holds leases, kept in `DATA_DIR` across restarts. */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;
   const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");

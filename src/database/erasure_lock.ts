@@ -1,9 +1,6 @@
 import type { Queryable } from "./database.ts";
 
-/**
- * Key of the advisory lock between writers of records (shared) and erasures (exclusive): a writer
- * either commits before an erasure looks for rows, or sees the erasure.
- */
+/** Writers of records share this lock, erasures take it alone: neither misses the other. */
 const erasureLock = 7_305_112_604_914n;
 
 /** An erasure holds it to the end of its transaction. */

@@ -1,12 +1,8 @@
 import type { Database, Queryable, SqlRow } from "./database.ts";
 
-/**
- * A table of leases: parts of an owner's sum that processes hold until `expires_at`, by the
- * database's clock, which all processes share.
- */
+/** Parts of an owner's sum that processes hold until `expires_at`, by the database's clock. */
 export interface LeaseTable<Owner> {
   readonly name: string;
-  /** The columns that name the owner. */
   readonly ownerColumns: string;
   ownerOf(row: SqlRow): Owner;
   /** Locks the owners' sums, always in the same order. */
@@ -30,10 +26,7 @@ interface HeldLease<Owner> {
   readonly inFlightNanos: bigint;
 }
 
-/**
- * Prolongs leases, and takes back those of processes that are gone. Owners are locked before leases,
- * as by a charge that is posted meanwhile.
- */
+/** Prolongs leases, and takes back those of processes that are gone; locks owners first. */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = (which: string, values: readonly string[]) =>
     database.transaction(async (tx) => {
@@ -50,10 +43,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     });
   return {
     /** Gives the ids of those that are still there. */
-    async renew(
-      held: readonly HeldLease<Owner>[],
-      seconds: number,
-    ): Promise<ReadonlySet<string>> {
+    async renew(held: readonly HeldLease<Owner>[], seconds: number): Promise<ReadonlySet<string>> {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
         await table.lock(tx, held.map(({ accountId }) => accountId));

@@ -8,10 +8,7 @@ import { migrate } from "./migrate.ts";
 import { readMigrations } from "./migration_file.ts";
 import { openPostgres } from "./postgres/postgres.ts";
 
-/**
- * Opens and migrates the database: PostgreSQL if a URL is set, else the embedded one below the data
- * directory, which this process must have claimed.
- */
+/** PostgreSQL if a URL is set, else the embedded one in the directory that this process claimed. */
 export async function openDatabase(
   databaseUrl: Secret | undefined,
   dataDir: string,

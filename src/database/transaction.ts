@@ -1,6 +1,5 @@
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 
-/** A driver's open transaction. */
 export interface OpenTransaction extends Queryable {
   commit(): Promise<void>;
   /** Never throws; if it can't roll back, it gives the connection up. */
@@ -8,9 +7,8 @@ export interface OpenTransaction extends Queryable {
 }
 
 /**
- * Runs `work` in a transaction, the same on both databases: queries run one after the other, and a
- * failed query fails the transaction even if `work` catches its error, since the server would not
- * commit.
+ * Runs `work` in a transaction, the same on both databases: queries one after the other, and a
+ * failed one fails it all even if `work` catches its error.
  */
 export async function transact<T>(
   transaction: OpenTransaction,

@@ -55,7 +55,6 @@ export type DeletionCounts = Readonly<Record<DataTable, number>>;
 
 export const noCounts: DeletionCounts = { interactions: 0, eval_runs: 0, eval_results: 0 };
 
-/** The sum of the three counts. */
 export function totalOf(counts: DeletionCounts): number {
   return dataTables.reduce((sum, table) => sum + counts[table], 0);
 }
@@ -85,7 +84,6 @@ export interface ClaimedDeletion {
   selectors: Selectors | null;
 }
 
-/** One step of erasing. */
 export interface ErasedBatch {
   /** Nothing was left to erase. */
   isLast: boolean;
@@ -111,17 +109,13 @@ export interface DeletionStore {
   /** How many rows the request matches now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
-   * Stores request and tombstone; from then on no process writes a matching call. `claimed`: this
-   * process works on it; `queued`, the default: it waits for `claim`, or `rate_limit_exceeded` is
-   * thrown where too many of the account wait.
+   * Stores request and tombstone; from then on no matching call is written. `claimed`: by this
+   * process; `queued`, the default: for `claim`, or `rate_limit_exceeded` for too many.
    */
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
   /** Adds a tombstone that a restored backup has lost, and queues it; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
-  /**
-   * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
-   * of the account that had the fewest of late.
-   */
+  /** Claims the oldest free one of the account that had the fewest of late. */
   claim(
     except?: { deletions?: readonly string[]; accounts?: readonly number[] },
   ): Promise<ClaimedDeletion | undefined>;

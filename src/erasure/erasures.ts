@@ -46,10 +46,7 @@ export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
   };
 }
 
-/**
- * Follows what any process erases, and removes it from this process's memory, journal and stored
- * replays.
- */
+/** Removes what any process erases from this one's memory, journal and stored replays. */
 export interface Erasures {
   /** Reads the feed of erasures; when it resolves, this process has forgotten what was erased. */
   refresh(): Promise<void>;

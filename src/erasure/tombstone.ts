@@ -2,10 +2,7 @@ import { sha256Hex } from "../base/hash.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import type { DataTable, Selectors } from "./deletion.ts";
 
-/**
- * What a deletion leaves behind, for good: it says which calls must not be written any more,
- * without naming people or sessions in clear.
- */
+/** What a deletion leaves for good: which calls must not be written, without naming people. */
 export interface Tombstone {
   deletionId: string;
   accountId: number;
@@ -31,16 +28,13 @@ export interface ErasureScope {
 }
 
 /** The tombstone of a deletion; `salt` is fresh and random. */
-export function tombstoneOf(
-  deletion: {
-    deletionId: string;
-    accountId: number;
-    tables: readonly DataTable[];
-    selectors: Selectors;
-    requestedAt: Date;
-  },
-  salt: string,
-): Tombstone {
+export function tombstoneOf(deletion: {
+  deletionId: string;
+  accountId: number;
+  tables: readonly DataTable[];
+  selectors: Selectors;
+  requestedAt: Date;
+}, salt: string): Tombstone {
   const { deletionId, accountId, tables, selectors, requestedAt } = deletion;
   const hashes = (values: readonly string[] | undefined) =>
     values === undefined ? null : values.map((value) => saltedHash(salt, value));

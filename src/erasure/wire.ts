@@ -26,12 +26,8 @@ export interface ErasureServices {
   scrub: () => Promise<VacuumReport>;
   /** Leaves no erased text in this process's journal. */
   leaveNoErasedText: () => Promise<void>;
-  /**
-   * Applies again what a restored store has lost; before the first call. Those that stand in other
-   * directories are kept from now on.
-   */
+  /** Applies what a restored store has lost, before the first call; keeps that of `otherDirs`. */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
-  /** What other processes erase. */
   erasures: Erasures;
   vacuum: VacuumJob;
   sweepErasureFeed: () => Promise<void>;
@@ -67,10 +63,10 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await options.journal.eraseRejected((call) => erasureIndex.covers(call));
     await options.journal.compact();
   };
-  const store = createDeletions(
-    { main: database, analytics: analyticsStore },
-    { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
-  );
+  const store = createDeletions({ main: database, analytics: analyticsStore }, {
+    newSalt: () => randomBase62(22),
+    workerId: workerIdOf({ processId, run: newId() }),
+  });
   const fileIn = (directory: string) => createTombstoneFile(`${directory}/tombstones`);
   const file = fileIn(options.processDir);
   const erasures = createErasures({

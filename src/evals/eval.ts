@@ -76,9 +76,8 @@ export interface EvalResult {
 /** Where runs and results live. Implemented in `src/evals/store/evals.ts`. */
 export interface EvalStore {
   /**
-   * Stores a run with the interactions that it is about. A repeat of the same request within 24
-   * hours gives the first one's run; with another body it throws `idempotency_conflict`. An account
-   * with too many unfinished runs gets `rate_limit_exceeded`.
+   * Stores a run with its interactions; a repeat within 24 hours gives the first one's. Throws
+   * `idempotency_conflict` for another body, `rate_limit_exceeded` for too many unfinished.
    */
   create(run: NewEvalRun): Promise<{ evalRunId: string; total: number; repeated: boolean }>;
   find(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
@@ -125,7 +124,6 @@ export interface EvalItem {
   attempts: number;
 }
 
-/** What one item came to. */
 export interface FinishedItem {
   outcome: ItemOutcome;
   reason: string | null;
@@ -136,10 +134,7 @@ export interface FinishedItem {
 
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
-  /**
-   * Claims a run that nobody works on, none of these and of none of these accounts; the oldest of
-   * the account that had the fewest of late.
-   */
+  /** Claims the oldest free run of the account that had the fewest of late. */
   claim(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<
     ClaimedRun | undefined
   >;
@@ -184,7 +179,6 @@ export const noCounts: EvalCounts = {
   unpricedCalls: 0,
 };
 
-/** The counts with one more item. */
 export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
   const field = done.outcome === "error" ? "errors" : done.outcome;
   return {

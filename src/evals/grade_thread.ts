@@ -14,10 +14,7 @@ export type Graded =
   | { kind: "timeout" };
 
 export interface GradeThread {
-  /**
-   * Without a text: can the rule be used at all? Those who share a `key` wait in line, and lines
-   * take turns.
-   */
+  /** Without a text: is the rule usable? Those of one `key` wait in line; lines take turns. */
   grade(rule: CallersRule, text: string | null, key?: string): Promise<Graded>;
   /** Ends the threads; what waits is answered with `timeout`. */
   close(): void;
@@ -30,11 +27,8 @@ const graceMs = 3_000;
 const idleMs = 60_000;
 /** One account keeps one of them busy at most. */
 const threadsAtOnce = 2;
-/**
- * Text is judged up to this length, so that reading it as JSON, which nothing can interrupt, takes
- * little time and memory.
- */
-export const maxGradedChars = 1024 * 1024;
+/** Judged up to this length: parsing it can't be interrupted. */
+const maxGradedChars = 1024 * 1024;
 
 /**
  * Threads for callers' schemas and patterns, each one question at a time of at most `limitMs`. They

@@ -12,10 +12,7 @@ export interface ExportWork extends ExportSpec {
 /** Text is gathered into pieces of about this many UTF-16 units. */
 const pieceChars = 128 * 1024;
 
-/**
- * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
- * memory. `onRows` gets the number of rows written so far.
- */
+/** In pieces, read on demand; `onRows` gets the number of rows written so far. */
 export async function* exportBytes(
   source: ExportSource,
   work: ExportWork,

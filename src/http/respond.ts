@@ -9,10 +9,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/**
- * Further headers for everything that a browser can reach without a key: pages, documents, media,
- * errors. Responses to a key go to programs, which ignore them.
- */
+/** For what a browser can reach without a key; programs ignore them. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
@@ -37,7 +34,6 @@ export function nameAnswer(
   for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
 }
 
-/** A reply as the web's response. */
 export function toResponse(reply: Reply, requestContext: RequestContext): Response {
   const headers = new Headers(reply.headers);
   nameAnswer(headers, requestContext);

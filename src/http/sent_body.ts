@@ -16,7 +16,6 @@ import type { HttpRequest } from "./http_request.ts";
 /** What is looked at of a request whose body is read. */
 export type UnreadRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
-/** A request's body as it was sent. */
 export interface SentBody {
   /** Empty for a form. */
   text: string;
@@ -38,7 +37,6 @@ export interface BodyMemory {
   isLeft?: boolean;
 }
 
-/** Reads the body of a contract that has one. */
 export async function readSent(
   request: UnreadRequest,
   contract: Pick<Contract, "body" | "form">,
@@ -135,7 +133,6 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
   }
 }
 
-/** Limits of every JSON body. */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -143,14 +140,12 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Processes bodies with many values. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
   /** Bounds the values in memory: parsed, they take many times the memory of their text. */
   readonly room: ValueGate;
 }
 
-/** A JSON body as it was sent. */
 interface JsonBody {
   readonly text: string;
   /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
@@ -161,10 +156,7 @@ interface JsonBody {
   readonly release: () => void;
 }
 
-/**
- * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
- * refused at once, and the rest is discarded.
- */
+/** Reads a JSON body of valid UTF-8, counted while it arrives and refused beyond limits. */
 export async function readJson(
   request: UnreadRequest,
   maxBytes: number,
@@ -268,10 +260,7 @@ function* parsing(
 interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
-  /**
-   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
-   * reading ends.
-   */
+  /** Gets each piece; the next is read when it resolves. If it throws, reading ends. */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
   /** Ends reading at once when it rejects. */
   stopped?: Promise<never>;
@@ -279,7 +268,6 @@ interface Reading {
   complete?: () => void;
 }
 
-/** Reads a request's body; at most `maxBytes`. */
 async function readBodyBytes(
   request: UnreadRequest,
   maxBytes: number,
@@ -355,10 +343,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
- * on for long after the response.
- */
+/** Drops the rest, so that the connection can be reused; the listener bounds that. */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
     while (!(await reader.read()).done);

@@ -69,9 +69,7 @@ class StreamSink implements ByteSink {
     this.#pieces = [];
     this.#bytes = 0;
     if (outgoing.destroyed) return;
-    if (this.#hasEnded) {
-      return void outgoing.end(bytes === 0 ? undefined : joined(pieces, bytes));
-    }
+    if (this.#hasEnded) return void outgoing.end(bytes === 0 ? undefined : joined(pieces, bytes));
     if (bytes === 0) return;
     this.#isFull =
       !(outgoing.chunkedEncoding
@@ -83,10 +81,7 @@ class StreamSink implements ByteSink {
 /** No more than this waits to be joined. */
 const mostJoined = 64 * 1024;
 
-/**
- * Writes one chunk of the chunked coding in one piece: the runtime writes its length, its bytes and
- * its end one by one. False when the connection has enough.
- */
+/** One chunk in one piece, where the runtime writes three. False when the connection has enough. */
 function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], bytes: number) {
   const length = bytes.toString(16);
   const chunk = Buffer.allocUnsafe(length.length + bytes + 4);

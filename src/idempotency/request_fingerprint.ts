@@ -49,10 +49,7 @@ export interface Claim extends ReplayId {
   claimId: string;
 }
 
-/**
- * What is known of an id. `free`: nobody holds it; `running`: another process answers the same
- * request; `conflict`: it is in use for another body.
- */
+/** `free`: nobody holds the id; `running`: the same is being answered; `conflict`: another body. */
 export type ReplayState =
   | { state: "free" }
   | { state: "running" }

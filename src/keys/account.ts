@@ -1,9 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 
-/** Tier of an account. */
 export type Tier = "free" | "pro" | "enterprise";
 
-/** Requests per minute and burst of the tiers with fixed numbers. */
 export const tierLimits: Readonly<
   Record<"free" | "pro", { requestsPerMinute: number; burst: number }>
 > = {
@@ -33,15 +31,11 @@ export interface AccountStore {
   ): Promise<Account>;
   /** By id (all digits) or by name; undefined when there is none. */
   find(idOrName: string): Promise<Account | undefined>;
-  /** The account made at the first start. */
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
   /** By id, those behind `after`. */
   page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
-  /**
-   * Gives an account other limits, which fills its rate bucket; the same ones change nothing.
-   * Undefined when there is no such account.
-   */
+  /** Other limits fill the rate bucket, the same change nothing; undefined: no such account. */
   setTier(
     id: number,
     limits: { tier: Tier; requestsPerMinute: number; burst: number },

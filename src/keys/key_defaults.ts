@@ -16,7 +16,7 @@ export interface KeyDefaults {
 }
 
 /** Most names in `models`. */
-export const mostMappedNames = 100;
+const mostMappedNames = 100;
 const longestName = 256;
 const mostExpectedTokens = 1_000_000;
 
@@ -28,10 +28,7 @@ export class KeyDefaultsError extends Error {
   }
 }
 
-/**
- * Checks the defaults of a new key; `isModel` says whether a name leads to a model. Throws
- * `KeyDefaultsError`.
- */
+/** `isModel` says whether a name leads to a model. Throws `KeyDefaultsError`. */
 export function checkKeyDefaults(
   defaults: KeyDefaults,
   { capDayNanos, capMonthNanos }: { capDayNanos: bigint | null; capMonthNanos: bigint | null },

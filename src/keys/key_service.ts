@@ -2,7 +2,7 @@ import type { ApiKey, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
 /** A key that should be replaced: leaked keys are found late. */
-export const rotationDueMs = 90 * 24 * 3_600_000;
+const rotationDueMs = 90 * 24 * 3_600_000;
 
 /** A key with what the dashboard shows beside it. */
 export interface KeyRow extends ApiKey {
@@ -12,7 +12,6 @@ export interface KeyRow extends ApiKey {
   replaces: string | null;
   /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
   madeBy: { id: string; name: string | null } | null;
-  /** Another key was made to replace it. */
   isReplaced: boolean;
   /** When a call of it was last recorded. */
   lastUsedAt: Date | null;
@@ -35,10 +34,7 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
   return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
 }
 
-/**
- * Keys as one account's people manage them: nothing reaches another account's. What is done is
- * noted in the same transaction, under `audit`.
- */
+/** Keys of one account, as its people manage them; each act is noted under `audit` with it. */
 export interface KeyService {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;

@@ -5,16 +5,11 @@ import { Secret } from "../base/secret.ts";
 /** Where a sealed value stands; it opens nowhere else. */
 export interface SealedFor {
   accountId: number;
-  /** Label of the vendor. */
   vendor: string;
-  /** Version of the master key in the database. */
   keyVersion: bigint;
 }
 
-/**
- * A sealed value that doesn't open: it was changed, stands in another's row, or was sealed under
- * another master key. The message holds nothing of the value.
- */
+/** A sealed value that doesn't open: changed, of another row, or under another master key. */
 export class UnsealError extends Error {
   override name = "UnsealError";
 }
@@ -72,12 +67,9 @@ export class MasterKey {
     if (bytes.toString("base64url") !== text || bytes.length < nonceLength + tagLength) {
       throw new UnsealError("the text is damaged");
     }
-    const decipher = createDecipheriv(
-      algorithm,
-      this.#sealingKey,
-      bytes.subarray(0, nonceLength),
-      { authTagLength: tagLength },
-    );
+    const decipher = createDecipheriv(algorithm, this.#sealingKey, bytes.subarray(0, nonceLength), {
+      authTagLength: tagLength,
+    });
     decipher.setAAD(boundTo(slot));
     decipher.setAuthTag(bytes.subarray(-tagLength));
     try {

@@ -6,7 +6,6 @@ import type { MasterKey } from "./sealing.ts";
 /** A stored vendor key as people see it; the value is never shown again. */
 export interface StoredVendorKey {
   accountId: number;
-  /** Label of the vendor. */
   vendor: string;
   /** Last characters of the value, for people to recognise it by; empty for a short value. */
   lastFour: string;
@@ -38,7 +37,6 @@ export interface VendorKeyLook {
   changes: VendorKeyChange[];
 }
 
-/** What a rotation of the master key did. */
 export interface Rotation {
   /** Keys that are sealed under the new master key now. */
   resealed: number;
@@ -48,10 +46,7 @@ export interface Rotation {
   source: "environment" | "file";
 }
 
-/**
- * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
- * does it. Implemented in `src/keys/store/vendor_keys.ts`.
- */
+/** Accounts' own vendor keys, sealed. What `audit` gives is noted in the same transaction. */
 export interface VendorKeyStore {
   /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
   set(
@@ -73,10 +68,7 @@ export interface VendorKeyStore {
   rotate(next: MasterKey): Promise<Rotation>;
 }
 
-/**
- * A vendor key as somebody gave it, without the blanks around it. Throws an Error that doesn't
- * hold the value when it can't be one.
- */
+/** Without the blanks around it. Throws an Error that doesn't hold the value. */
 export function parseVendorKey(text: string): Secret {
   const value = text.trim();
   if (value === "") throw new Error("the vendor key is missing");

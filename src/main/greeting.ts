@@ -14,10 +14,7 @@ export interface GreetingLinks {
   signIn?: string | undefined;
 }
 
-/**
- * The lines that a start prints: each time the addresses, the vendors that have a key and how to
- * make a key for callers; on the first start that key and a first call.
- */
+/** What a start prints: addresses, vendors with a key, how to make keys; first the first key. */
 export function greeting(
   deps: ModelDeps & { config: Config; version: string },
   address: string,
@@ -116,9 +113,7 @@ interface ModelDeps {
   clock: Pick<Clock, "now">;
 }
 /** A priced model of the first vendor with a key: `vendor-b/gpt-5-mini`. */
-export function firstModel(
-  { registry, prices, clock }: ModelDeps,
-): string | undefined {
+export function firstModel({ registry, prices, clock }: ModelDeps): string | undefined {
   // vendor-b first: it is the one that the next line names.
   const vendors = [...registry.all].sort((a, b) =>
     Number(b.label === firstVendor) - Number(a.label === firstVendor)

@@ -2,13 +2,9 @@ import { createLog, type Log, type LogLines } from "../base/log.ts";
 import { onlySeat, type WorkerSeat } from "../workers/parent_link.ts";
 import type { LogFormat } from "./config.ts";
 
-/** The event of what a start prints. */
 const greetingEvent = "start.greeting";
 
-/**
- * The names of log events, by their message. People write rules for both, so neither changes any
- * more; a new line of the log gets its name here.
- */
+/** Log events by message: people write rules for both, so neither changes any more. */
 export const logEvents: Readonly<Record<string, string>> = {
   "request": "request",
   "a request failed": "request.failed",
@@ -121,10 +117,7 @@ export function createProgramLog(
   return createLog(write, now, common, logFormat === "json" ? eventOf : undefined);
 }
 
-/**
- * Prints what a start has to say: as it is, or in a log of JSON a line for each of its own that is
- * not empty.
- */
+/** Prints what a start has to say, as it is or as lines of JSON. */
 export function createPrint(
   print: (line: string) => void,
   now: () => Date,

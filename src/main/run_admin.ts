@@ -69,10 +69,7 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
   );
 }
 
-/**
- * Prints what the command says, as one JSON value with `--json`, and gives its exit code: 0 done,
- * 1 failed, 2 wrong usage.
- */
+/** Prints what the command says and gives its exit code: 0 done, 1 failed, 2 wrong usage. */
 export async function adminCommand(
   argv: readonly string[],
   readConfig: () => Config,
@@ -87,12 +84,7 @@ export async function adminCommand(
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "export"
-      ? await exportRows(
-        readConfig(),
-        argv.slice(1).filter((arg) => arg !== "--json"),
-        asJson,
-        at,
-      )
+      ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
     print(result, asJson, at);
     return result.exitCode;
@@ -166,15 +158,8 @@ async function nothingIn(dataDir: string): Promise<string> {
     : `${none}: set DATA_DIR to the service's data directory, or DATABASE_URL, or start the service once.`;
 }
 
-/**
- * Runs a command in the server that holds the embedded database, if there is one; else it opens the
- * database itself.
- */
-async function run(
-  config: Config,
-  args: readonly string[],
-  input: string,
-): Promise<CommandResult> {
+/** Runs a command in the server that holds the embedded database, else here. */
+async function run(config: Config, args: readonly string[], input: string): Promise<CommandResult> {
   if (args[0] === "journal") return await runOnJournal(config, args);
   // `scrub` includes the journal of a running server, whichever database it uses.
   const isServers = !config.databaseUrl || args[0] === "scrub";

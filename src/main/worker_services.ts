@@ -22,10 +22,7 @@ export interface WorkerRole {
   siblings: Siblings;
 }
 
-/**
- * The configuration of one of `count` workers: what bounds connections, memory and disk of the
- * machine is divided, so that all workers together keep to it.
- */
+/** One worker's part of what bounds connections, memory and disk of the machine. */
 export function shareOf(config: Config, { count }: WorkerSeat): Config {
   if (count === 1) return config;
   const share = (all: number) => Math.ceil(all / count);
@@ -77,15 +74,12 @@ const waitMs = 40_000;
  * was: their calls are stored, their leases returned, what could not be stored is kept with ours.
  * A directory that can't be taken over is logged, and stays for the next start.
  */
-export async function takeOverWorkers(
-  directories: readonly string[],
-  deps: {
-    processDir: string;
-    log: Log;
-    observe(journal: Journal): void;
-    recover(journal: Journal, processId: string): Promise<void>;
-  },
-): Promise<void> {
+export async function takeOverWorkers(directories: readonly string[], deps: {
+  processDir: string;
+  log: Log;
+  observe(journal: Journal): void;
+  recover(journal: Journal, processId: string): Promise<void>;
+}): Promise<void> {
   for (const directory of directories) {
     try {
       using _claim = await claimProcessDir(directory, waitMs);

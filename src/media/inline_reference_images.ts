@@ -1,6 +1,6 @@
 import type { Reference } from "../dialects/kernel/image_codec.ts";
 import { base64Source } from "../dialects/kernel/media_source.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
 /** Total for all URLs of a request: as much as a request body holds by default. */
@@ -8,10 +8,7 @@ const maxTotalBytes = 32 * 1024 * 1024;
 /** Buckets send the latter types for files without a type: the first bytes decide. */
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
-/**
- * Fetches reference images given by URL and inlines them, for vendors that accept no URLs. Rejects
- * with a Fault whose `param` is the image's path.
- */
+/** For vendors that accept no URLs. Rejects with a Fault whose `param` is the image's path. */
 export async function inlineReferences(
   references: readonly Reference[],
   fetch: PublicFetch,
@@ -41,7 +38,7 @@ export async function inlineReferences(
     left -= bytes.length;
     const source = base64Source(bytes.toBase64(), mimeType);
     if (!source.mimeType.startsWith("image/")) {
-      throw new Fault("invalid_value", { param, message: `${param}: the address holds no image.` });
+      throw invalidValue(param, "the address holds no image");
     }
     inlined.push(source);
   }

@@ -40,7 +40,6 @@ export interface Membership {
   signedInAt: Date;
 }
 
-/** An invitation that stands. */
 export interface Invitation {
   id: string;
   /** Empty: it is for whoever opens the link first. */
@@ -61,15 +60,11 @@ export function domainOf(email: string): string {
 /** Why a person or role stays as it is. */
 export type Refusal = "not_found" | "last_owner";
 
-/** Who was removed, and which keys ended with that. */
 export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }
 
-/**
- * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
- * Implemented in `src/people/store/people.ts`.
- */
+/** Each act is noted under `audit` with it. Implemented in `src/people/store/people.ts`. */
 export interface PeopleStore {
   list(accountId: number): Promise<Membership[]>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;

@@ -29,16 +29,11 @@ export interface Fraction {
   denominator: bigint;
 }
 
-/**
- * What chat endpoints are known to refuse: `tools` unless reasoning is turned off, or
- * `tools_with_reasoning` only where the call asks for reasoning.
- */
+/** Refused: `tools` unless reasoning is off, or `tools_with_reasoning` where it is asked for. */
 export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
 export type ChatRefusal = typeof chatRefusals[number];
 
-/** One model's prices at one vendor during a time. */
 export interface PriceRow {
-  /** The vendor's label whose price list this is. */
   label: string;
   /** The name as it is sent upstream. */
   model: string;
@@ -57,7 +52,6 @@ export interface PriceRow {
   validTo?: Date;
   /** Short hash of the prices, so that a record can name them. */
   version: string;
-  /** Where the prices come from. */
   source: string;
   /** Date `YYYY-MM-DD` on which they were checked there. */
   checkedOn?: string;
@@ -187,7 +181,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 }
 
 /** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
-export const defaultMaxOutputTokens = 128_000;
+const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
 const mostOutputTokens = 1_000_000;
@@ -255,10 +249,7 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   };
 }
 
-/**
- * What isn't counted in tokens and costs something; no factor changes it, only the `unit` that
- * charges are in.
- */
+/** What isn't counted in tokens; no factor changes it, only the `unit` of charges. */
 function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
   const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {

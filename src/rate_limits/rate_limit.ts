@@ -17,10 +17,7 @@ export interface RateDecision {
   retryAfterSeconds?: number;
 }
 
-/**
- * Levels are counted in these parts of a token: a limit of N per minute is then exactly N parts per
- * millisecond, and everything stays an integer.
- */
+/** A limit of N per minute is then N parts per millisecond, and all stays an integer. */
 export const unitsPerToken = 60_000;
 
 /** Beyond this the products of units and milliseconds would not be exact integers any more. */
@@ -38,7 +35,6 @@ export interface LeaseRequest {
   /** Process id of its heartbeats; a new one after each silence. */
   process: string;
   leaseId: string;
-  /** All tokens spent under this lease. */
   spent: number;
   /** Units in its hands now. */
   has: number;
@@ -63,7 +59,6 @@ export const leaving = {
   leave: true,
 };
 
-/** What the bucket answers. */
 export interface LeaseAnswer {
   limits: RateLimits;
   /** Tokens that the process now holds, given that it has spent what it said. */

@@ -15,10 +15,7 @@ import {
 
 /** Counts the requests of accounts, exactly over all processes that share the store. */
 export interface RateLimiter {
-  /**
-   * Takes a token. Busy accounts ask no database. Throws `store_unavailable` when the store is away
-   * and this process holds no share of the account's rate.
-   */
+  /** Throws `store_unavailable` when the store is away and this process holds no share. */
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
   /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   tick(): Promise<void>;
@@ -79,9 +76,7 @@ class LeasingLimiter implements RateLimiter {
     }
     await this.#beat();
     const failures: unknown[] = [];
-    for (const account of accounts) {
-      await account.tend().catch((thrown) => failures.push(thrown));
-    }
+    for (const account of accounts) await account.tend().catch((thrown) => failures.push(thrown));
     this.#accounts.forgetUnused();
     if (failures.length > 0) throw failures[0];
   }
@@ -94,10 +89,7 @@ class LeasingLimiter implements RateLimiter {
     }
   }
 
-  /**
-   * Sends a heartbeat; after a silence under a new name, so that leases of before count as those of
-   * a silent process until they are reported.
-   */
+  /** After a silence under a new name, so that leases of before count as the silent process's. */
   async #beat(): Promise<void> {
     const { store, clock, newId } = this.#deps;
     const contact = this.#contact;

@@ -1,11 +1,8 @@
 import { sha256Hex } from "../base/hash.ts";
-import { Fault } from "../shared/fault.ts";
+import { invalidValue } from "../shared/fault.ts";
 import type { ListPosition } from "../shared/interaction.ts";
 
-/**
- * Where the next page of a list begins, as an opaque text. It holds a digest of `scope`, the list's
- * account and filters: it is of no use in another list.
- */
+/** Holds a digest of `scope`, the list's account and filters: of no use in another list. */
 export function writeCursor(scope: unknown, { createdAt, transactionId }: ListPosition): string {
   const position = [createdAt.getTime(), transactionId];
   const text = JSON.stringify([...position, digestOf(scope, position)]);
@@ -19,10 +16,10 @@ export function readCursor(scope: unknown, cursor: string): ListPosition {
     const [ms, transactionId] = found.position;
     return { createdAt: new Date(ms), transactionId };
   }
-  throw new Fault("invalid_value", {
-    param: "cursor",
-    message: "cursor: expected the next_cursor of a page of this account, with the same filters.",
-  });
+  throw invalidValue(
+    "cursor",
+    "expected the next_cursor of a page of this account, with the same filters",
+  );
 }
 
 type Position = readonly [ms: number, transactionId: string];

@@ -21,10 +21,7 @@ export interface MemoryLimit {
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
-/**
- * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
- * the store the others stay in the journal.
- */
+/** Records that wait for the store; all but the oldest stay in the journal alone. */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
   readonly #limit: MemoryLimit;
@@ -79,7 +76,6 @@ export class RecordQueue {
     return this.#rows.slice(0, count);
   }
 
-  /** Removes the oldest `count` records; returns `count`. */
   remove(count: number): number {
     for (const row of this.#rows.splice(0, count)) {
       this.#chars -= weigh(row);

@@ -1,5 +1,5 @@
 import type { Log } from "../base/log.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
 import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.ts";
 
@@ -18,7 +18,6 @@ export interface Recorder {
   drain(): Promise<void>;
   /** Throws `overloaded` if so much waits that no new call can begin. */
   admit(): void;
-  /** Number of waiting records. */
   readonly waiting: number;
   /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
@@ -152,7 +151,7 @@ class QueueRecorder implements Recorder {
     try {
       await this.#deps.store.insert(batch);
     } catch (thrown) {
-      if (isAway(thrown)) throw thrown;
+      if (isStoreAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
       const [row] = batch as [SettledCall];
       const isSaved = await this.#writeBare(row, thrown) ||
@@ -168,7 +167,7 @@ class QueueRecorder implements Recorder {
     try {
       await this.#deps.store.insert([bareInteraction(row)]);
     } catch (thrown) {
-      if (isAway(thrown)) throw thrown;
+      if (isStoreAway(thrown)) throw thrown;
       return false;
     }
     this.#deps.log.error("the record of a call is stored without its payload", {
@@ -204,7 +203,7 @@ class QueueRecorder implements Recorder {
   /** Fails waiting drains at once; the records stay queued and are retried. */
   #noteAway(thrown: unknown): void {
     const { log } = this.#deps;
-    const fault = isAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
+    const fault = isStoreAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     if (this.#away) {
       // One line per outage.
     } else if (fault === thrown) {
@@ -249,7 +248,3 @@ class QueueRecorder implements Recorder {
 }
 
 function nothing(): void {}
-
-function isAway(thrown: unknown): thrown is Fault {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
-}

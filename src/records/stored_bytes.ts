@@ -13,10 +13,7 @@ const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["err
   ...["invalid_vendor_api_key", "upstream_authentication_failed", "upstream_forbidden"] as const,
 ]);
 
-/**
- * Calls that failed without an answer are stored without media; of a request whose key the vendor
- * rejected only the beginning is stored.
- */
+/** Failures without an answer keep no media; after a rejected key only the request's beginning. */
 export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
   const maxBytes = refusals.has(row.errorCode) ? refusedBytes : Infinity;
@@ -61,7 +58,6 @@ export class StoredBytes {
     this.#deps = deps;
   }
 
-  /** Number of rows so far whose payloads were cut. */
   get cut(): number {
     return this.#cut;
   }

@@ -17,7 +17,6 @@ export interface CachedAnswer {
   readonly losses: readonly string[];
 }
 
-/** An answer out of the store. */
 export interface StoredCachedAnswer extends CachedAnswer {
   /** Whole seconds since it was stored. */
   readonly ageSeconds: number;
@@ -45,10 +44,7 @@ export const accountLimits = { answers: 10_000, bytes: 256 * 1024 * 1024 } as co
 export interface CachedAnswerStore {
   /** The answer under this key that is young enough by the caller's and its writer's lifetimes. */
   find(query: Pick<CacheQuery, "key" | "ttlSeconds">): Promise<StoredCachedAnswer | undefined>;
-  /**
-   * Stores the answer in place of an older one. False when the call that made it was erased: it is
-   * not stored then.
-   */
+  /** Replaces an older answer. False when the call that made it was erased: it is not stored. */
   put(
     query: Pick<CacheQuery, "key" | "ttlSeconds">,
     call: SelectableCall,

@@ -2,7 +2,7 @@ import type { Secret } from "../base/secret.ts";
 import type { ApiKey, Principal } from "../keys/api_key.ts";
 import { mappedModel } from "../keys/key_defaults.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Route, RouteTable, WeightedTarget } from "./route.ts";
@@ -18,10 +18,7 @@ export interface RouteCaller {
   readonly vendorKey: Secret | undefined;
 }
 
-/**
- * The route of a call: on a vendor's family its one model, on the unified family (`vendor`
- * undefined) `findPermittedRoute`.
- */
+/** On a vendor's family its one model, else (`vendor` undefined) `findPermittedRoute`. */
 export async function findCallRoute(
   deps: RouteDeps,
   caller: RouteCaller,
@@ -95,7 +92,6 @@ function isListed({ models }: ApiKey, ids: ReadonlySet<string>, target: Resolved
   return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
 }
 
-/** Ids of the vendors' models on the key's list. */
 function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlySet<string> {
   return new Set(models.flatMap((name) => {
     const route = routes.lookUp(accountId, name);
@@ -110,10 +106,7 @@ function notPermitted(name: string): Fault {
   });
 }
 
-/**
- * The second half of the dual-key form names no vendor, and a key must never reach another vendor
- * than its own: where the targets are of several, its form has to tell.
- */
+/** A bare second key names no vendor: where targets are of several, its form has to tell. */
 function withOwnKey(route: Route, vendorKey: Secret): Route {
   const owners = ownersOf(route);
   if (owners.size === 1) return route;
@@ -126,13 +119,12 @@ function withOwnKey(route: Route, vendorKey: Secret): Route {
     ? only(route, ({ vendor }) => fitting.has(vendor.sharesWith))
     : undefined;
   if (own) return own;
-  throw new Fault("invalid_value", {
-    param: "model",
-    message:
-      `model: the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
-        [...owners].join(", ")
-      }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone.`,
-  });
+  throw invalidValue(
+    "model",
+    `the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
+      [...owners].join(", ")
+    }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone`,
+  );
 }
 
 /** Stored keys spare the account's credit, so models that would be charged to it are left out. */
@@ -141,9 +133,7 @@ async function withStoredKeys(
   storedKey: (label: string) => Promise<Secret | undefined>,
 ): Promise<Route> {
   const stored = new Set<string>();
-  for (const label of ownersOf(route)) {
-    if (await storedKey(label)) stored.add(label);
-  }
+  for (const label of ownersOf(route)) if (await storedKey(label)) stored.add(label);
   if (stored.size === 0) return route;
   return only(route, ({ vendor }) => stored.has(vendor.sharesWith)) ?? route;
 }
@@ -154,10 +144,7 @@ function ownersOf({ targets, fallbacks }: Route): Set<string> {
   return new Set(models.map(({ vendor }) => vendor.sharesWith));
 }
 
-/**
- * The part of a route that `isLeft` holds for. Where no target is left the first fallback takes
- * their place; undefined where there is none either.
- */
+/** Without targets the first fallback takes their place; undefined where there is none. */
 function only(route: Route, isLeft: (target: ResolvedModel) => boolean): Route | undefined {
   const targets = route.targets.filter(({ target }) => isLeft(target));
   const fallbacks = route.fallbacks.filter(isLeft);

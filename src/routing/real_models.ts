@@ -1,7 +1,7 @@
 import { nearestNames } from "../base/nearest_names.ts";
 import { withoutSnapshot } from "../pricing/table/price_names.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveUnified, shorten } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
@@ -9,10 +9,7 @@ import type { Registry, Vendor } from "../vendors/registry.ts";
 export interface RealModels {
   /** Undefined where the name leads to no model, or to several. */
   find(name: string): ResolvedModel | undefined;
-  /**
-   * Why `find` gives nothing: `invalid_value` where several vendors have the name, else
-   * `model_not_found` with the nearest names, `others` among them.
-   */
+  /** `invalid_value` where several vendors have the name, else the nearest, of `others` too. */
   refusal(name: string, others?: Iterable<string>): Fault;
 }
 
@@ -58,11 +55,7 @@ function ownersByModel(
 }
 
 /** Which models a vendor has is for the vendor to know, so of a full name the vendor's is compared. */
-function nearestTo(
-  name: string,
-  registry: Registry,
-  models: Iterable<string>,
-): string[] {
+function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
   if (slash === -1) return nearestNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
@@ -72,10 +65,10 @@ function nearestTo(
 
 function ambiguous(name: string, vendors: readonly Vendor[]): Fault {
   const ids = vendors.map(({ label }) => `'${label}/${shorten(name)}'`);
-  return new Fault("invalid_value", {
-    param: "model",
-    message: `model: '${shorten(name)}' is a model of several vendors; use ${ids.join(" or ")}.`,
-  });
+  return invalidValue(
+    "model",
+    `'${shorten(name)}' is a model of several vendors; use ${ids.join(" or ")}`,
+  );
 }
 
 function unknown(name: string, nearest: readonly string[]): Fault {

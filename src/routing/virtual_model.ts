@@ -4,7 +4,6 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { RealModels } from "./real_models.ts";
 import type { Route, WeightedTarget } from "./route.ts";
 
-/** Bounds of a virtual model. */
 export const virtualModelLimits = {
   nameLength: 100,
   targets: 20,
@@ -20,7 +19,6 @@ export interface VirtualModelDefinition {
   readonly stickBy?: "session" | "user";
 }
 
-/** A virtual model of an account. */
 export interface StoredVirtualModel {
   accountId: number;
   name: string;
@@ -148,10 +146,7 @@ export function virtualModelJson({ targets, fallbacks, stickBy }: VirtualModelDe
   return { targets, fallbacks, ...(stickBy ? { stick_by: stickBy } : {}) };
 }
 
-/**
- * Where calls of a virtual model go. Models that don't exist any more are left out, with
- * `onMissing` called for each; undefined where no target is left.
- */
+/** Models that are gone are left out, each told to `onMissing`; undefined: no target is left. */
 export function virtualRoute(
   name: string,
   { targets, fallbacks, stickBy }: VirtualModelDefinition,

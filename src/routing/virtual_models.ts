@@ -18,10 +18,7 @@ type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
 
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
-  /**
-   * Makes or replaces one; `json` as `readVirtualModel` takes it. Calls of this process go by it at
-   * once. Throws `VirtualModelError`.
-   */
+  /** Makes or replaces one; holds at once in this process. Throws `VirtualModelError`. */
   set(
     accountId: number,
     name: string,
@@ -53,7 +50,6 @@ export interface VirtualModels {
   listOfService(): readonly FileModel[];
 }
 
-/** An account has no virtual model of this name. */
 export function noVirtualModel(name: string): Fault {
   return new Fault("model_not_found", {
     param: "name",

@@ -2,10 +2,7 @@ import { z } from "zod";
 import type { Steps } from "../base/steps.ts";
 import { Fault } from "./fault.ts";
 
-/**
- * Makes the library stop at the first invalid element or field: the errors of a large value with
- * nothing valid in it would be megabytes.
- */
+/** Stops at the first issue: all errors of a large invalid value would be megabytes. */
 const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = {
   reportInput: true,
   abortEarly: true,
@@ -19,10 +16,7 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   throw faultOf(tooMany(first, first.path) ?? first);
 }
 
-/**
- * The same in steps, element by element (`longLists`). Of several invalid fields it may report
- * another one.
- */
+/** In steps, by element (`longLists`); of several invalid fields it may report another. */
 export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): Steps<z.output<T>> {
   const lists = longLists(schema, value);
   if (lists.length === 0) return validate(schema, value);
@@ -37,10 +31,7 @@ export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): 
   return checked as z.output<T>;
 }
 
-/**
- * Validates the first elements of a request's list before the rest of the request is parsed.
- * Undefined if the schema doesn't allow that.
- */
+/** Validates a list's beginning before the rest is parsed; undefined if the schema forbids it. */
 export function previewIssues(
   schema: z.ZodType,
 ): ((name: string, elements: readonly unknown[]) => void) | undefined {
@@ -88,7 +79,6 @@ function isOpen(schema: z.ZodType): boolean {
   return schema._zod.traits.has("OpenObject");
 }
 
-/** The array schema of a field, if it accepts exactly one. */
 function arrayIn(field: z.ZodType): z.ZodArray | undefined {
   if (field instanceof z.ZodArray) return field;
   if (isWrapped(field)) return arrayIn(field.unwrap() as z.ZodType);
@@ -101,7 +91,6 @@ function isWrapped(field: z.ZodType): field is z.ZodOptional | z.ZodNullable {
   return field instanceof z.ZodOptional || field instanceof z.ZodNullable;
 }
 
-/** The same schema with unchecked elements of these lists. */
 function withoutElements(schema: z.ZodObject, names: readonly string[]): z.ZodType {
   const lists = names.map((name) => [name, anyElements(schema.shape[name] as z.ZodType)]);
   const shape = { ...schema.shape, ...Object.fromEntries(lists) };

@@ -30,10 +30,7 @@ const kinds = { server: 1, client: 2 } as const;
 const statusUnset = 0;
 const statusError = 2;
 
-/**
- * Spans as a request. This module is loaded only where something is exported: it is the only one
- * that needs OpenTelemetry's packages.
- */
+/** Loaded only where something is exported: no other module needs OpenTelemetry's packages. */
 export function writeSpans(
   spans: readonly Span[],
   protocol: OtlpProtocol,
@@ -143,7 +140,6 @@ function histogramsOf(name: string, values: readonly MetricValue[]) {
   });
 }
 
-/** Seconds and nanoseconds. */
 function highResolution(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

@@ -19,7 +19,6 @@ import {
   rowsFromHostedModels,
 } from "../pricing/sources/listed_prices.ts";
 
-/** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 
 export type { MediaRoute } from "./media_routes.ts";
@@ -168,10 +167,7 @@ const googleRow = {
   keyForm: /^AIza/,
 } as const;
 
-/**
- * What vendors' reasoning models refuse; of minor versions what vendor-b's own guide says, as
- * `@ai-sdk/openai` 4 and LiteLLM 1.106 have it.
- */
+/** By vendor-b's guide for minor versions, `@ai-sdk/openai` 4 and LiteLLM 1.106. */
 const sampling = ["temperature", "topP", "logprobs"] as const;
 const always: readonly SettingName[] = ["frequencyPenalty", "presencePenalty", "logitBias", "stop"];
 
@@ -310,10 +306,7 @@ export interface Registry {
   find(name: string): Vendor | undefined;
 }
 
-/**
- * Builds the vendors from the seven rows, the environment's overrides and the operator's rows.
- * Throws an Error of one line when two vendors would have the same name.
- */
+/** From seven rows, the environment and the operator. Throws an Error where names collide. */
 export function createRegistry(
   settings: Readonly<Record<string, VendorSettings>>,
   custom: readonly CustomVendor[],

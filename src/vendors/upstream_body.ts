@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import zlib from "node:zlib";
 import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { Deadline, type SetTimer } from "../base/deadline.ts";
 
@@ -11,10 +11,7 @@ export interface BodyHandlers {
   /** A piece of the body, decoded. It is not used again, so views of it may be kept. */
   data(chunk: Uint8Array): void;
   end(): void;
-  /**
-   * A Fault (`upstream_stream_truncated`, `upstream_timeout`, `upstream_invalid_response`), an
-   * abort (see `isAbort`), or what `data` or `end` threw.
-   */
+  /** A Fault (`upstream_…`), an abort (`isAbort`), or what `data` or `end` threw. */
   error(reason: unknown): void;
 }
 
@@ -191,7 +188,7 @@ class Body implements UpstreamBody {
   }
 
   #invalid(what: string): void {
-    this.#fail(new Fault("upstream_invalid_response", { note: `The vendor's answer ${what}` }));
+    this.#fail(unreadableAnswer(`The vendor's answer ${what}`));
   }
 
   #fail(reason: unknown): void {

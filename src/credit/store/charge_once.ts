@@ -4,8 +4,7 @@ import { lockAccounts, releaseLease } from "./ledger.ts";
 
 /**
  * The rows as they are charged: of completed calls that answered the same request, since a process
- * died before its answer was stored, the first to be written is; the others cost their account
- * nothing. Part of the transaction that posts the charges, and the same however often it is said.
+ * died, the first written is, the others are free. However often it is said.
  */
 export async function chargeOnce(
   tx: Queryable,
@@ -31,10 +30,7 @@ export async function chargeOnce(
 }
 
 /** Notes whose charge it is; gives those whose request was charged as another call. */
-async function chargedElsewhere(
-  tx: Queryable,
-  rows: readonly SettledCall[],
-): Promise<string[]> {
+async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
     key: repeat!.key,

@@ -5,10 +5,7 @@ import type { SqlRow } from "../database.ts";
 import { unpackImage } from "./image.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
-/**
- * The embedded database in a worker: PostgreSQL in WebAssembly would otherwise block the event loop
- * for the duration of each query.
- */
+/** In a worker: PostgreSQL in WebAssembly would block the event loop for each query. */
 const scope = globalThis as unknown as {
   onmessage: (event: MessageEvent<Ask>) => void;
   postMessage(message: EmbeddedMessage): void;
@@ -69,10 +66,7 @@ function createWorker() {
   };
 }
 
-/**
- * `shared_buffers`, beside the system's page cache. The default of 128 MB becomes resident with the
- * first large read, a third of the process's memory.
- */
+/** The default of 128 MB becomes resident with the first large read, beside the page cache. */
 const sharedBuffers = "16MB";
 
 /**

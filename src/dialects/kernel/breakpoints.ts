@@ -34,12 +34,10 @@ export class Breakpoints {
     for (const path of others) this.#lose(path);
   }
 
-  /** Whether this vendor accepts marks on parts. */
   get acceptsMarks(): boolean {
     return this.#target.cacheMarks !== undefined;
   }
 
-  /** The part with its mark. */
   mark(
     part: Record<string, unknown>,
     of: { cache?: CacheMark; path: string },
@@ -83,10 +81,7 @@ export class Breakpoints {
     if (of.cache) this.#lose(markPath(of.cache, of.path));
   }
 
-  /**
-   * The vendor's cache key: the caller's, or, if there are marks, one that calls with the same
-   * tools and system texts share.
-   */
+  /** The caller's, or, with marks, one for all calls with the same tools and system texts. */
   key(): string | undefined {
     const { promptCacheKey, paths, tools, system } = this.#request;
     if (!this.#target.cacheKey) {

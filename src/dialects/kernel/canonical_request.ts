@@ -87,10 +87,7 @@ export interface UnsupportedField {
   weight: LossWeight;
 }
 
-/**
- * `hint`: dropped and reported, since the answer keeps its meaning. `meaning`: refused with a 400
- * unless the caller is lenient.
- */
+/** `hint`: dropped and reported; `meaning`: refused with a 400 unless the caller is lenient. */
 export type LossWeight = "hint" | "meaning";
 
 /** Something that the target can't express, by the caller's path. */
@@ -177,7 +174,6 @@ export interface ToolCallPart {
 
 export interface ToolResultPart {
   type: "tool-result";
-  /** The call that this answers. */
   callId: string;
   /** Name of the tool, in dialects that repeat it; otherwise that of the call. */
   name?: string;
@@ -251,7 +247,6 @@ export interface WebSearch {
   /** Whether the caller's tool choice names it. */
   demanded: boolean;
   path: string;
-  /** Paths of the fields in the caller's body. */
   paths: Readonly<Partial<Record<SearchField | "demanded", string>>>;
 }
 

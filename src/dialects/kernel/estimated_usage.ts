@@ -2,9 +2,8 @@ import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
- * Usage for a caller whose vendor reports none: the prompt as counted beforehand, and a quarter
- * token per UTF-16 unit of output text. Media doesn't count. Whole and streamed answers get the
- * same numbers.
+ * Usage for a caller whose vendor reports none: the prompt as counted beforehand, a quarter token
+ * per UTF-16 unit of text, nothing for media; the same whole and streamed.
  */
 export class EstimatedUsage {
   readonly #inputTokens: number;
@@ -29,7 +28,6 @@ export class EstimatedUsage {
   }
 }
 
-/** The same for a whole answer. */
 export function estimatedUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
   const parts = answer.choices.flatMap((choice) => choice.parts);
   const texts = parts.filter(({ kind }) => kind !== "media").map(({ text }) => text.length);

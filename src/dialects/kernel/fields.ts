@@ -1,10 +1,7 @@
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue, missingField } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
-/*
- * Reading a caller's fields: null and absent are "not set"; a value of a wrong type is the caller's
- * error, named by the field's path.
- */
+/** Null and absent are "not set"; a wrong type is the caller's error, named by the field's path. */
 
 export function numberAt(record: JsonRecord, name: string, path = name): number | undefined {
   const value = record[name] ?? undefined;
@@ -39,7 +36,6 @@ export function stringAt(record: JsonRecord, name: string, path = name): string 
   return value;
 }
 
-/** The value, which has to be one of those that are allowed. */
 export function oneOf<Value extends string>(
   value: string | undefined,
   allowed: readonly Value[],
@@ -48,19 +44,6 @@ export function oneOf<Value extends string>(
   const found = allowed.find((one) => one === value);
   if (found !== undefined || value === undefined) return found;
   throw invalidValue(path, `expected one of ${allowed.join(", ")}`);
-}
-
-/** The fault of a field with a wrong value; the message begins with the field's path. */
-export function invalidValue(path: string, problem: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
-}
-
-/** The fault of a required field that is absent. */
-export function missingField(path: string): Fault {
-  return new Fault("missing_required_field", {
-    param: path,
-    message: `${path}: the field is required.`,
-  });
 }
 
 /** `["messages", 0, "content"]` as `messages[0].content`. */
@@ -72,9 +55,9 @@ export function formatPath(path: readonly (string | number)[]): string {
 
 /** Without the members that are undefined: an absent field was not set. */
 export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, one]) => one !== undefined),
-  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 }
 
 /** `{key: value}`, or `{}` where the value is undefined. */

@@ -1,9 +1,8 @@
 import type { HostedDimension } from "../../pricing/usage_parts.ts";
 
 /**
- * The work that a request has its vendor do beside the model, and the state in the vendor's account
- * that it uses. Where many accounts share the service's own vendor key, such work must have a
- * price, and such state would be open to all of them.
+ * What a request has its vendor do beside the model, and the state there that it uses. Under a
+ * shared vendor key the work must have a price, and the state would be open to all.
  */
 export interface HostedWork {
   readonly tools: readonly HostedTool[];
@@ -18,7 +17,6 @@ export interface HostedWork {
 }
 
 export interface HostedTool {
-  /** Path in the request. */
   readonly path: string;
   /** The vendor's name of it. */
   readonly name: string;
@@ -41,10 +39,7 @@ export type ToolCost =
   | {
     readonly type: "model";
     readonly model: string;
-    /**
-     * `instead`: it may answer in place of the requested model; `besides`: it works for it or after
-     * it.
-     */
+    /** `instead`: may answer in place of the requested model; `besides`: works for or after it. */
     readonly role: "instead" | "besides";
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;
@@ -65,11 +60,7 @@ export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };
 }
 
-/** The path and the name, if the field names something. */
-export function namedAt(
-  path: string,
-  value: unknown,
-): { path: string; name: string } | undefined {
+export function namedAt(path: string, value: unknown): { path: string; name: string } | undefined {
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }
 

@@ -55,7 +55,6 @@ export function leftOutNote(part: MediaPart): string {
   return `[${part.kind} left out]`;
 }
 
-/** `data:` address of base64 data. */
 export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;
 }
@@ -66,10 +65,7 @@ export function plainMime(mimeType: string): string {
   return plain === "image/jpg" ? "image/jpeg" : plain;
 }
 
-/**
- * Base64 as vendors accept it: no white space, standard alphabet, padded. Undefined if it isn't
- * base64.
- */
+/** Base64 as vendors accept it: standard alphabet, padded. Undefined if it isn't base64. */
 export function standardBase64(text: string): string | undefined {
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text;
   const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
@@ -149,7 +145,7 @@ const magic: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The mime type that the first bytes of base64 data indicate, if any. */
-export function sniffMime(data: string): string | undefined {
+function sniffMime(data: string): string | undefined {
   let head: string;
   try {
     head = atob(data.slice(0, 24));
@@ -157,4 +153,10 @@ export function sniffMime(data: string): string | undefined {
     return undefined;
   }
   return magic.find(([pattern]) => pattern.test(head))?.[1];
+}
+
+/** The format as chat and responses name it; undefined for one that they don't take. */
+export function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }

@@ -7,16 +7,14 @@ export interface RefusedSettings {
   readonly models: RegExp;
   /** Models that match `models` but accept everything. */
   readonly except?: RegExp;
-  /** Always refused. */
   readonly always: readonly SettingName[];
   /** Refused unless the request switches reasoning off. */
   readonly whileReasoning?: readonly SettingName[];
 }
 
 /**
- * The request without the settings that its model is known to refuse, for translated calls: a
- * caller of another dialect doesn't know this vendor's rules. They are reported as losses, unless
- * their value changes nothing.
+ * A translated request without the settings that its model is known to refuse, since its caller
+ * doesn't know the vendor's rules; losses, unless their value changes nothing.
  */
 export function withoutRefused(
   request: CanonicalRequest,

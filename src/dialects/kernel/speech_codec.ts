@@ -4,10 +4,7 @@ import type { JsonRecord } from "./json.ts";
 
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
-/**
- * A request for speech, from which each vendor's request is encoded. Undefined: the caller didn't
- * set it.
- */
+/** From this each vendor's request is encoded. Undefined: the caller didn't set it. */
 export interface SpeechAsk {
   /** The vendor's own name. */
   readonly model: string;
@@ -42,7 +39,6 @@ export interface EncodedSpeech {
 export interface SpeechPiece {
   /** Base64. */
   readonly data?: string;
-  /** The mime type that the vendor names. */
   readonly mimeType?: string;
   readonly usage?: Usage;
   /** The vendor's reason for withholding it. */
@@ -55,7 +51,6 @@ export interface SpeechPiece {
 
 /** One vendor's format for speech generation. Pure: no I/O, no clock. */
 export interface SpeechCodec {
-  /** Whether this is one of the vendor's speech models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;

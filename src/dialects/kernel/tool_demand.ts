@@ -1,13 +1,9 @@
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/**
- * How a call uses tools, in the order in which chat endpoints refuse it for some models: no tools;
- * tools with reasoning turned off; tools; tools with reasoning.
- */
+/** How a call uses tools, in the order in which chat endpoints refuse it for some models. */
 export const toolDemands = ["none", "tools_alone", "tools", "tools_with_reasoning"] as const;
 export type ToolDemand = typeof toolDemands[number];
 
-/** The tool demand of a translated call. */
 export function demandOf({ tools, reasoning }: CanonicalRequest): ToolDemand {
   if (tools.length === 0) return "none";
   const { effort, budgetTokens } = reasoning ?? {};

@@ -2,7 +2,6 @@ import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/** The distinct names of a request's tools and of the tools that its history calls. */
 export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
   const names = new Set(request.tools.map(({ name }) => name));
   for (const { parts } of request.turns) {
@@ -13,9 +12,8 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 }
 
 /**
- * Aliases for tool names that a target refuses: other characters become `_`, the name is cut to 64,
- * and a hash is appended if two names would collide. Accepted names stay. `toolNames` maps the
- * alias of each changed name to the caller's name.
+ * Aliases for tool names that a target refuses: other characters become `_`, 64 at most, with a
+ * hash where names collide. `toolNames` maps each alias to the caller's name.
  */
 export function aliasToolNames(
   names: readonly string[],

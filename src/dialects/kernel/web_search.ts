@@ -6,7 +6,8 @@ import type {
   SearchLocation,
   WebSearch,
 } from "./canonical_request.ts";
-import { defined, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { defined } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
@@ -68,7 +69,6 @@ function locationAt(value: unknown): SearchLocation | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The location as responses and messages write it. */
 export function writeSearchLocation(
   location: SearchLocation | undefined,
 ): Record<string, unknown> | undefined {
@@ -76,9 +76,8 @@ export function writeSearchLocation(
 }
 
 /**
- * The web search to write for this target; undefined if the request has none, or the target can't
- * search, which is a loss. Beside other tools the loss is a hint; if search is the only tool or
- * demanded, it changes the meaning.
+ * The web search to write for this target; undefined without one, or where the target can't, which
+ * is a loss: a hint beside other tools, else of the meaning.
  */
 export function searchFor(
   request: CanonicalRequest,

@@ -121,10 +121,7 @@ async function open(settings: BucketSettings) {
   return { s3, client, Upload, getSignedUrl };
 }
 
-/**
- * Parts of uploads that a killed process left behind. Not every store can list them, nor may every
- * key: a rule of the bucket that ends old uploads is the net below.
- */
+/** What a killed process left; not every key may list it: a rule of the bucket helps. */
 async function abortUploads(
   client: S3Client,
   s3: typeof import("@aws-sdk/client-s3"),

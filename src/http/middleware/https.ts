@@ -2,10 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import { toResponse } from "../respond.ts";
 import type { Env } from "../request_context.ts";
 
-/**
- * Behind a proxy that terminates TLS: redirects requests that reached the proxy in plain HTTP with
- * 308, which keeps method and body. Probes may stay plain.
- */
+/** Redirects what reached the proxy in plain HTTP with 308; probes may stay plain. */
 export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env> {
   return async (context, next) => {
     const proto = context.req.header("x-forwarded-proto")?.split(",").at(-1)?.trim().toLowerCase();

@@ -8,22 +8,17 @@ import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { Env, OnFault, RequestContext } from "../request_context.ts";
 
-/**
- * After authentication, every request takes a token of its account, whatever its outcome, and every
- * response says how many are left.
- */
+/** Every authenticated request takes a token; every response says how many are left. */
 export type RateCheck = (
   requestContext: RequestContext,
   path: string,
 ) => Promise<{ headers: Readonly<Record<string, string>>; refusal?: Reply }>;
 
-export function createRateCheck(
-  { limiter, errorDialect, onFault }: {
-    limiter: RateLimiter;
-    errorDialect: (path: string) => ErrorDialect;
-    onFault: OnFault;
-  },
-): RateCheck {
+export function createRateCheck({ limiter, errorDialect, onFault }: {
+  limiter: RateLimiter;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: OnFault;
+}): RateCheck {
   return async (requestContext, path) => {
     const { principal, requestId } = requestContext;
     const refuse = (fault: Fault) => {

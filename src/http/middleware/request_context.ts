@@ -42,7 +42,6 @@ export function newRequestContext(
   return requestContext;
 }
 
-/** The first middleware. */
 export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<Env> {
   return async (context, next) => {
     const header = (name: string) => context.req.header(name);

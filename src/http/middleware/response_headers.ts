@@ -4,10 +4,7 @@ import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
-/**
- * Adds the security headers to every response. A response to a key is never cached; others may set
- * their own `cache-control`.
- */
+/** Adds the security headers; `cache-control` unless set: nothing for a key is cached. */
 export function addServiceHeaders(
   headers: AnswerHeaders,
   { principal, requestId }: RequestContext,
@@ -32,9 +29,7 @@ export function addServiceHeaders(
   if (dialect === "messages") headers.set("request-id", requestId);
 }
 
-export function secure(
-  errorDialect: (path: string) => ErrorDialect,
-): MiddlewareHandler<Env> {
+export function secure(errorDialect: (path: string) => ErrorDialect): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
     const dialect = errorDialect(context.req.path);

@@ -338,10 +338,7 @@ function byGroup({ role }: Identity, first: number | undefined): JoinedAccount |
   return role === undefined || first === undefined ? undefined : { accountId: first, role };
 }
 
-/**
- * Gives a member of the first account the role that the provider's groups give now. An account
- * keeps its last owner.
- */
+/** Gives the role that the provider's groups give now; an account keeps its last owner. */
 async function takeRole(
   tx: Queryable,
   { role }: Identity,
@@ -398,9 +395,7 @@ async function join(
     [newPersonId, sanitizeText(issuer), sanitizeText(subject), email, sanitizeText(name), now],
   );
   const personId = String(person!.id);
-  if (!membership) {
-    return { kind: "admitted", personId, accountId: Number(existing!.account_id) };
-  }
+  if (!membership) return { kind: "admitted", personId, accountId: Number(existing!.account_id) };
   const made = await tx.query(
     `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)
      on conflict (account_id, person_id) do update set role = excluded.role

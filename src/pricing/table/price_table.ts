@@ -1,9 +1,6 @@
 import type { PriceEntry, PriceFields } from "./price_row.ts";
 
-/**
- * A cheap current model of each vendor with a known price, for first calls such as the printed
- * curl line. Not a promise: any operator may name another.
- */
+/** For first calls, such as the printed curl line: cheap, current, of known price; no promise. */
 export const defaultModels: Readonly<Record<string, string>> = {
   "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
   "vendor-b": "gpt-6-luna",
@@ -46,10 +43,7 @@ const litellmPrinted = {
  * Another reseller writes of up to 0.08 for the newest model at 2K: the vendor's page was not read.
  */
 const resellers = { source: "resellers quoting the vendor's price", checked_on: "2026-11-21" };
-/**
- * Replicate's prices, the dearest of the hosts that workflowlab.dev compared on 2026-05-11; others
- * asked 0.0027 and 0.0154.
- */
+/** The dearest host that workflowlab.dev compared on 2026-05-11; others: 0.0027 and 0.0154. */
 const dearestHost = {
   source: "dearest host compared by workflowlab.dev",
   checked_on: "2026-05-11",
@@ -88,24 +82,21 @@ function above(threshold: number, prices: readonly string[]): PriceFields {
 const familyA = { label: "vendor-a", fallback: true };
 
 const vendorA = [
-  row(
-    familyA,
-    ["deepseek-ai/DeepSeek-V4-Pro", "deepseek-v4-pro"],
-    repository("2026-06-02"),
-    ["0.435", "0.87", "0.003625"],
-  ),
-  row(
-    familyA,
-    ["deepseek-ai/DeepSeek-V4-Flash", "deepseek-v4-flash"],
-    repository("2026-05-12"),
-    ["0.14", "0.28", "0.0028"],
-  ),
-  row(
-    familyA,
-    ["moonshotai/Kimi-K2.6", "kimi-k2.6"],
-    repository("2026-05-22"),
-    ["0.95", "4", "0.16"],
-  ),
+  row(familyA, ["deepseek-ai/DeepSeek-V4-Pro", "deepseek-v4-pro"], repository("2026-06-02"), [
+    "0.435",
+    "0.87",
+    "0.003625",
+  ]),
+  row(familyA, ["deepseek-ai/DeepSeek-V4-Flash", "deepseek-v4-flash"], repository("2026-05-12"), [
+    "0.14",
+    "0.28",
+    "0.0028",
+  ]),
+  row(familyA, ["moonshotai/Kimi-K2.6", "kimi-k2.6"], repository("2026-05-22"), [
+    "0.95",
+    "4",
+    "0.16",
+  ]),
 ];
 
 // Batch and flex at half, priority and fast at double the price are "typical", not verified for each

@@ -36,10 +36,7 @@ import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
-/**
- * Interactions on PostgreSQL, server or embedded, in `database`. Stored responses and reasoning are
- * in `main`, beside the accounts, wherever the rows are.
- */
+/** In `database`; stored responses and reasoning are in `main`, beside the accounts. */
 export function createAnalyticsStore(
   database: Database,
   main = database,

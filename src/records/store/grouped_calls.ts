@@ -14,10 +14,7 @@ const expressions: Readonly<Record<UsageGroup, string>> = {
   day: "(i.created_at at time zone 'UTC')::date::text",
 };
 
-/**
- * Sums over the calls of a span, which are all read: whoever asks for a long one asks for it in
- * pieces (`src/usage/usage_report.ts`).
- */
+/** All calls of the span are read: long ones are asked for in pieces (`usage_report.ts`). */
 export async function groupedCalls(
   database: Queryable,
   { accountId, labels, from, to, most }: GroupedCallsQuery,

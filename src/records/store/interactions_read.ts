@@ -19,10 +19,7 @@ const firstRows = 500;
 const leastRows = 100;
 const mostRows = 1000;
 
-/**
- * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
- * and large payloads up to `heldBytes`.
- */
+/** Oldest first, by keyset. Held: two pages with small payloads, large ones up to `heldBytes`. */
 export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
@@ -122,7 +119,6 @@ function pageSql(
     order by i.created_at, i.transaction_id`;
 }
 
-/** The same rows without their payloads. */
 function bareSql(selected: string, conditions: readonly string[], size: string): string {
   return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
       0 as payload_bytes, null as request, null as response
@@ -143,10 +139,7 @@ export async function countInteractions(
   return Number(row!.rows);
 }
 
-/**
- * Scalar subquery on the row's payloads; null if they are gone. Not a join: without statistics the
- * planner scans all payloads for each page.
- */
+/** Null if they are gone. A subquery: without statistics a join scans all payloads. */
 function ofPayload(expression: string): string {
   return `select ${expression} from interaction_payloads p
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at`;

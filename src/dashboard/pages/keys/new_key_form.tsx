@@ -29,7 +29,6 @@ interface FormProps extends Shown {
   isOwner: boolean;
 }
 
-/** All that a key may be given. */
 export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
   const shown = { values, fieldErrors };
   return (

@@ -1,20 +1,17 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { GeneratedImage, ImageAnswer } from "../../kernel/image_codec.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
-/**
- * Reads `{data: [{b64_json | url, revised_prompt?}], usage?}`, which most vendors answer with.
- * `isBlocked`: whether an entry stands for a withheld image.
- */
+/** Reads `{data: [{b64_json | url, …}], usage?}`; `isBlocked`: an entry of a withheld image. */
 export function readImageList(
   json: unknown,
   isBlocked: (entry: JsonRecord) => boolean = () => false,
 ): ImageAnswer {
   if (!isRecord(json) || !Array.isArray(json.data)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer without a list of images" });
+    throw unreadableAnswer("an answer without a list of images");
   }
   const entries = json.data.filter(isRecord);
   const images = entries.filter((entry) => !isBlocked(entry)).flatMap(readImage);
@@ -41,7 +38,6 @@ export function readImage(entry: JsonRecord): GeneratedImage[] {
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
 }
 
-/** Usage in tokens, and the cost that the vendor reports. */
 export function readImageUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {

@@ -1,4 +1,4 @@
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import type { ImageAsk } from "../../kernel/image_codec.ts";
 import {
   nearest,
@@ -14,10 +14,7 @@ import {
 /** The sizes of a model: a list, or any that follows some rules. */
 export type Sizes = readonly [string, ...string[]] | "any";
 
-/**
- * The requested size in pixels; undefined: the model decides. Throws `invalid_value` with the
- * allowed values.
- */
+/** In pixels; undefined: the model decides. Throws `invalid_value` with the allowed values. */
 export function pixelSize(
   { size, ratio, resolution }: Pick<ImageAsk, "size" | "ratio" | "resolution">,
   sizes: Sizes,

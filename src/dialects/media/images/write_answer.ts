@@ -5,10 +5,9 @@ import { pictureFacts } from "../../../base/picture_facts.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import type { GeneratedImage } from "../../kernel/image_codec.ts";
 import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-/** What an image answer is written from. */
 export interface ImageAnswerFacts {
   created: number;
   provider: string;
@@ -22,10 +21,7 @@ export interface ImageAnswerFacts {
   addressOf: ((sha256: string) => string) | undefined;
 }
 
-/**
- * The answer for the caller and for the record, both JSON text. The record has data where the
- * caller got addresses, so that the images are stored.
- */
+/** JSON text for the caller, and for the record, which has data where the caller got addresses. */
 export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
   const { addressOf } = facts;
   const described = facts.images.map((image) => ({ image, ...describe(image) }));
@@ -69,7 +65,7 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
 function hashOf(data: string): string {
   const bytes = base64Bytes(data);
   if (bytes) return sha256Hex(bytes);
-  throw new Fault("upstream_invalid_response", { note: "a picture that is no base64" });
+  throw unreadableAnswer("a picture that is no base64");
 }
 
 /** Headers are at the start, though a JPEG may have a preview before its own. */

@@ -1,16 +1,12 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
-import { Fault } from "../../../shared/fault.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { Fault, invalidValue } from "../../../shared/fault.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
 export type SpeechBody = z.output<typeof speechRequest>;
 
-/**
- * Reads a request that has passed the contract, for this model, whose vendor the options are for.
- * Throws a Fault for missing or contradicting fields.
- */
+/** Reads a valid request for this model. Throws a Fault for missing or contradicting fields. */
 export function readSpeechRequest(
   body: SpeechBody,
   target: { model: string; options: JsonRecord },

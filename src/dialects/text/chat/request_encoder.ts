@@ -19,13 +19,9 @@ import { writeMessages } from "./request/encode_messages.ts";
 /** Names that every chat server takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
 
-/**
- * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
- * can't be carried is listed as a loss.
- */
+/** With fields that every chat-style vendor accepts; what can't be carried is a loss. */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   asked: CanonicalRequest,
   target: Target,

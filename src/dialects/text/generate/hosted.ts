@@ -12,10 +12,7 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 
-/**
- * What tools cost (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
- * unknown.
- */
+/** By npm @google/genai 3.1.0, `Tool`; the price of a tool that isn't listed is unknown. */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller, or billed by their tokens.
   functionDeclarations: noCost,
@@ -43,9 +40,7 @@ export function hostedWork(body: unknown): HostedWork {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
   }
   const contents = Array.isArray(request.contents) ? request.contents : [request.contents];
-  for (const [index, content] of contents.entries()) {
-    filesIn(content, `contents[${index}]`, state);
-  }
+  for (const [index, content] of contents.entries()) filesIn(content, `contents[${index}]`, state);
   const system = keyOf(request, "systemInstruction");
   if (system !== undefined) filesIn(request[system], system, state);
   const key = keyOf(request, "serviceTier") ?? "serviceTier";
@@ -64,7 +59,6 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-/** Files in the vendor's account, in parts and in function results. */
 function filesIn(content: unknown, path: string, state: VendorState[]): void {
   const parts = isRecord(content) && Array.isArray(content.parts) ? content.parts : [];
   for (const [index, part] of parts.entries()) {
@@ -83,10 +77,7 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
   }
 }
 
-/**
- * Whether an address means a file in the vendor's account: at the vendor's host, by its bare name,
- * or in a bucket that the account may read.
- */
+/** A file at the vendor's host, by its bare name, or in a bucket that the account may read. */
 function isVendorFile(uri: unknown): boolean {
   if (typeof uri !== "string") return false;
   const trimmed = uri.trim();

@@ -14,9 +14,8 @@ import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
 /**
- * Generate content: Google's API. Its paths name the model and streaming: `readRequest` and
- * `decodeRequest` take the JSON body with the members `model` and `stream` added, and
- * `encodeRequest` returns a body without them.
+ * Generate content: Google's API, whose paths name model and streaming. Readers take the body with
+ * members `model` and `stream` added; `encodeRequest` returns one without.
  */
 export const generate: Dialect = {
   name: "generate",

@@ -11,13 +11,9 @@ import { knownFields } from "./known_fields.ts";
 import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
-/**
- * Reads a generate request into the canonical form: its JSON body with the members `model` and
- * `stream` that the route adds from the path. Null is "not set".
- */
+/** Reads a JSON body with the members `model` and `stream` of the path. Null is "not set". */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
   const unsupported: UnsupportedField[] = [];

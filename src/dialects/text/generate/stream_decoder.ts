@@ -9,10 +9,7 @@ export function createStreamDecoder(): StreamDecoder {
   return new GenerateStreamDecoder();
 }
 
-/**
- * Decodes a generate stream with `alt=sse`: each event is a whole response with new parts only. The
- * finish of candidates is emitted by `end`.
- */
+/** With `alt=sse` each event is a whole response with new parts; `end` emits finishes. */
 class GenerateStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
   #failed = false;

@@ -11,10 +11,7 @@ import {
 } from "../../kernel/hosted.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
-/**
- * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`).
- * The price of a tool that isn't listed is unknown.
- */
+/** By type without its date (npm @anthropic-ai/sdk 1.12.0); unlisted tools: price unknown. */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller.
   custom: noCost,

@@ -8,16 +8,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import {
-  booleanAt,
-  defined,
-  invalidValue,
-  missingField,
-  numberAt,
-  objectAt,
-  oneOf,
-  textAt,
-} from "../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../shared/fault.ts";
+import { booleanAt, defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
@@ -27,13 +19,9 @@ import { readTools } from "./request/decode_tools.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
-/**
- * Reads a responses request into the canonical form. `previous_response_id` and item references
- * were resolved into `input` before (`conversation/state.ts`).
- */
+/** `previous_response_id` and item references were resolved before (`conversation/state.ts`). */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const offered = offeredTools(request);
@@ -95,7 +83,6 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** The request field that each setting is read from. */
 const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   toolChoice: "tool_choice",
   parallelToolCalls: "parallel_tool_calls",

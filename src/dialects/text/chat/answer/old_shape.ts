@@ -1,14 +1,10 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
-/**
- * Whether the request used the deprecated `functions` instead of `tools`. Its caller reads answers
- * in the old shape, which has room for one call.
- */
+/** Whether the request used the deprecated `functions`, and reads answers in their shape. */
 export function asksOldShape(body: unknown): boolean {
   return isRecord(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
 }
 
-/** A whole answer with the first call of each choice as `function_call`. */
 export function inOldShape(answer: JsonRecord): JsonRecord {
   const choices = Array.isArray(answer.choices) ? answer.choices.filter(isRecord) : [];
   return { ...answer, choices: choices.map(choiceInOldShape) };

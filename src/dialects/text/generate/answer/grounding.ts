@@ -29,7 +29,6 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
 }
 
-/** The number of web searches in a candidate's grounding; undefined if there are none. */
 export function searchCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;
@@ -37,10 +36,7 @@ export function searchCount(candidate: JsonRecord): number | undefined {
   return lists.flatMap((list) => Array.isArray(list) ? list : []).length || undefined;
 }
 
-/**
- * The number of Google Maps queries; undefined if there were none. `retrievalQueries` may list
- * them; if it doesn't, there was at least one.
- */
+/** Google Maps queries: those that `retrievalQueries` lists, else at least one; or undefined. */
 export function mapsCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;
@@ -78,10 +74,7 @@ export function writeGrounding(
   };
 }
 
-function writeCitations(
-  citations: readonly Citation[],
-  text: string,
-): Record<string, unknown> {
+function writeCitations(citations: readonly Citation[], text: string): Record<string, unknown> {
   const first = new Map<string, Citation>();
   for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
   const indexes = new Map([...first.keys()].map((url, index) => [url, index]));

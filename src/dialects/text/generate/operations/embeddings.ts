@@ -1,11 +1,8 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
-/**
- * Most texts of one request. Observed, and reported for its SDKs (langchainjs#4491,
- * vercel/ai#16575), but undocumented.
- */
+/** Most texts of one request: observed and reported (langchainjs#4491), but undocumented. */
 export const maxBatch = 100;
 
 /** A request that embeds several texts at once: one entry per text, each repeating the model. */
@@ -26,12 +23,12 @@ export function batchRequest(
 /** The vectors of the answer, in the order of the texts, and the tokens if they are reported. */
 export function readBatch(answer: unknown): { vectors: number[][]; tokens: number | undefined } {
   if (!isRecord(answer) || !Array.isArray(answer.embeddings)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
+    throw unreadableAnswer("an answer without embeddings");
   }
   const vectors = answer.embeddings.map((one: unknown) => {
     const values: unknown = isRecord(one) ? one.values : undefined;
     if (!Array.isArray(values) || !values.every((value) => typeof value === "number")) {
-      throw new Fault("upstream_invalid_response", { note: "an embedding that is no vector" });
+      throw unreadableAnswer("an embedding that is no vector");
     }
     return values as number[];
   });

@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import {
@@ -66,10 +66,7 @@ class PendingCalls {
     waitIn(this.#byName, call.name, call);
   }
 
-  /**
-   * Takes the call with this id, else the first with this name; with an id that belongs to no call,
-   * only a call without one.
-   */
+  /** The call with this id, else the first of this name; an unknown id takes one without. */
   take(id: string | undefined, name: string): PendingCall | undefined {
     const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
       firstOpen((id === undefined ? this.#byName : this.#bareByName).get(name));

@@ -6,7 +6,7 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -21,7 +21,7 @@ export interface PartContext {
 }
 
 /** A part has exactly one of these members. */
-export const dataMembers = [
+const dataMembers = [
   "text",
   "inlineData",
   "fileData",
@@ -36,9 +36,8 @@ export const dataMembers = [
 export type DataMember = typeof dataMembers[number];
 
 /**
- * The data member of a part; undefined for a type that is newer than this code. A part with just a
- * signature, or without members, is an empty text: client libraries that omit empty strings send
- * those back.
+ * The data member of a part; undefined for a newer type. A part with just a signature, or nothing,
+ * is an empty text: client libraries that omit empty strings send those back.
  */
 export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));
@@ -80,7 +79,6 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
   }
 }
 
-/** The signature beside a part's data. */
 export function readSignature(part: Fields): { opaque?: Opaque } {
   const value = carriedSignature(part.string("thoughtSignature"));
   return value === undefined

@@ -1,10 +1,7 @@
 import type { Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
 
-/**
- * `thinkingConfig` for a model: a budget or a level, never both. What the model can't express is a
- * loss at `path`.
- */
+/** A budget or a level, never both. What the model can't express is a loss at `path`. */
 export function writeThinking(
   reasoning: Reasoning | undefined,
   thinking: Thinking,

@@ -1,15 +1,14 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 
 /** The id that each call and result is written with. */
 export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
 
 /**
- * Pairs calls with their results: a call needs exactly one result in the next turn, and a result a
- * call in the turn before. Ids that the dialect refuses, or that occur twice, are replaced on both
- * sides. Throws invalid_value naming unpaired ids.
+ * Pairs calls with results: each needs exactly one, in the next turn. Ids that the dialect refuses,
+ * or that occur twice, are replaced on both sides. Throws invalid_value for unpaired ids.
  */
 export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
   const ids = new Map<ToolCallPart | ToolResultPart, string>();

@@ -8,7 +8,8 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField, stringAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { stringAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -107,10 +108,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
   }
 }
 
-function readPlain(
-  block: JsonRecord,
-  path: string,
-): (TextPart | MediaPart)[] {
+function readPlain(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   switch (block.type) {
     case "text": {
       const text = stringAt(block, "text", `${path}.text`);
@@ -168,10 +166,7 @@ function readResultContent(
   });
 }
 
-/**
- * Vendor-side work of an earlier answer is hidden from other vendors; leaving out any other unknown
- * block may change the meaning.
- */
+/** Earlier vendor-side work is hidden; leaving out another unknown block may change the meaning. */
 function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
   if (typeof block.type !== "string") {
     throw invalidValue(`${path}.type`, "expected the type of a block");

@@ -4,10 +4,7 @@ import { leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Block = Record<string, unknown>;
 
-/**
- * Media as a block. Media that the dialect has no block for is a loss; a note takes its place, so
- * that a lenient call still makes sense to the model.
- */
+/** What the dialect has no block for is a loss; a note takes its place for lenient calls. */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   if (part.detail !== undefined && part.detail !== "auto") {
     losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
@@ -37,10 +34,7 @@ const imageTypes: ReadonlySet<string> = new Set([
   "image/webp",
 ]);
 
-function writeData(
-  part: MediaPart,
-  source: { mimeType: string; data: string },
-): Block | undefined {
+function writeData(part: MediaPart, source: { mimeType: string; data: string }): Block | undefined {
   const { mimeType, data } = source;
   if (imageTypes.has(mimeType)) {
     return { type: "image", source: { type: "base64", media_type: mimeType, data } };

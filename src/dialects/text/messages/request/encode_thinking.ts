@@ -24,17 +24,12 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 32_768,
 };
 
-export function planThinking(
-  request: CanonicalRequest,
-  facts: ModelFacts,
-  at: {
-    /** The model's limit of output tokens, if known. */
-    limit: number | undefined;
-    isForced: boolean;
-    turns: readonly ArrangedTurn[];
-  },
-  losses: Loss[],
-): ThinkingPlan {
+export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
+  /** The model's limit of output tokens, if known. */
+  limit: number | undefined;
+  isForced: boolean;
+  turns: readonly ArrangedTurn[];
+}, losses: Loss[]): ThinkingPlan {
   const maxTokens = maxTokensOf(request, at.limit);
   const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
   const wish = requestedReasoning(request.reasoning);
@@ -140,10 +135,7 @@ function fit(
   return { budget, maxTokens: budget + maxTokens };
 }
 
-/**
- * Whether the last answer called tools without thinking first, which is refused while thinking is
- * on.
- */
+/** Whether the last answer called tools without thinking, which is refused while it is on. */
 function callsWithoutThinking(turns: readonly ArrangedTurn[]): boolean {
   const last = turns.findLast((turn) => turn.role === "assistant");
   return last?.parts.some((part) => part.type === "tool-call") === true &&

@@ -1,10 +1,7 @@
 import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 
-/**
- * Numbers the blocks of one answer. At most one block other than a tool call is open; the next
- * block ends it.
- */
+/** Numbers an answer's blocks; the next one ends an open block that is no tool call. */
 export class Blocks {
   #next = 0;
   #open: number | undefined;
@@ -32,10 +29,7 @@ export class Blocks {
   }
 }
 
-/**
- * The part of a whole text that hasn't been received in pieces, by length: text that was sent can't
- * be taken back.
- */
+/** What of a whole text wasn't received in pieces, by length: sent text can't be taken back. */
 export function missingFrom(whole: unknown, received: number): string {
   return typeof whole === "string" ? whole.slice(received) : "";
 }

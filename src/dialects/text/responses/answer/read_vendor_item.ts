@@ -34,10 +34,12 @@ export class VendorItemReader implements ItemReader {
       return;
     }
     const mimeType = `image/${asString(item.output_format) ?? "png"}`;
-    const block = this.#blocks.start(
-      { kind: "media", media: "image", mimeType, id: asString(item.id) },
-      events,
-    );
+    const block = this.#blocks.start({
+      kind: "media",
+      media: "image",
+      mimeType,
+      id: asString(item.id),
+    }, events);
     events.push({ type: "block-delta", choice: 0, block, text: picture });
     this.#blocks.end(block, events);
   }
@@ -45,10 +47,7 @@ export class VendorItemReader implements ItemReader {
   close(): void {}
 }
 
-/**
- * The web search that an item reports; undefined for one that opened a page. Some vendors send its
- * arguments as text.
- */
+/** Undefined for one that opened a page. Some vendors send its arguments as text. */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
   const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
   if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {

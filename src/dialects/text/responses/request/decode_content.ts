@@ -4,17 +4,15 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { defined, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
-/**
- * Reads the content of a message or of a tool output: a string or parts. Parts of unknown types go
- * to `unsupported`.
- */
+/** A string or parts, of a message or a tool output; unknown parts go to `unsupported`. */
 export function readContent(
   content: unknown,
   path: string,

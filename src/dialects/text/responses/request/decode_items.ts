@@ -8,7 +8,8 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { defined, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
@@ -23,15 +24,11 @@ export interface Conversation {
   unsupported: UnsupportedField[];
 }
 
-/** The conversation as far as it is read. */
 interface Reading extends Conversation {
   readonly names: FlatNames;
 }
 
-/**
- * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
- * turn, and so do adjacent tool outputs.
- */
+/** Adjacent texts, reasoning and calls of the assistant form one turn, as do tool outputs. */
 export function* readItems(
   input: unknown,
   instructions: string | undefined,
@@ -198,9 +195,8 @@ function texts(list: unknown): string[] {
 }
 
 /**
- * Records of vendor-side work. Leaving one out is a hint, since the answer based on it stays. Any
- * other item, including newer types, was contributed by the caller or belongs to such an item:
- * leaving it out changes the meaning.
+ * Records of vendor-side work: leaving one out is a hint, since the answer based on it stays. Any
+ * other item came from the caller, or belongs to one: that changes the meaning.
  */
 const vendorRecords: ReadonlySet<string> = new Set([
   "web_search_call",

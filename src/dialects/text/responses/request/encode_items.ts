@@ -14,7 +14,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { innerJson } from "../../../kernel/json.ts";
-import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -28,10 +28,7 @@ interface Writing {
   losses: Loss[];
 }
 
-/**
- * Writes the conversation as input items. System texts become developer messages instead of
- * `instructions`, which preserves their order and number.
- */
+/** System texts become developer messages, not `instructions`: order and number stay. */
 export function* writeItems(
   request: CanonicalRequest,
   { aliasOf, marks, losses }: Omit<Writing, "customCalls">,
@@ -231,9 +228,4 @@ function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
 function leftOut(part: MediaPart, losses: Loss[]): Item[] {
   losses.push({ path: part.path, weight: "meaning" });
   return [{ type: "input_text", text: leftOutNote(part) }];
-}
-
-function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
-  if (mimeType.includes("wav")) return "wav";
-  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }
