@@ -260,8 +260,7 @@ function runsOf(
 
 /** Numbers of the values by cost, then by calls. */
 function dearest(slots: ValueSlots, steps: readonly HeldSums[], limit: number) {
-  const calls = totals(slots, steps, "calls");
-  const costs = totals(slots, steps, "costNanos");
+  const { calls, costs } = totals(slots, steps);
   const found: number[] = [];
   for (let slot = 0; slot < calls.length; slot++) {
     if (calls[slot]! > 0) found.push(slot);
@@ -274,18 +273,22 @@ function dearest(slots: ValueSlots, steps: readonly HeldSums[], limit: number) {
   return { shown, all: found.length };
 }
 
-/** By number of the value. */
-function totals(
-  { length }: ValueSlots,
-  steps: readonly HeldSums[],
-  sum: "calls" | "costNanos",
-): Float64Array {
-  const all = new Float64Array(length);
-  for (const { slots, sums: { [sum]: column, more } } of steps) {
-    for (let at = 0; at < slots.length; at++) all[slots[at]!]! += column[at]!;
-    for (const [at, added] of more) all[slots[at]!]! += added[sum];
+/** By number of the value; in one loop, which meets each value once. */
+function totals({ length }: ValueSlots, steps: readonly HeldSums[]) {
+  const [calls, costs] = [new Float64Array(length), new Float64Array(length)];
+  for (const { slots, sums } of steps) {
+    const [ofCalls, ofCosts] = [sums.calls, sums.costNanos];
+    for (let at = 0; at < slots.length; at++) {
+      const slot = slots[at]!;
+      calls[slot]! += ofCalls[at]!;
+      costs[slot]! += ofCosts[at]!;
+    }
+    for (const [at, added] of sums.more) {
+      calls[slots[at]!]! += added.calls;
+      costs[slots[at]!]! += added.costNanos;
+    }
   }
-  return all;
+  return { calls, costs };
 }
 
 /** The first ones in an order, without sorting all: of a hundred thousand that takes ten times as long. */
