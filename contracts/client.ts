@@ -12,8 +12,10 @@ export interface ClientOptions {
 }
 
 /**
- * Calls the endpoints of contracts, typed from end to end: a changed contract breaks its callers
- * when compiled, a wrong answer throws a ZodError. Takes contracts by name, and groups of them.
+ * Calls the endpoints of contracts, typed by them from end to end: path parameters, query, body and
+ * answer. A contract that changes breaks its callers when they are compiled, and an answer that
+ * isn't what its contract says is thrown as a ZodError. Takes one contract's name to its contract,
+ * and groups of them, as `contracts/mod.ts` has them.
  */
 export function createClient<const Contracts extends object>(
   contracts: Contracts,

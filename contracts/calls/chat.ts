@@ -15,7 +15,10 @@ const message = openObject({
   tool_calls: upTo(mostOf.parts).optional().describe("Calls that the assistant made."),
 }).openapi("ChatMessage");
 
-/** Only what the service interprets is checked; a chat-style vendor gets the rest as sent. */
+/**
+ * A chat-completions request. Only what the service interprets is checked; every other field
+ * reaches a chat-style vendor as it was sent.
+ */
 export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",

@@ -14,7 +14,10 @@ const content = openObject({
 
 const tool = upTo(mostOf.tools).optional();
 
-/** Only what the service interprets is checked; the native vendor gets the rest as it was sent. */
+/**
+ * A native content-generation request. Only what the service interprets is checked; every other
+ * field reaches the native vendor as it was sent.
+ */
 export const generateRequest = openObject({
   contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
     "The conversation so far, oldest first.",

@@ -17,7 +17,10 @@ const message = openObject({
   ),
 }).openapi("MessagesMessage");
 
-/** Only what the service interprets is checked; a vendor of this dialect gets the rest as sent. */
+/**
+ * A messages request. Only what the service interprets is checked; every other field reaches a
+ * vendor that speaks this dialect as it was sent.
+ */
 export const messagesRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",

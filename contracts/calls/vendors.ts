@@ -1,6 +1,7 @@
 /**
- * The wire formats that callers and vendors speak. What there is once per dialect is a record over
- * this list, so that the compiler names every place where a new one is missing.
+ * The wire formats that callers and vendors speak. What there is once per dialect (its codec, its
+ * contracts, its routes, the form of its errors) is a record over this list, so that the compiler
+ * names every place where a new one is missing.
  */
 export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
 
@@ -74,7 +75,10 @@ export function pathBelow({ label, aliases }: PathPrefix, path: string, verb: st
   };
 }
 
-/** The seven vendor families as callers see them; how vendors are called is in `src/vendors/`. */
+/**
+ * The seven vendor families as callers see them: labels, names, aliases and which endpoints each has.
+ * How a vendor is called is in `src/vendors/`.
+ */
 export const vendorFamilies: readonly VendorFamily[] = [
   {
     label: "vendor-a",

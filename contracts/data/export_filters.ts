@@ -7,7 +7,10 @@ const maxValues = 10_000;
 type Scalar = string | number | boolean;
 export type ExportFilters = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
-/** Column → a value or several, of which any matches; every column that holds one plain value. */
+/**
+ * Column → a value, or an array of values of which any matches. Every column of the three tables
+ * that holds one plain value is here.
+ */
 export const exportFilters = z.strictObject(filterShape(), {
   error: (issue) => issue.code === "unrecognized_keys" ? unknownColumn() : undefined,
 }).openapi("ExportFilters") as z.ZodType<ExportFilters, ExportFilters>;

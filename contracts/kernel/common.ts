@@ -11,7 +11,10 @@ const chatError = z.strictObject({
   error: z.strictObject({ ...fault, param }).openapi("ChatErrorBody").describe("The error."),
 }).openapi("ChatError");
 
-/** Error answers by dialect (docs/errors.md): `message`, `type` and `code` are always strings. */
+/**
+ * Error answers by dialect (docs/errors.md). `message`, `type` and `code` are always there and
+ * strings; a dialect adds its own fields beside them.
+ */
 export const errorSchemas = {
   service: z.strictObject({
     error: z.strictObject(fault).openapi("ServiceErrorBody").describe("The error."),

@@ -1,4 +1,7 @@
-/** Code → HTTP status, type and public text. Callers script against types and codes: they stay. */
+/**
+ * The one table of errors: code → HTTP status, type and public text.
+ * Adding an error is adding a row. Callers script against types and codes: they stay.
+ */
 export const errors = {
   ...rows(400, "invalid_request_error", {
     invalid_request: "The request is not valid.",

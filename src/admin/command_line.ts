@@ -18,7 +18,10 @@ export function findCommand<Form extends CommandForm>(
   return undefined;
 }
 
-/** The words after a command. Throws a `UsageError` with the wrong word, and the one meant. */
+/**
+ * What the words after a command say. Throws a `UsageError` that names the wrong word, and the
+ * option that it may misspell.
+ */
 export function parseCommand(
   name: string,
   { usage, options = {}, positionals = [] }: CommandForm,

@@ -144,7 +144,10 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   },
 };
 
-/** Runs what follows `admin`; `input`: for who `readsInput`. Never throws: failures are results. */
+/**
+ * Runs one command; `argv` is what follows `admin`, `input` what standard input held for a command
+ * that `readsInput`. Never throws: failures are results.
+ */
 export function runCommand(
   deps: AdminDeps,
   argv: readonly string[],

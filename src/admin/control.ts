@@ -8,8 +8,9 @@ import { type ExportDeps, type ExportEvent, runExport } from "./export_command.t
 import { decodeFrames, encodeFrames } from "./export_frames.ts";
 
 /**
- * How the command line reaches a server that owns the embedded database: a listener on loopback,
- * whose address and token stand in a file that the owner of `DATA_DIR` alone can read.
+ * How the operator's command line reaches a server that owns the embedded database: a listener of
+ * its own on loopback, whose address and token stand in a file that only the owner of the data
+ * directory can read.
  */
 const controlFile = "control.json";
 

@@ -4,8 +4,9 @@ import { UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 
 /**
- * Events of an export as bytes, from a server to its command line: kind (1 byte), length (4 bytes,
- * big-endian), payload. A failure is a frame too, so that it is told apart from an end.
+ * Events of an export as bytes, for the way from a server to its command line: a kind (1 byte),
+ * the payload's length (4 bytes, big-endian), the payload. What the export throws is a frame too,
+ * so that a failure in the middle is told apart from an end.
  */
 const kinds = { data: 1, said: 2, failed: 3 } as const;
 

@@ -10,8 +10,10 @@ export interface ExportTerminal {
 }
 
 /**
- * Writes an export to `--out` or standard output, with a progress bar. With `--json` standard
- * output holds one JSON value: the export, or what was written. Never throws: failures are results.
+ * Writes an export into the file that `--out` names, or to standard output, with a progress bar for
+ * whoever watches. With `--json` standard output holds one JSON value: the export itself, or with
+ * `--out` what was written. The result's `json` is undefined where standard output is not to be
+ * written to any more. Never throws: failures are results.
  */
 export async function runExportCommand(
   argv: readonly string[],

@@ -12,8 +12,9 @@ export function helpTopic(argv: readonly string[]): readonly string[] | undefine
 }
 
 /**
- * The help about a command (`key create`), a group (`key`) or all (nothing). `program` is what
- * people type before one, such as `deno task admin`.
+ * The help about a command (`key create`), a group of them (`key`) or all (nothing). Lines for
+ * people; `isKnown` is false if there is no such command. `program` is what people type before one,
+ * such as `deno task admin`.
  */
 export function helpLines(
   table: CommandTable,

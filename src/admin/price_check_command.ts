@@ -18,8 +18,9 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 const comparedDays = 30;
 
 /**
- * `prices check`: models without a price, differences to the public package, and what vendors
- * charged beside their lists. Findings are no failure: `summary` tells them, the exit code doesn't.
+ * `prices check`: what the vendors list and the table has no price for, where the table and the
+ * public package differ, and what vendors that report their cost charged beside their price lists.
+ * Findings are no failure: the exit code says that the check was made, `summary` what it found.
  */
 export async function checkPrices(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
   const { json, lines } = await priceCheck(deps, values);

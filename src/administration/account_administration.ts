@@ -4,7 +4,10 @@ import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Administrator, noteBy, OptionError } from "./administration.ts";
 
-/** Throws `OptionError`, and `Fault("already_exists")` where the name is taken. */
+/**
+ * Makes an account of the tier free, without credit. Throws `OptionError`, and
+ * `Fault("already_exists")` where the name is taken.
+ */
 export async function createAccount(
   { accounts }: { accounts: Pick<AccountStore, "create" | "find"> },
   by: Administrator,

@@ -38,7 +38,10 @@ export async function accountOf(
   });
 }
 
-/** An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). */
+/**
+ * An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). To callers it is
+ * `invalid_value`, on the command line wrong usage.
+ */
 export class OptionError extends Fault {
   constructor(readonly field: string, readonly problem: string) {
     super("invalid_value", { param: field, message: `${field}: ${problem}.` });

@@ -9,7 +9,10 @@ import {
 import { noVirtualModel, type VirtualModels } from "../routing/virtual_models.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/** `json` as `readVirtualModel` takes it. Throws `VirtualModelError`. */
+/**
+ * Makes or replaces an account's virtual model; `json` as `readVirtualModel` takes it. Throws
+ * `VirtualModelError`.
+ */
 export function setVirtualModel(
   models: Pick<VirtualModels, "set">,
   by: Administrator,

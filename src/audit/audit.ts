@@ -37,7 +37,10 @@ export interface AuditRow extends AuditEntry {
 /** Where acts are noted, for good. Implemented in `src/audit/store/audit.ts`. */
 export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
-  /** Of an account, or with null of all, the latest first; `before`: last id of the page before. */
+  /**
+   * Those of an account, or with null of all, the latest first; `before` is the id of the last row
+   * of the page before.
+   */
   list(
     accountId: number | null,
     page: { before: bigint | null; limit: number },

@@ -43,8 +43,9 @@ export class Background {
   }
 
   /**
-   * Answers a background request at once with a queued response; others are made as usual. Throws
-   * `rate_limit_exceeded` where the account has too many unfinished ones.
+   * Answers a background request at once with a queued response; any other call is made as usual.
+   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
+   * unfinished ones.
    */
   async send(request: RelayRequest): Promise<Reply> {
     const { relay } = this.#deps;

@@ -65,8 +65,9 @@ export interface FoundBackgroundCall {
  */
 export interface BackgroundStore {
   /**
-   * Stores a call, claimed by this process; a repeat within 24 hours gives the first one's ids.
-   * Throws `idempotency_conflict` for another body, `rate_limit_exceeded` for too many.
+   * Stores a call, claimed by this process. A repeat of the same request within 24 hours gives the
+   * first one's ids; with another body it throws `idempotency_conflict`. Throws
+   * `rate_limit_exceeded` where too many of the account are unfinished.
    */
   create(call: NewBackgroundCall): Promise<{ responseId: string; repeated: boolean }>;
   find(key: BackgroundKey): Promise<FoundBackgroundCall | undefined>;

@@ -243,8 +243,9 @@ class Gate implements ByteGate, BodyGate {
   }
 
   /**
-   * Drops slow bodies for waiting ones, whose senders could hold the room for ever: those of who
-   * holds most if the waiter's account has less than an even share, else its own.
+   * Drops slow bodies for waiting ones: those of the account that holds most if the waiter's account
+   * has less than an even share, else those of its own. Their senders could otherwise hold the room
+   * for as long as they like.
    */
   #makeRoom(nowMs: number): void {
     const accounts = [...this.#accounts.values()];

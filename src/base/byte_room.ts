@@ -6,12 +6,18 @@ export interface PermitOwner {
   bytes?: number | undefined;
   /** Cancels the wait for room. */
   signal?: AbortSignal | undefined;
-  /** A slow body was dropped for others: `take` rejects with `PermitLost`. Absent: it never is. */
+  /**
+   * Called when a slow body is dropped for others; from then on `take` rejects with `PermitLost`.
+   * Absent: it is never dropped.
+   */
   lost?: () => void;
 }
 
 export interface MemoryPermit {
-  /** Await it before the first piece: a large body waits, unread, behind earlier ones. */
+  /**
+   * Await it before the first piece: an announced large body waits, unread, behind earlier ones.
+   * Takes nothing, and rejects as `take` does.
+   */
   ready(): Promise<void> | undefined;
   /**
    * Takes room for a piece that has arrived; undefined if there is room at once. Read the next piece

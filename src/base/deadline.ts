@@ -12,7 +12,10 @@ export const systemSetTimer: SetTimer = (ms, run) => {
 
 const coarseMs = 2_000;
 
-/** Timers that are looked at together every `sweepMs`: a fraction of the cost of the runtime's. */
+/**
+ * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
+ * runtime.
+ */
 export class CoarseTimers {
   readonly #sweepMs: number;
   readonly #waiting = new Set<{ atMs: number; run: () => void }>();
@@ -118,8 +121,9 @@ export class Deadline {
 const slices = 20;
 
 /**
- * Runs `run` once after `ms`; returns its cancellation. Counted in short timers: while the event
- * loop is blocked none fires, so that unread data gets its chance before the timeout.
+ * Runs `run` once after `ms`; returns a function that cancels it. The time is counted in short
+ * timers: while the event loop is blocked none of them fires, so data that waits unread in a socket
+ * gets its chance before the timeout.
  */
 export function starvationTolerantTimeout(
   ms: number,

@@ -5,7 +5,10 @@
 export interface FairQueue {
   /** Runs `work` in its turn. Throws the error of `refuse` if too many wait already. */
   run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Waits for a turn; resolves with an idempotent end, or rejects with the signal's reason. */
+  /**
+   * Waits for a turn; resolves with an idempotent function that ends it. Rejects with the signal's
+   * reason if that fires first.
+   */
   enter(key: string, signal?: AbortSignal): Promise<() => void>;
   /** Running now, for metrics. */
   readonly inside: number;

@@ -18,7 +18,10 @@ export interface SocketRefusal {
 
 /** The service's end of an open WebSocket. Frames in both directions hold text. */
 export interface FrameChannel {
-  /** Sends a text frame; false if the caller is behind: wait for `drained`. */
+  /**
+   * Sends a text frame; false if the caller is behind: wait for `drained`. Dropped once the socket is
+   * closed.
+   */
   send(text: string): boolean;
   /** Shows the caller that the connection lives, while there is nothing to send. */
   ping(): void;

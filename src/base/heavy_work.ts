@@ -31,8 +31,9 @@ export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
 /** Schedules work that would block the event loop for too long. */
 export interface HeavyWork {
   /**
-   * Runs `job` in the key's turn: one at a time, keys round-robin, after each a pause as long as it
-   * took. Rejects with the signal's reason, or `tooLate`'s error after `maxWaitMs`.
+   * Runs `job` when it is the key's turn: one job at a time, keys round-robin, and after each job a
+   * pause as long as the job took. Rejects with the signal's reason if that fires first, or with the
+   * error of `tooLate` after `maxWaitMs`.
    */
   run<T>(who: HeavyWorker, job: () => T): Promise<T>;
   /** The same for work in steps; each turn runs steps for a few milliseconds. */

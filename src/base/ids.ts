@@ -6,8 +6,9 @@ export function uuidv7(clock: Pick<Clock, "now">): string {
 }
 
 /**
- * Strictly increasing version 7 UUIDs, whatever the clock does: the 12 bits after the time are a
- * counter with a random start (RFC 9562 §6.2, method 1). Create one per process.
+ * A generator of strictly increasing version 7 UUIDs, also within a millisecond and when the clock
+ * goes back: the 12 bits after the time are a counter with a random start (RFC 9562 §6.2, method 1).
+ * Create one per process.
  */
 export function createUuidv7(clock: Pick<Clock, "now">): () => string {
   let lastMs = -1;
@@ -44,7 +45,10 @@ export function randomBase62(length: number): string {
   return text;
 }
 
-/** The bytes as a big-endian number in base 62, padded with `0`. Throws when they don't fit. */
+/**
+ * The bytes as one big-endian number in base 62, padded on the left with `0` to `length`
+ * characters. Throws when they don't fit.
+ */
 export function base62(bytes: Uint8Array, length: number): string {
   let number = 0n;
   for (const value of bytes) number = number << 8n | BigInt(value);

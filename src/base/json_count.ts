@@ -18,7 +18,8 @@ export const largeSpanUnits = 128 * 1024;
 
 /**
  * Counts the contents of a JSON text while its pieces arrive, so that one beyond the limits is
- * never parsed. Retains no text; for invalid JSON the count is meaningless, but it ends.
+ * rejected before it is parsed. One pass, and no text is retained. For invalid JSON the count is
+ * meaningless, but it terminates.
  */
 export class JsonCount {
   values = 1;
@@ -168,7 +169,10 @@ export class JsonCount {
     if (isNew && ++this.#names > this.#limits.names) this.excess = "names";
   }
 
-  /** With 128 KiB of bits for each request the engine collected all of the heap every 130 calls. */
+  /**
+   * No bits for few names: 128 KiB outside of the heap for each request had the engine collect all of
+   * the heap every 130 calls.
+   */
   #isNewOfFew(bit: number): boolean {
     const few = this.#few;
     if (few.has(bit)) return false;

@@ -13,7 +13,8 @@ export interface PlacedString extends TextRange {
 
 /**
  * String values of at least `minUnits` UTF-16 units (as written, without quotes), in order. Skips
- * over strings; nothing recurses. In invalid JSON it may find some, or none.
+ * over strings, so that text with few long ones is fast; nothing recurses. In invalid JSON it may
+ * find some strings, or none.
  */
 export function* longStrings(text: string, minUnits: number): Generator<PlacedString> {
   for (const found of longStringsSteps(text, minUnits)) if (found) yield found;

@@ -136,7 +136,10 @@ export function splice(text: string, edits: readonly Edit[]): string {
   return result + text.slice(from);
 }
 
-/** Appends a member, `valueText`, to an object; for several changes there is `changeMembers`. */
+/**
+ * Appends a member to an object. `valueText` is JSON text. For several changes to the same object use
+ * `changeMembers`, which gets the commas between them right.
+ */
 export function insertMember(
   text: string,
   object: TextRange,
@@ -332,7 +335,10 @@ function* skipStringSteps(text: string, start: number): Steps<number> {
   return end;
 }
 
-/** Behind the closing quote of the string around `from`; negated where to go on near `until`. */
+/**
+ * Index after the closing quote of the string that `from` is in. If there is none before about
+ * `until`: the index to continue from, negated.
+ */
 export function seekQuote(text: string, from: number, until: number): number {
   let at = from;
   while (at < until) {

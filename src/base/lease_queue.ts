@@ -15,8 +15,9 @@ interface Waiter<Request, Result> {
 }
 
 /**
- * Requests of one key (an account), served in memory from what this process leases; others wait, in
- * order, for the store, one operation at a time. What a lease is is the subclass's.
+ * Requests of one key (an account), served in memory from what this process leases of it. Those
+ * that the lease doesn't cover wait, in order, for the store. One operation of the store runs at a
+ * time. What is leased, how much of it and for how long is up to the subclass.
  */
 export abstract class LeaseQueue<Request, Result> {
   #waiters: Waiter<Request, Result>[] = [];

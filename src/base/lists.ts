@@ -1,4 +1,7 @@
-/** Appends all of `more`: spread into one call, long lists would be too many arguments. */
+/**
+ * Appends all of `more`. A call takes some hundred thousand arguments at most, so lists of unbounded
+ * length are never spread into one; a test checks that.
+ */
 export function pushAll<T>(list: T[], more: Iterable<T>): void {
   for (const one of more) list.push(one);
 }

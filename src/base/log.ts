@@ -72,8 +72,9 @@ export interface OutputOptions {
 }
 
 /**
- * Writes to standard output, lines together, and never blocks: beyond the bound they are dropped
- * and counted. All output goes through it: the runtime rejects concurrent writes.
+ * Writes to standard output, several lines at a time, and never blocks: while nobody reads, lines
+ * beyond the bound are dropped and counted. All output must go through it: the runtime rejects
+ * concurrent writes, such as `console.log`.
  */
 export function stdoutLines(options: OutputOptions = {}): OutputLines {
   return new OutputLines(options);

@@ -1,8 +1,9 @@
 import { skipString } from "./json_text.ts";
 
 /**
- * Completions of a truncated JSON text, the fullest first: what is open is closed, then the last
- * item of the innermost array dropped, and so on. Yields nothing if none is JSON.
+ * Completions of a truncated JSON text, the fullest first: closes what is open; then drops the
+ * unfinished item of the innermost array, then of the next one, and so on. Yields nothing if none is
+ * JSON. A complete text yields its value.
  */
 export function* mendJson(text: string): Generator<unknown> {
   const whole = parse(text);

@@ -8,15 +8,17 @@ export interface ParseUsdOptions {
   /** Accepts a leading minus sign. */
   allowNegative?: boolean;
   /**
-   * Digits beyond `scale`: an error (default), or rounded away from 0, towards 0, or to the nearest
-   * (half away from 0). For vendors' numbers and callers' figures alone.
+   * Digits beyond `scale` are an error (default), or rounded: up (away from 0), down (towards 0) or to
+   * the nearest unit (half away from 0). Only for vendors' numbers, and for figures that callers
+   * computed themselves.
    */
   excess?: "reject" | "up" | "down" | "nearest";
 }
 
 /**
- * USD as a whole number of 10^-`scale`: `parseUsd("0.25", 9)` is 250000000n. Digits, optionally a
- * point and digits, else a RangeError that can be shown after the field's name.
+ * A decimal string in USD as a whole number of units of 10^-`scale` USD: `parseUsd("0.25", 9)` is
+ * 250000000n. Strict: digits, optionally a point and digits. Throws a RangeError whose message says
+ * what was expected and can be shown after the name of the field.
  */
 export function parseUsd(text: string, scale: number, options: ParseUsdOptions = {}): bigint {
   if (text.length > maxLength) throw new RangeError(`expected at most ${maxLength} characters`);
@@ -42,7 +44,10 @@ export function nanosToUsd(nanos: bigint): string {
   return `${nanos < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-/** The one rounding between price and balance: half up, once per call, on the sum. */
+/**
+ * The one rounding between price and balance: pico- to nano-dollars, half up (towards +∞ at .5).
+ * Applied once per call, on the sum.
+ */
 export function roundPicoToNano(pico: bigint): bigint {
   return floorDivide(pico + 500n, 1000n);
 }

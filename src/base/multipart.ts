@@ -55,7 +55,10 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   return parts;
 }
 
-/** The sequence's place or -1; skips by its length (Horspool), unlike the runtime's own search. */
+/**
+ * Finds a sequence of bytes; -1 if there is none. Skips by the sequence's length (Horspool), while
+ * the runtime's own search looks at every byte.
+ */
 function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number {
   const last = wanted.length - 1;
   const steps = new Uint8Array(256).fill(wanted.length);
@@ -125,7 +128,10 @@ function partOf(head: string, body: Uint8Array, start: number, end: number): For
   };
 }
 
-/** A header's parameters by lower-case name; undefined if one is duplicate or malformed. */
+/**
+ * A header's parameters by lower-case name, as browsers and libraries write them: quoted or bare,
+ * `%22` for `"`. Undefined if one is duplicate or malformed.
+ */
 function parameters(header: string): Map<string, string> | undefined {
   const found = new Map<string, string>();
   const one = /\s*;\s*(?:([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?\s*/y;

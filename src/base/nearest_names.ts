@@ -1,7 +1,10 @@
 /** Longer names are too far from any name that exists, and cost too much to compare. */
 const maxLength = 100;
 
-/** The candidates that differ from `name` by a slip or two of the keyboard, the nearest first. */
+/**
+ * For "did you mean": the candidates that differ from `name` by a slip or two of the keyboard, the
+ * nearest first, at most `most`. Case differences count as nothing.
+ */
 export function nearestNames(name: string, candidates: Iterable<string>, most = 3): string[] {
   if (name === "" || name.length > maxLength) return [];
   const lower = name.toLowerCase();
@@ -16,7 +19,10 @@ export function nearestNames(name: string, candidates: Iterable<string>, most = 
   return found.slice(0, most).map(({ candidate }) => candidate);
 }
 
-/** How many characters to insert, remove, replace or swap; any number above `limit` for more. */
+/**
+ * Characters to insert, remove or replace, and neighbours to swap, to make one text of the other;
+ * any number above `limit` where it is more than that.
+ */
 function editsBetween(from: string, to: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

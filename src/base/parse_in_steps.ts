@@ -27,7 +27,10 @@ export function* parseInSteps(
   return yield* parseLarge(isObject ? { ...whole, glance } : whole, start, end);
 }
 
-/** Called with the first elements of a large top-level list; may throw if they are invalid. */
+/**
+ * Called with the first elements of a large list that is a top-level member; it may throw if they
+ * are invalid, so that the rest isn't parsed.
+ */
 export type Preview = (name: string, elements: readonly unknown[]) => void;
 
 interface Parsed {

@@ -1,6 +1,7 @@
 /**
- * URL of a file that ships with the program, by its path in the repository. Bundle and compiled
- * program move the code, so no other file may use `import.meta.url`.
+ * URL of a file that ships with the program, by its path from the repository's root, such as
+ * `migrations/`. The bundle and the compiled program keep these paths but move the code, so no other
+ * file may use `import.meta.url`.
  */
 export function programFile(path: string): URL {
   return new URL(path, root);

@@ -1,4 +1,7 @@
-/** Prints as a mask; only `reveal()` returns the text, so that its uses can be searched for. */
+/**
+ * A text that prints as a mask in strings, JSON, `console.log` and inspection. Only `reveal()`
+ * returns it, so that its uses can be searched for.
+ */
 export class Secret {
   readonly #value: string;
 
@@ -33,7 +36,10 @@ export class Secret {
 
 /** Longer texts are cut: nobody reads more of an error message. */
 const maxMaskedChars = 4_000;
-/** Cut off too: no pattern needs more to recognize a secret, so none is shown in part. */
+/**
+ * Removed at the cut. No pattern needs more characters to recognize a secret: one that begins earlier
+ * is masked, and one that begins later isn't shown.
+ */
 const unsureChars = 600;
 
 /**

@@ -45,7 +45,10 @@ export class SimilarJson {
     this.#isReusable = isReusable;
   }
 
-  /** The value of an event like those before, until the next call; undefined: parse it. */
+  /**
+   * The value of an event, given all its bytes, if it is like those before; it holds until the next
+   * call. Undefined if it has to be parsed.
+   */
   read(bytes: Uint8Array): unknown {
     if (this.#form === undefined || bytes.length > mostBytes) return undefined;
     const text = decoder.decode(bytes);
@@ -55,8 +58,9 @@ export class SimilarJson {
   }
 
   /**
-   * Takes the values of the events that these bytes begin with, as far as they are like those
-   * before, until `take` returns false. Returns how many bytes; they may end within an event.
+   * Reads the events that these bytes begin with, as far as they are like those before, and calls
+   * `take` with the value of each until it returns false. Returns how many bytes it took. The bytes
+   * must begin with an event; they may end in the middle of one.
    */
   readRun(bytes: Uint8Array, take: (value: unknown) => boolean): number {
     const form = this.#form;

@@ -9,7 +9,10 @@ export interface StreamTap {
   broken(): void;
 }
 
-/** The same stream with a listener; `signal` aborts when its reader leaves. */
+/**
+ * The same stream with a listener, read no faster than its reader reads. `signal` aborts when the
+ * reader is gone, which a stream that was never read does not notice.
+ */
 export function tapStream(
   source: ReadableStream<Uint8Array>,
   watcher: StreamTap,

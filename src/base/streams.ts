@@ -15,7 +15,10 @@ export interface SinkFeed {
   cancel(reason: unknown): void;
 }
 
-/** A byte stream that a sink can be fed from, without the promises and queue of a reader. */
+/**
+ * A byte stream that is read as any other, or fed straight into a sink. For each chunk a sink spares
+ * the promises and the queue of a web stream's reader.
+ */
 export class PushedStream extends ReadableStream<Uint8Array> {
   readonly #feed: (sink: ByteSink) => SinkFeed;
 
@@ -36,8 +39,9 @@ export interface PushStream {
   /** For a response; can be read once. */
   readonly stream: PushedStream;
   /**
-   * Passes bytes to the reader, which may keep the view. False if the reader is behind: pause the
-   * source until `onDrain`. Bytes for a closed stream are dropped, and it is true.
+   * Passes bytes to the reader, which may keep the view: don't write to it afterwards. Returns false
+   * if the reader is behind: pause the source until `onDrain`. Once the stream is closed, failed or
+   * cancelled, bytes are dropped and the result is true.
    */
   push(bytes: Uint8Array): boolean;
   readonly takenBytes: number;

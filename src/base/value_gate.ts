@@ -3,8 +3,9 @@ import { type SetTimer, systemSetTimer } from "./deadline.ts";
 /** A weighted semaphore over JSON values: parsed, they take many times the memory of their text. */
 export interface ValueGate {
   /**
-   * Waits for room for `values`, at most the capacity; resolves with an idempotent release. Keys
-   * have lines, served round-robin. Rejects with the signal's reason if that fires first.
+   * Waits for room for `values`; resolves with an idempotent function that releases it. Each key has
+   * its own line, and lines are served round-robin. More than the capacity counts as the capacity.
+   * Rejects with the signal's reason if that fires first.
    */
   enter(values: number, who: { key: string; signal?: AbortSignal }): Promise<() => void>;
   /** Values admitted. */

@@ -11,7 +11,10 @@ const bytesPerSample = 2;
 /** Unknown length; players then read to the end. */
 const endless = 0xffff_ffff;
 
-/** The header for `bytes` bytes of samples; undefined: a stream of unknown length (0xFFFFFFFF). */
+/**
+ * The header for `bytes` bytes of samples. Undefined: a stream of unknown length, with 0xFFFFFFFF in
+ * both size fields.
+ */
 export function wavHeader(format: PcmFormat, bytes: number | undefined): Uint8Array<ArrayBuffer> {
   const header = new Uint8Array(44);
   const view = new DataView(header.buffer);

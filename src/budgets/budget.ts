@@ -147,7 +147,10 @@ export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "rai
 
 const dayMs = 24 * 60 * 60_000;
 
-/** Older charges and periods are of no use: a month more than any budget looks back. */
+/**
+ * Charges and periods before this are of no use any more: a month longer than any budget looks back,
+ * for processes whose clocks differ.
+ */
 export function oldestPeriod(now: Date): Date {
   return periodStart("month", new Date(periodStart("month", now).getTime() - dayMs));
 }

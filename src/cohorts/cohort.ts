@@ -103,8 +103,9 @@ export interface CohortBounds {
 /** Where outcomes live, and where a cohort's calls are summed. Implemented in `src/cohorts/store/cohorts.ts`. */
 export interface CohortStore {
   /**
-   * Stores the items; gives how many are new. A repeat within 24 hours adds nothing, nor does a
-   * known id; with other content either is `idempotency_conflict`, and nothing is stored.
+   * Stores the items and tells how many are new. A repeat of the same post within 24 hours adds
+   * nothing, nor does an item whose id is known; either with other content is `idempotency_conflict`
+   * and stores nothing.
    */
   post(post: OutcomePost): Promise<{ accepted: number; repeated: boolean }>;
   /** Sums in the order of the ids; zeros for a cohort that nobody has named yet. */
@@ -116,8 +117,9 @@ export interface CohortStore {
     bounds: CohortBounds,
   ): Promise<LatestSums[]>;
   /**
-   * One cohort by model: of all calls, or of the latest and the items since. An item belongs to the
-   * call that it names, else to its session's last call before it, or the first after.
+   * The same of one cohort by model: of all calls, or of the latest and of the latest items since the
+   * oldest of these. An item belongs to the call that it names, else to its session's last call of the
+   * cohort before it, or the first after it.
    */
   readModels(accountId: number, cohortId: string, bounds?: CohortBounds): Promise<CohortModels>;
   /** Cohorts that calls or outcomes name, from this name on. */

@@ -81,7 +81,8 @@ export function ratioInterval(ratio: number, logVariance: number): Interval {
 
 /**
  * Of the difference of two figures, out of their own intervals, which may be lopsided (MOVER: Zou
- * and Donner 2008); of two shares with Wilson's limits it is Newcombe's.
+ * and Donner 2008, "Construction of confidence limits about effect measures"); of two shares with
+ * Wilson's limits this is Newcombe's interval.
  */
 export function differenceInterval(
   a: { at: number; interval: Interval | undefined },

@@ -25,8 +25,9 @@ const aheadNanos = 100_000_000n;
 const prefetchPauseMs = 1_000;
 
 /**
- * What calls are paid from, by id: balances of accounts, or what is left of budgets. With room in
- * this process's lease calls reserve in memory; leases are taken ahead.
+ * What calls are paid from, each balance by its id: the balances of accounts, or what is left of
+ * budgets. As long as this process's lease has room, calls reserve in memory; leases are taken
+ * ahead, so that few calls wait for the store.
  */
 export class LeasedBalances<Id extends number | string> {
   readonly #deps: LeasedBalancesDeps<Id>;

@@ -92,7 +92,10 @@ export interface LeaseStore<Id> {
  * processes share. A store that is away throws `Fault("store_unavailable")`.
  */
 export interface Ledger extends LeaseStore<number> {
-  /** Adds credit; once for an `operationId`. Gives the new balance. */
+  /**
+   * Adds credit; `nanos` > 0. A grant with an `operationId` is made once, and noted once. Gives the new
+   * balance.
+   */
   grant(
     accountId: number,
     nanos: bigint,

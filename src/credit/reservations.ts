@@ -8,7 +8,10 @@ import type { Credit, Ledger } from "./ledger.ts";
 
 export type { Reservation } from "./account_lease.ts";
 
-/** Admits calls against their accounts' credit, in memory as long as the lease has room. */
+/**
+ * Admits calls against their accounts' credit. As long as the lease has room that is done in
+ * memory; leases are taken ahead, so that few calls wait for the store.
+ */
 export interface Reservations {
   /**
    * Reserves what a call can cost at most. Throws `insufficient_credits` when the balance doesn't

@@ -41,7 +41,10 @@ export interface Spent {
 
 /** Where charges of capped keys are summed up. Implemented in `src/credit/store/spend.ts`. */
 export interface SpendStore {
-  /** Sums by key since `since`, and which of these calls they hold, as of one moment. */
+  /**
+   * Sums by key since `since`, and which of these calls they hold, as of one moment. Keys without
+   * charges may be missing.
+   */
   read(
     query: { keyIds: readonly string[]; since: Date; day: Date; transactionIds: readonly string[] },
   ): Promise<{ spent: ReadonlyMap<string, Spent>; stored: ReadonlySet<string> }>;

@@ -27,7 +27,10 @@ export function count(value: number | bigint): string {
 
 const fourDigits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 
-/** A comma before each three digits; the runtime's own format takes ten microseconds a number. */
+/**
+ * Whole digits with a comma before each three. A page has thousands of numbers, of which the runtime's
+ * own format takes ten microseconds each.
+ */
 function grouped(digits: string): string {
   const start = digits.startsWith("-") ? 1 : 0;
   let text = digits;

@@ -57,7 +57,10 @@ export interface Page extends Frame {
   status?: Status;
 }
 
-/** Another page with a notice, the form again, or an answer that a script reads. */
+/**
+ * What an action leads to: another page with a notice, its own form again, or an answer that a
+ * script reads.
+ */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
 export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;

@@ -1,7 +1,10 @@
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
-/** `visitor`: a browser without a session, for its forms; `join`: a sign-in awaiting consent. */
+/**
+ * `visitor`: a browser that has no session yet, for its forms' tokens; `join`: a sign-in that waits
+ * for consent.
+ */
 export type CookieKind = "session" | "sign_in" | "notice" | "visitor" | "join";
 
 /** The dashboard's cookies: HttpOnly, SameSite=Lax, for the whole host and for no script. */
@@ -12,8 +15,9 @@ export interface Cookies {
 }
 
 /**
- * Over https they are `__Host-` cookies, of this very host over TLS. On plain http not every
- * browser takes those: there the name has the port, which cookies don't know.
+ * Over https they are `__Host-` cookies, which browsers take from this very host over TLS alone.
+ * On plain http (loopback) not every browser takes those, so there they have another name, with
+ * the port in it since cookies don't know ports.
  */
 export function createCookies(baseUrl: string): Cookies {
   const { protocol, port } = new URL(baseUrl);

@@ -8,7 +8,10 @@ export type CsvCell = string | number | bigint | boolean | Date | { nanos: bigin
 
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => CsvCell>>;
 
-/** A table as a download: lines of RFC 4180. Rows in pages are written as they are read. */
+/**
+ * A table as a download: lines of RFC 4180, ended by CRLF. Rows that come in pages are written as
+ * they are read.
+ */
 export function csvFile<Row>(
   name: string,
   columns: CsvColumns<Row>,

@@ -64,7 +64,10 @@ export function DayField({ values, fieldErrors, id, label, hint, required, isTim
   );
 }
 
-/** `<input type="date">`, whose text depends on the browser, is there for its calendar alone. */
+/**
+ * Its text is the same in every browser's language, unlike that of `<input type="date">`, which is
+ * beside it for its calendar alone (`dashboard.js`).
+ */
 export function DayInput({ id, label, value, required, isTime, described = {} }: {
   id: string;
   label: string;

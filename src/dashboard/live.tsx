@@ -1,6 +1,9 @@
 import type { Child } from "hono/jsx";
 
-/** Part of a page that `refresh.js` replaces while something is under way. */
+/**
+ * Part of a page that changes by itself while something is under way: `refresh.js` replaces it by
+ * what the page says then. Without script people reload.
+ */
 export function Live({ id, on, children }: { id: string; on: boolean; children?: Child }) {
   return (
     <div id={id} class="live" {...(on ? { "data-live": "" } : {})}>

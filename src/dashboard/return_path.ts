@@ -1,7 +1,10 @@
 /** Where the dashboard begins. */
 export const home = "/dashboard/overview";
 
-/** The dashboard's path to go to after sign-in, or its beginning: no link can lead elsewhere. */
+/**
+ * Where a person goes after sign-in: a path of the dashboard, or its beginning for anything else,
+ * so that no link can send them elsewhere.
+ */
 export function returnPath(wanted: string | undefined): string {
   if (wanted === undefined || !/^\/dashboard(\/[\w\-./~%]*)?(\?[\w\-./~%=&:+]*)?$/.test(wanted)) {
     return home;

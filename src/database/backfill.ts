@@ -8,8 +8,9 @@ import { type Migration, readMigrations } from "./migration_file.ts";
 const rowsPerBatch = 1000;
 
 /**
- * A step gets $1, where the last batch ended (empty at first), and $2, the batch size; it returns
- * `position` and `rows`. A batch that isn't full is the last, or writers kept it going.
+ * The statement of a backfill step gets $1, the position where the last batch ended (empty before the
+ * first), and $2, the batch size; it returns one row with `position` and `rows`. A batch that isn't
+ * full is the last: concurrently written rows would otherwise keep it going.
  */
 type Backfill = Pick<Migration, "version" | "sql">;
 

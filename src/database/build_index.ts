@@ -5,8 +5,9 @@ import type { IndexBuild } from "./migration_file.ts";
 export type WithLock = (statement: string) => Promise<void>;
 
 /**
- * Builds an index while writers go on; an invalid one, of an interrupted build, is rebuilt. On a
- * partitioned table, where PostgreSQL can't, each partition's is built and attached.
+ * Builds an index on PostgreSQL while writers go on. An invalid index, left by an interrupted build,
+ * is dropped and rebuilt; a valid one stays. PostgreSQL can't build concurrently on a partitioned
+ * table: there each partition gets its own index, which is attached to the table's.
  */
 export async function buildIndex(
   database: Database,

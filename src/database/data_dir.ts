@@ -10,8 +10,9 @@ interface Owner {
 }
 
 /**
- * Claims a data directory, created if missing. The operating system holds the lock: a killed
- * process leaves none. Throws an Error of one line that names the owner.
+ * Claims a data directory for this process; creates it if missing. The operating system holds the
+ * lock, so that a killed process leaves none. Throws an Error of one line that names the owner and
+ * says what to do.
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
@@ -53,8 +54,9 @@ const leavingMs = 40_000;
 const lookMs = 50;
 
 /**
- * Claims what a server writes for itself (journal, tombstones, process id) until `close`. Waits for
- * a worker whose parent was killed; throws an Error of one line if it takes longer.
+ * Claims what a server writes for itself alone (journal, tombstones, process id), in `DATA_DIR` or
+ * below it, until `close`. A worker whose parent was killed may still hold it while it ends: that is
+ * waited for. Throws an Error of one line when it takes longer.
  */
 export async function claimProcessDir(path: string, waitMs = leavingMs): Promise<Deno.FsFile> {
   const file = await openLock(path, "process.lock");
@@ -130,7 +132,10 @@ async function readOwner(path: string): Promise<Owner | undefined> {
   }
 }
 
-/** The id under which this process holds leases, kept in `DATA_DIR` across restarts. */
+/**
+ * The id under which this process holds leases: created once per `DATA_DIR`, so that a restart finds
+ * its leases. The caller must have claimed the directory.
+ */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;
   const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");

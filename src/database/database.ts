@@ -13,8 +13,9 @@ export type SqlValue =
 export type SqlRow = Record<string, unknown>;
 
 /**
- * One SQL text, two drivers; parameters are `$1`, `$2`…. An unreachable database throws
- * `Fault("store_unavailable")`; other errors are thrown as they are.
+ * One SQL text, two drivers. Parameters are `$1`, `$2`…; no driver-specific helpers.
+ * An unreachable database throws `Fault("store_unavailable")`; other database errors are thrown as
+ * they are.
  */
 export interface Queryable {
   query<Row extends SqlRow = SqlRow>(
@@ -25,7 +26,10 @@ export interface Queryable {
 }
 
 export interface QueryOptions {
-  /** Plans the statement for these values: a cached generic plan misjudges skewed ones. */
+  /**
+   * Plans the statement for these values (`plan_cache_mode = force_custom_plan`): a cached generic plan
+   * misjudges skewed values. The embedded database caches no plans.
+   */
   forceCustomPlan?: boolean;
 }
 

@@ -1,6 +1,9 @@
 import type { Queryable } from "./database.ts";
 
-/** Writers of records share this lock, erasures take it alone: neither misses the other. */
+/**
+ * Key of the advisory lock between writers of records (shared) and erasures (exclusive): a writer
+ * either commits before an erasure looks for rows, or sees the erasure.
+ */
 const erasureLock = 7_305_112_604_914n;
 
 /** An erasure holds it to the end of its transaction. */

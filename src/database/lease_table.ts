@@ -1,6 +1,9 @@
 import type { Database, Queryable, SqlRow } from "./database.ts";
 
-/** Parts of an owner's sum that processes hold until `expires_at`, by the database's clock. */
+/**
+ * A table of leases: parts of an owner's sum that processes hold until `expires_at`, by the
+ * database's clock, which all processes share.
+ */
 export interface LeaseTable<Owner> {
   readonly name: string;
   readonly ownerColumns: string;
@@ -26,7 +29,10 @@ interface HeldLease<Owner> {
   readonly inFlightNanos: bigint;
 }
 
-/** Prolongs leases, and takes back those of processes that are gone; locks owners first. */
+/**
+ * Prolongs leases, and takes back those of processes that are gone. Owners are locked before leases,
+ * as by a charge that is posted meanwhile.
+ */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = (which: string, values: readonly string[]) =>
     database.transaction(async (tx) => {

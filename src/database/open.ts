@@ -8,7 +8,10 @@ import { migrate } from "./migrate.ts";
 import { readMigrations } from "./migration_file.ts";
 import { openPostgres } from "./postgres/postgres.ts";
 
-/** PostgreSQL if a URL is set, else the embedded one in the directory that this process claimed. */
+/**
+ * Opens and migrates the database: PostgreSQL if a URL is set, else the embedded one below the data
+ * directory, which this process must have claimed.
+ */
 export async function openDatabase(
   databaseUrl: Secret | undefined,
   dataDir: string,

@@ -21,7 +21,10 @@ export async function unlessBusy<T>(work: () => Promise<T>): Promise<T | undefin
   }
 }
 
-/** One step of retention, in its own transaction. Throws out of `unlessBusy` if another erases. */
+/**
+ * One step of retention, in its own transaction: a lock that lasted longer would need its own session.
+ * Throws out of `unlessBusy` if another process is erasing.
+ */
 export async function eraseAlone<T>(
   database: Database,
   step: (tx: Queryable) => Promise<T>,

@@ -23,8 +23,9 @@ export interface SnapshotConditions {
 }
 
 /**
- * Transaction ids have 32 bits and wrap around. Rows this old are taken to be in the snapshot; one
- * that is written so late, after a long outage, may show up within an export.
+ * Transaction ids in rows have 32 bits and wrap around after four billion transactions. Rows this
+ * old are taken to be in the snapshot, so that wraparound hides none. A row that is written so late,
+ * after a long outage, may show up in the middle of an export.
  */
 const oldMs = 7 * 24 * 60 * 60 * 1000;
 const circle = 2n ** 32n;

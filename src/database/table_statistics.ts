@@ -1,6 +1,9 @@
 import type { Database } from "./database.ts";
 
-/** Columns to analyze, by table; none holds personal data, since samples outlive the rows. */
+/**
+ * Columns to analyze, by table. None holds personal data: sampled values outlive the rows that they
+ * came from.
+ */
 const columns = {
   interactions: [
     ...["account_id", "api_key_id", "created_at", "vendor", "model", "status"],
@@ -17,8 +20,9 @@ const columns = {
 const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
- * Refreshes the statistics of tables that have grown by a fifth: the embedded database has no
- * autovacuum, and would take a million rows for none. One table at a time, by sample.
+ * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database has
+ * no autovacuum, and would take a table of a million rows for empty. Samples a few thousand rows, one
+ * table at a time, so that others wait only briefly.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   const grown = await database.query(

@@ -7,8 +7,9 @@ export interface OpenTransaction extends Queryable {
 }
 
 /**
- * Runs `work` in a transaction, the same on both databases: queries one after the other, and a
- * failed one fails it all even if `work` catches its error.
+ * Runs `work` in a transaction, the same on both databases: queries run one after the other, and a
+ * failed query fails the transaction even if `work` catches its error, since the server would not
+ * commit.
  */
 export async function transact<T>(
   transaction: OpenTransaction,

@@ -109,13 +109,17 @@ export interface DeletionStore {
   /** How many rows the request matches now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
-   * Stores request and tombstone; from then on no matching call is written. `claimed`: by this
-   * process; `queued`, the default: for `claim`, or `rate_limit_exceeded` for too many.
+   * Stores request and tombstone; from then on no process writes a matching call. `claimed`: this
+   * process works on it; `queued`, the default: it waits for `claim`, or `rate_limit_exceeded` is
+   * thrown where too many of the account wait.
    */
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
   /** Adds a tombstone that a restored backup has lost, and queues it; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
-  /** Claims the oldest free one of the account that had the fewest of late. */
+  /**
+   * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
+   * of the account that had the fewest of late.
+   */
   claim(
     except?: { deletions?: readonly string[]; accounts?: readonly number[] },
   ): Promise<ClaimedDeletion | undefined>;

@@ -90,7 +90,10 @@ export class Deletions {
     });
   }
 
-  /** Erases now. Throws `store_unavailable` if the store goes away; the rest follows later. */
+  /**
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
+   * middle; then the rest is erased as soon as it is back.
+   */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
   }

@@ -46,7 +46,10 @@ export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
   };
 }
 
-/** Removes what any process erases from this one's memory, journal and stored replays. */
+/**
+ * Follows what any process erases, and removes it from this process's memory, journal and stored
+ * replays.
+ */
 export interface Erasures {
   /** Reads the feed of erasures; when it resolves, this process has forgotten what was erased. */
   refresh(): Promise<void>;

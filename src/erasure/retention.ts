@@ -7,7 +7,10 @@ export interface RetentionStore {
    * what graders wrote. Usage rows stay. Undefined when another process is doing it.
    */
   erasePayloads(limit: Date): Promise<ErasedPayloads | undefined>;
-  /** Erases older usage rows, what hangs on them, and evaluations; undefined: another does it. */
+  /**
+   * Erases usage rows of before `limit` with all that hangs on them, and evaluations.
+   * Undefined when another process is doing it.
+   */
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
 }
 

@@ -2,7 +2,10 @@ import { sha256Hex } from "../base/hash.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import type { DataTable, Selectors } from "./deletion.ts";
 
-/** What a deletion leaves for good: which calls must not be written, without naming people. */
+/**
+ * What a deletion leaves behind, for good: it says which calls must not be written any more,
+ * without naming people or sessions in clear.
+ */
 export interface Tombstone {
   deletionId: string;
   accountId: number;

@@ -26,7 +26,10 @@ export interface ErasureServices {
   scrub: () => Promise<VacuumReport>;
   /** Leaves no erased text in this process's journal. */
   leaveNoErasedText: () => Promise<void>;
-  /** Applies what a restored store has lost, before the first call; keeps that of `otherDirs`. */
+  /**
+   * Applies again what a restored store has lost; before the first call. Those that stand in other
+   * directories are kept from now on.
+   */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
   erasures: Erasures;
   vacuum: VacuumJob;

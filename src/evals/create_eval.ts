@@ -36,8 +36,9 @@ export type EvalRequest = z.output<typeof evalRequest>;
 export type EvalCaller = Pick<CallContext, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
 
 /**
- * Takes in an evaluation: checks models and graders, and chooses the stored interactions.
- * `bodyText` tells whether a repeat asks for the same. Throws faults that name the field.
+ * Takes in an evaluation: checks its models against the key, its graders, and chooses the stored
+ * interactions. `bodyText` tells whether a repeat under the same request id asks for the same.
+ * Throws faults that name the field.
  */
 export async function startEval(
   deps: CreateEvalDeps,

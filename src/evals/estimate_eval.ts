@@ -19,7 +19,10 @@ export interface AverageTokens {
 const judgePrompt = 300;
 const judgeAnswer = 100;
 
-/** The model reads and answers as much as before, and each judge reads both. */
+/**
+ * What so many calls cost: the model reads what was asked before and answers as long as was answered
+ * before, and each judge reads both.
+ */
 export function estimateEval(
   calls: number,
   average: AverageTokens | undefined,

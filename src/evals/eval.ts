@@ -76,8 +76,9 @@ export interface EvalResult {
 /** Where runs and results live. Implemented in `src/evals/store/evals.ts`. */
 export interface EvalStore {
   /**
-   * Stores a run with its interactions; a repeat within 24 hours gives the first one's. Throws
-   * `idempotency_conflict` for another body, `rate_limit_exceeded` for too many unfinished.
+   * Stores a run with the interactions that it is about. A repeat of the same request within 24
+   * hours gives the first one's run; with another body it throws `idempotency_conflict`. An account
+   * with too many unfinished runs gets `rate_limit_exceeded`.
    */
   create(run: NewEvalRun): Promise<{ evalRunId: string; total: number; repeated: boolean }>;
   find(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
@@ -134,7 +135,10 @@ export interface FinishedItem {
 
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
-  /** Claims the oldest free run of the account that had the fewest of late. */
+  /**
+   * Claims a run that nobody works on, none of these and of none of these accounts; the oldest of
+   * the account that had the fewest of late.
+   */
   claim(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<
     ClaimedRun | undefined
   >;

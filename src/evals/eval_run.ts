@@ -25,8 +25,9 @@ type StopSignal =
   | { kind: "leave" };
 
 /**
- * Works on a claimed run until it is done, waits or is ended, as the store then says. On `rest` it
- * finishes calls under way and gives the run back. Throws when the store is away.
+ * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. On
+ * `rest` it finishes the calls under way and gives the run back. Throws when the store is away; the
+ * claim then expires.
  */
 export async function workOn(
   deps: EvalRunDeps,

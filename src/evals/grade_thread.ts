@@ -14,7 +14,10 @@ export type Graded =
   | { kind: "timeout" };
 
 export interface GradeThread {
-  /** Without a text: is the rule usable? Those of one `key` wait in line; lines take turns. */
+  /**
+   * Without a text: can the rule be used at all? Those who share a `key` wait in line, and lines
+   * take turns.
+   */
   grade(rule: CallersRule, text: string | null, key?: string): Promise<Graded>;
   /** Ends the threads; what waits is answered with `timeout`. */
   close(): void;

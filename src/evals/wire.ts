@@ -14,7 +14,10 @@ import { workerIdOf } from "../work_queue/store/claims.ts";
 /** Where evaluations live, and who works on them. */
 export interface EvalServices {
   evals: EvalStore;
-  /** Undefined when it can be used. Throws `rate_limit_exceeded` when too many wait. */
+  /**
+   * Why a grader can't be used, undefined when it can. Throws `rate_limit_exceeded` when too many of
+   * the account wait to be read.
+   */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
   evalRunner: EvalRunner;
 }

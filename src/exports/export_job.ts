@@ -51,7 +51,10 @@ export interface ErasedSpan {
   to?: Date;
 }
 
-/** What names an account finds only its jobs. Implemented in `src/exports/store/`. */
+/**
+ * Where jobs are kept. What names an account finds only that account's jobs. Implemented in
+ * `src/exports/store/`.
+ */
 export interface ExportJobStore {
   /** Frees what an earlier process worked on where only one process can run; at the start. */
   takeOver(): Promise<void>;
@@ -70,7 +73,10 @@ export interface ExportJobStore {
   list(accountId: number): Promise<ExportJob[]>;
   /** Takes a job out of the list for good; undefined when there is none. Its file is left over. */
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined>;
-  /** Ends jobs that may hold such rows, restarts running ones; returns those with files left. */
+  /**
+   * Ends jobs that may hold rows of this span as `deleted`, and makes running ones start again.
+   * Returns them with the attempts whose files are left over.
+   */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
   /** Ended or expired jobs whose files still exist. */
   leftOver(): Promise<ExportJob[]>;
@@ -85,7 +91,10 @@ export type ExportFileName = Pick<ExportJob, "requestId" | "claim" | "format">;
 
 /** A place for files. */
 export interface ExportFiles {
-  /** Resolves with the length when the file is safe; leaves nothing when it throws. */
+  /**
+   * Writes a whole file; resolves with its length when it is safe. Nothing is left when it throws,
+   * as far as that can be helped.
+   */
   save(file: ExportFileName, bytes: AsyncIterable<Uint8Array>): Promise<number>;
   /** Bytes from `start` up to, not including, `end`. Throws when there is no such file. */
   read(file: ExportFileName, start: number, end: number): AsyncIterable<Uint8Array>;

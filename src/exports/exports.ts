@@ -48,8 +48,9 @@ export class Exports {
   }
 
   /**
-   * Streams an export; the first piece is read when this resolves, so that a missing store fails
-   * the request. Throws `rate_limit_exceeded` where the account reads too many already.
+   * Streams an export. The first piece is read when this resolves, so that a missing store fails the
+   * request and not the stream. `onRows` gets the number of rows written so far. Throws
+   * `rate_limit_exceeded` where the account reads too many already.
    */
   async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
     const { source } = this.#deps;
@@ -94,7 +95,10 @@ export class Exports {
     return job;
   }
 
-  /** Undefined when the caller has left, which the job survives. Throws without a file. */
+  /**
+   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
+   * there will be no file.
+   */
   async finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined> {
     const left = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => left.resolve(), { once: true });
@@ -153,8 +157,9 @@ export class Exports {
   }
 
   /**
-   * Erases the files that may hold these rows, once the rows are gone; jobs under way begin anew.
-   * Gives the number of jobs; throws when a file could not be erased: ask again then.
+   * Erases the files of an account that may hold rows of these tables and this span; jobs that are
+   * being written begin anew. Call it when the rows are gone from the store. Gives the number of
+   * jobs; throws when a file could not be erased: ask again then.
    */
   async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
     const hit = await this.#deps.jobs.erase(accountId, span);

@@ -27,8 +27,9 @@ function writtenColumns(table: ExportTable, chosen?: readonly string[]): Written
 }
 
 /**
- * Writes rows as JSON objects. JSON cells are put in as the text they are: nothing is parsed or
- * written again. Rows have all cells, whatever is `chosen`; so for the writers below.
+ * Writes rows of a table as JSON objects. JSON cells, payloads above all, are put in as the text
+ * they are: nothing is parsed or written again. Rows have all cells of the table, whatever columns
+ * are `chosen`; the same goes for the writers below.
  */
 export function jsonWriter(
   table: ExportTable,
@@ -56,8 +57,9 @@ export function csvHeader(table: ExportTable, chosen?: readonly string[]): strin
 }
 
 /**
- * Writes rows as RFC 4180. An absent value is nothing, an empty text `""`, as for PostgreSQL's
- * COPY. Unless `rawCells`, what a spreadsheet would take for a formula begins with `'`.
+ * Writes rows of a table as lines of RFC 4180, ended by CRLF. An absent value is nothing, an empty
+ * text is `""`, as PostgreSQL's COPY tells them apart. Unless `rawCells`, words of callers and
+ * vendors that a spreadsheet would take for a formula begin with `'`.
  */
 export function csvWriter(
   table: ExportTable,

@@ -12,7 +12,10 @@ export interface ExportWork extends ExportSpec {
 /** Text is gathered into pieces of about this many UTF-16 units. */
 const pieceChars = 128 * 1024;
 
-/** In pieces, read on demand; `onRows` gets the number of rows written so far. */
+/**
+ * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
+ * memory. `onRows` gets the number of rows written so far.
+ */
 export async function* exportBytes(
   source: ExportSource,
   work: ExportWork,

@@ -1,7 +1,10 @@
 import { type ErrorDialect, fullPath } from "../../contracts/kernel/contract.ts";
 import type { DialectName, VendorFamily } from "../../contracts/calls/vendors.ts";
 
-/** By the path's endpoint, else the family's first dialect: for errors before the route. */
+/**
+ * The dialect of a path's errors, for responses before a route is known (401, 404): by the path's
+ * endpoint, else the family's first dialect.
+ */
 export function createErrorDialect(
   families: readonly VendorFamily[],
 ): (path: string) => ErrorDialect {

@@ -7,10 +7,16 @@ import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
 
-/** Refuses excess requests before any processing, at a fraction of the cost of a call. */
+/**
+ * Load shedding in front of the application: excess requests are refused before any processing, at a
+ * fraction of the cost of a call.
+ */
 export interface FrontDoor {
   guard(listener: RequestListener): RequestListener;
-  /** Runs a call over an open connection once there is room, or says when to come again. */
+  /**
+   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
+   * room for it; or says when to come again. `ended` follows.
+   */
   enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined;
   ended(call: object): void;
   /** Maps a credential to its account, so that the account's calls are counted together. */
@@ -32,10 +38,16 @@ export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
   return new Door(deps);
 }
 
-/** Else callers that retry at once would keep the process busy with refusals alone. */
+/**
+ * Delay before a refusal is sent: otherwise callers that retry at once would keep the process busy
+ * with refusals alone.
+ */
 const sendAfterMs = 500;
 const sendEveryMs = 10;
-/** A refusal takes a tenth of a call's time: so they take a fifth of the process at most. */
+/**
+ * A refusal, with its connection, takes a tenth of the time of a call: so refusals take at most a
+ * fifth of the process's time.
+ */
 const refusalsPerCall = 2;
 const refusalsPerSecond = { least: 100, most: 600 };
 /** Refusals to send at once when the event loop was blocked. */

@@ -4,8 +4,9 @@ import { recordModeOf } from "../relay/record_mode.ts";
 import type { Reply } from "../relay/reply.ts";
 
 /**
- * Answers a POST once per `X-Request-ID`; `query` is set where it changes the answer's form.
- * `permit` throws if the key may not: another key of the account may have stored the answer.
+ * Answers a POST once per `X-Request-ID` of the caller; without one it just runs. `query` is set where
+ * it changes the form of the answer. `permit` throws if the key may not make this call: `run` would
+ * check that too late, since another key of the account may have stored the answer.
  */
 export async function idempotent(
   idempotency: Idempotency,

@@ -10,7 +10,10 @@ export interface AddressDeps {
   readonly secure: boolean;
 }
 
-/** For responses to this caller only; empty if unknown, so that URLs become relative. */
+/**
+ * For responses to this caller only. Without a trailing slash; empty if unknown, so that URLs become
+ * relative.
+ */
 export function ownAddress(
   deps: AddressDeps,
   header: (name: string) => string | undefined,

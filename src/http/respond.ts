@@ -9,7 +9,10 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** For what a browser can reach without a key; programs ignore them. */
+/**
+ * Further headers for everything that a browser can reach without a key: pages, documents, media,
+ * errors. Responses to a key go to programs, which ignore them.
+ */
 export const pageHeaders: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",

@@ -156,7 +156,10 @@ interface JsonBody {
   readonly release: () => void;
 }
 
-/** Reads a JSON body of valid UTF-8, counted while it arrives and refused beyond limits. */
+/**
+ * Reads a JSON body of valid UTF-8. Its contents are counted while it arrives; beyond the limits it is
+ * refused at once, and the rest is discarded.
+ */
 export async function readJson(
   request: UnreadRequest,
   maxBytes: number,
@@ -260,7 +263,10 @@ function* parsing(
 interface Reading {
   /** Awaited before the first piece is read. */
   ready?: () => Promise<void> | undefined;
-  /** Gets each piece; the next is read when it resolves. If it throws, reading ends. */
+  /**
+   * Called with each piece; the next piece is read when it resolves (backpressure). If it throws,
+   * reading ends.
+   */
   onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
   /** Ends reading at once when it rejects. */
   stopped?: Promise<never>;
@@ -343,7 +349,10 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-/** Drops the rest, so that the connection can be reused; the listener bounds that. */
+/**
+ * Reads and drops the rest, so that the connection can be reused. The listener closes it if this goes
+ * on for long after the response.
+ */
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   try {
     while (!(await reader.read()).done);

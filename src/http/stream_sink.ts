@@ -81,7 +81,10 @@ class StreamSink implements ByteSink {
 /** No more than this waits to be joined. */
 const mostJoined = 64 * 1024;
 
-/** One chunk in one piece, where the runtime writes three. False when the connection has enough. */
+/**
+ * Writes one chunk of the chunked coding in one piece: the runtime writes its length, its bytes and
+ * its end one by one. False when the connection has enough.
+ */
 function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], bytes: number) {
   const length = bytes.toString(16);
   const chunk = Buffer.allocUnsafe(length.length + bytes + 4);

@@ -49,7 +49,10 @@ export interface Claim extends ReplayId {
   claimId: string;
 }
 
-/** `free`: nobody holds the id; `running`: the same is being answered; `conflict`: another body. */
+/**
+ * What is known of an id. `free`: nobody holds it; `running`: another process answers the same
+ * request; `conflict`: it is in use for another body.
+ */
 export type ReplayState =
   | { state: "free" }
   | { state: "running" }

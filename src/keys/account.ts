@@ -35,7 +35,10 @@ export interface AccountStore {
   list(): Promise<Account[]>;
   /** By id, those behind `after`. */
   page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
-  /** Other limits fill the rate bucket, the same change nothing; undefined: no such account. */
+  /**
+   * Gives an account other limits, which fills its rate bucket; the same ones change nothing.
+   * Undefined when there is no such account.
+   */
   setTier(
     id: number,
     limits: { tier: Tier; requestsPerMinute: number; burst: number },

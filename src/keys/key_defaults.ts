@@ -28,7 +28,10 @@ export class KeyDefaultsError extends Error {
   }
 }
 
-/** `isModel` says whether a name leads to a model. Throws `KeyDefaultsError`. */
+/**
+ * Checks the defaults of a new key; `isModel` says whether a name leads to a model. Throws
+ * `KeyDefaultsError`.
+ */
 export function checkKeyDefaults(
   defaults: KeyDefaults,
   { capDayNanos, capMonthNanos }: { capDayNanos: bigint | null; capMonthNanos: bigint | null },

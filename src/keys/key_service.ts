@@ -34,7 +34,10 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
   return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
 }
 
-/** Keys of one account, as its people manage them; each act is noted under `audit` with it. */
+/**
+ * Keys as one account's people manage them: nothing reaches another account's. What is done is
+ * noted in the same transaction, under `audit`.
+ */
 export interface KeyService {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;

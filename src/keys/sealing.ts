@@ -9,7 +9,10 @@ export interface SealedFor {
   keyVersion: bigint;
 }
 
-/** A sealed value that doesn't open: changed, of another row, or under another master key. */
+/**
+ * A sealed value that doesn't open: it was changed, stands in another's row, or was sealed under
+ * another master key. The message holds nothing of the value.
+ */
 export class UnsealError extends Error {
   override name = "UnsealError";
 }

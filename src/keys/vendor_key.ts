@@ -46,7 +46,10 @@ export interface Rotation {
   source: "environment" | "file";
 }
 
-/** Accounts' own vendor keys, sealed. What `audit` gives is noted in the same transaction. */
+/**
+ * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
+ * does it. Implemented in `src/keys/store/vendor_keys.ts`.
+ */
 export interface VendorKeyStore {
   /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
   set(
@@ -68,7 +71,10 @@ export interface VendorKeyStore {
   rotate(next: MasterKey): Promise<Rotation>;
 }
 
-/** Without the blanks around it. Throws an Error that doesn't hold the value. */
+/**
+ * A vendor key as somebody gave it, without the blanks around it. Throws an Error that doesn't
+ * hold the value when it can't be one.
+ */
 export function parseVendorKey(text: string): Secret {
   const value = text.trim();
   if (value === "") throw new Error("the vendor key is missing");

@@ -4,7 +4,10 @@ import { Fault } from "../shared/fault.ts";
 import type { VendorKeyChange, VendorKeyStore } from "./vendor_key.ts";
 import type { Registry } from "../vendors/registry.ts";
 
-/** All of accounts' own vendor keys, in memory: a call asks no database. */
+/**
+ * Accounts' own vendor keys in memory, all of them: a call asks no database, whether its account
+ * has stored a key or not.
+ */
 export interface VendorKeyCache {
   /**
    * The key that an account has stored for a vendor, or for the vendor whose keys it shares;

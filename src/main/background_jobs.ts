@@ -57,7 +57,10 @@ export interface BackgroundJobDeps {
 /** A revoked key is refused everywhere within a second, even if the database is slow. */
 const keyPollMs = 250;
 
-/** All periodic work; a job's name is its label in `gateway_background_job_runs_total`. */
+/**
+ * All periodic work. A job's name is its label in `gateway_background_job_runs_total`; a job that
+ * fails is logged, counted and run again at its next time.
+ */
 export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
   const { budgets, credit, erasure, exports, keys, routing } = on;
   return [

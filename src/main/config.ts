@@ -246,7 +246,10 @@ export function readProgram(): string {
   return programOf(new EnvironmentReader(Deno.env.toObject()));
 }
 
-/** `demeter` says how it was called (`DEMETER_COMMAND`); who uses npx has no `deno`. */
+/**
+ * The commands `demeter` say themselves how they were called (`DEMETER_COMMAND`); who ran Deno by npx
+ * has no `deno`.
+ */
 function programOf(read: EnvironmentReader): string {
   const isByNpx = read.text("npm_command") === "exec";
   const source = isByNpx ? `npx --yes deno@${Deno.version.deno} task` : "deno task";

@@ -14,7 +14,10 @@ export interface GreetingLinks {
   signIn?: string | undefined;
 }
 
-/** What a start prints: addresses, vendors with a key, how to make keys; first the first key. */
+/**
+ * The lines that a start prints: each time the addresses, the vendors that have a key and how to
+ * make a key for callers; on the first start that key and a first call.
+ */
 export function greeting(
   deps: ModelDeps & { config: Config; version: string },
   address: string,

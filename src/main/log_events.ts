@@ -4,7 +4,10 @@ import type { LogFormat } from "./config.ts";
 
 const greetingEvent = "start.greeting";
 
-/** Log events by message: people write rules for both, so neither changes any more. */
+/**
+ * The names of log events, by their message. People write rules for both, so neither changes any
+ * more; a new line of the log gets its name here.
+ */
 export const logEvents: Readonly<Record<string, string>> = {
   "request": "request",
   "a request failed": "request.failed",
@@ -117,7 +120,10 @@ export function createProgramLog(
   return createLog(write, now, common, logFormat === "json" ? eventOf : undefined);
 }
 
-/** Prints what a start has to say, as it is or as lines of JSON. */
+/**
+ * Prints what a start has to say: as it is, or in a log of JSON a line for each of its own that is
+ * not empty.
+ */
 export function createPrint(
   print: (line: string) => void,
   now: () => Date,

@@ -7,7 +7,10 @@ import { createRepricing } from "../repricing/store/repricing.ts";
 import type { Services } from "./application.ts";
 import { openPriceCommands } from "./vendors.ts";
 
-/** The operator's `reprice` and `prices check` for the API, with options of other names. */
+/**
+ * The operator's commands `reprice` and `prices check` for the API: the same functions, whose options
+ * have other names.
+ */
 export function createPriceOperations(
   services: Services,
 ): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {

@@ -69,7 +69,10 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
   );
 }
 
-/** Prints what the command says and gives its exit code: 0 done, 1 failed, 2 wrong usage. */
+/**
+ * Prints what the command says, as one JSON value with `--json`, and gives its exit code: 0 done,
+ * 1 failed, 2 wrong usage.
+ */
 export async function adminCommand(
   argv: readonly string[],
   readConfig: () => Config,
@@ -158,7 +161,10 @@ async function nothingIn(dataDir: string): Promise<string> {
     : `${none}: set DATA_DIR to the service's data directory, or DATABASE_URL, or start the service once.`;
 }
 
-/** Runs a command in the server that holds the embedded database, else here. */
+/**
+ * Runs a command in the server that holds the embedded database, if there is one; else it opens the
+ * database itself.
+ */
 async function run(config: Config, args: readonly string[], input: string): Promise<CommandResult> {
   if (args[0] === "journal") return await runOnJournal(config, args);
   // `scrub` includes the journal of a running server, whichever database it uses.

@@ -7,7 +7,10 @@ import { addressOfOwner } from "../database/data_dir.ts";
 
 const probeTimeoutMs = 5_000;
 
-/** `admin health`, for probes without curl: exit code 0 if `/readyz` answers 200, else 1. */
+/**
+ * `admin health`: asks the server that owns the data directory whether it is ready, for container
+ * probes without curl. Exit code 0 if `/readyz` answers 200, else 1.
+ */
 export async function runHealth(
   config: Pick<Config, "dataDir">,
   args: readonly string[],

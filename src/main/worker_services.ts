@@ -22,7 +22,10 @@ export interface WorkerRole {
   siblings: Siblings;
 }
 
-/** One worker's part of what bounds connections, memory and disk of the machine. */
+/**
+ * The configuration of one of `count` workers: what bounds connections, memory and disk of the
+ * machine is divided, so that all workers together keep to it.
+ */
 export function shareOf(config: Config, { count }: WorkerSeat): Config {
   if (count === 1) return config;
   const share = (all: number) => Math.ceil(all / count);

@@ -24,7 +24,10 @@ const maxEventBytes = 32 * 1024 * 1024;
 /** Max bytes of an answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
 
-/** Reads the audio of an answer: bytes, events, JSON with base64, or samples without a header. */
+/**
+ * Reads the audio of an answer: bytes, events or JSON with base64, or raw samples that need a header.
+ * Collects it for the record.
+ */
 export class Sound {
   readonly #ctx: OperationContext;
   readonly #speaking: Speaking;

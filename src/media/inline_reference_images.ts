@@ -8,7 +8,10 @@ const maxTotalBytes = 32 * 1024 * 1024;
 /** Buckets send the latter types for files without a type: the first bytes decide. */
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
-/** For vendors that accept no URLs. Rejects with a Fault whose `param` is the image's path. */
+/**
+ * Fetches reference images given by URL and inlines them, for vendors that accept no URLs. Rejects
+ * with a Fault whose `param` is the image's path.
+ */
 export async function inlineReferences(
   references: readonly Reference[],
   fetch: PublicFetch,

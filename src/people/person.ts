@@ -64,7 +64,10 @@ export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }
 
-/** Each act is noted under `audit` with it. Implemented in `src/people/store/people.ts`. */
+/**
+ * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
+ * Implemented in `src/people/store/people.ts`.
+ */
 export interface PeopleStore {
   list(accountId: number): Promise<Membership[]>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;

@@ -29,7 +29,10 @@ export interface Fraction {
   denominator: bigint;
 }
 
-/** Refused: `tools` unless reasoning is off, or `tools_with_reasoning` where it is asked for. */
+/**
+ * What chat endpoints are known to refuse: `tools` unless reasoning is turned off, or
+ * `tools_with_reasoning` only where the call asks for reasoning.
+ */
 export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
 export type ChatRefusal = typeof chatRefusals[number];
 
@@ -249,7 +252,10 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   };
 }
 
-/** What isn't counted in tokens; no factor changes it, only the `unit` of charges. */
+/**
+ * What isn't counted in tokens and costs something; no factor changes it, only the `unit` that
+ * charges are in.
+ */
 function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
   const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {

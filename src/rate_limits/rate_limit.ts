@@ -17,7 +17,10 @@ export interface RateDecision {
   retryAfterSeconds?: number;
 }
 
-/** A limit of N per minute is then N parts per millisecond, and all stays an integer. */
+/**
+ * Levels are counted in these parts of a token: a limit of N per minute is then exactly N parts per
+ * millisecond, and everything stays an integer.
+ */
 export const unitsPerToken = 60_000;
 
 /** Beyond this the products of units and milliseconds would not be exact integers any more. */

@@ -15,7 +15,10 @@ import {
 
 /** Counts the requests of accounts, exactly over all processes that share the store. */
 export interface RateLimiter {
-  /** Throws `store_unavailable` when the store is away and this process holds no share. */
+  /**
+   * Takes a token. Busy accounts ask no database. Throws `store_unavailable` when the store is away
+   * and this process holds no share of the account's rate.
+   */
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
   /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   tick(): Promise<void>;
@@ -89,7 +92,10 @@ class LeasingLimiter implements RateLimiter {
     }
   }
 
-  /** After a silence under a new name, so that leases of before count as the silent process's. */
+  /**
+   * Sends a heartbeat; after a silence under a new name, so that leases of before count as those of
+   * a silent process until they are reported.
+   */
   async #beat(): Promise<void> {
     const { store, clock, newId } = this.#deps;
     const contact = this.#contact;

@@ -97,7 +97,10 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
     cohortIds: readonly string[],
     bounds: CallBounds,
   ): Promise<CohortCosts[]>;
-  /** In no order; undefined if there are more than `most` groups. Times are half-open. */
+  /**
+   * Sums of stored calls by the values of these labels, in no order; undefined if there are more
+   * than `most` groups. Times are half-open.
+   */
   groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;

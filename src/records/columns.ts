@@ -198,7 +198,10 @@ const writers = columns.map(({ name, write }, at) => ({
   write,
 }));
 
-/** Built as text: an object that is serialized takes several times longer. */
+/**
+ * A record as the JSON text that is inserted. Built as text: building an object by names and
+ * serializing it is several times slower.
+ */
 export function writeRow(row: SettledCall): string {
   let text = "";
   for (const { start, write } of writers) text += start + jsonOf(write(row));
@@ -272,7 +275,10 @@ export function exportedCells(row: ExportedRow): Cell[] {
   return cells;
 }
 
-/** In the order of an export; cells of payloads are null unless they are given. */
+/**
+ * The cells of a call that was read as a record, in the order of an export; those of its payloads
+ * are null unless they are given.
+ */
 export function recordCells(
   summary: InteractionSummary,
   payloads: { request: string | null; response: string | null } = { request: null, response: null },

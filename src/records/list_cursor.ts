@@ -2,7 +2,10 @@ import { sha256Hex } from "../base/hash.ts";
 import { invalidValue } from "../shared/fault.ts";
 import type { ListPosition } from "../shared/interaction.ts";
 
-/** Holds a digest of `scope`, the list's account and filters: of no use in another list. */
+/**
+ * Where the next page of a list begins, as an opaque text. It holds a digest of `scope`, the list's
+ * account and filters: it is of no use in another list.
+ */
 export function writeCursor(scope: unknown, { createdAt, transactionId }: ListPosition): string {
   const position = [createdAt.getTime(), transactionId];
   const text = JSON.stringify([...position, digestOf(scope, position)]);

@@ -21,7 +21,10 @@ export interface MemoryLimit {
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
-/** Records that wait for the store; all but the oldest stay in the journal alone. */
+/**
+ * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
+ * the store the others stay in the journal.
+ */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
   readonly #limit: MemoryLimit;

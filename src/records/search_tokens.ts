@@ -164,7 +164,10 @@ function* textWords(text: string): Generator<string> {
   }
 }
 
-/** Beyond 30 on one letter marks would be sorted in quadratic time (UAX #15 §13). */
+/**
+ * Drops combining marks beyond 30 on one letter: normalizing sorts them in quadratic time (Unicode's
+ * stream-safe format, UAX #15 §13, has the same limit).
+ */
 function fewMarks(text: string): string {
   return text.replace(/(\p{M}{30})\p{M}+/gu, "$1");
 }

@@ -13,7 +13,10 @@ const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["err
   ...["invalid_vendor_api_key", "upstream_authentication_failed", "upstream_forbidden"] as const,
 ]);
 
-/** Failures without an answer keep no media; after a rejected key only the request's beginning. */
+/**
+ * Calls that failed without an answer are stored without media; of a request whose key the vendor
+ * rejected only the beginning is stored.
+ */
 export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
   const maxBytes = refusals.has(row.errorCode) ? refusedBytes : Infinity;

@@ -3,7 +3,10 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/analytics_store.ts";
 import type { Usage } from "../shared/usage.ts";
 
-/** Implemented in `src/repricing/store/`; an absent store throws `store_unavailable`. */
+/**
+ * Where calls and their charges are corrected. Implemented in `src/repricing/store/`; an absent store
+ * throws `Fault("store_unavailable")`.
+ */
 export interface RepricingStore {
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */
   read(query: PricedCallQuery): AsyncIterable<readonly PricedCall[]>;

@@ -44,7 +44,10 @@ export const accountLimits = { answers: 10_000, bytes: 256 * 1024 * 1024 } as co
 export interface CachedAnswerStore {
   /** The answer under this key that is young enough by the caller's and its writer's lifetimes. */
   find(query: Pick<CacheQuery, "key" | "ttlSeconds">): Promise<StoredCachedAnswer | undefined>;
-  /** Replaces an older answer. False when the call that made it was erased: it is not stored. */
+  /**
+   * Stores the answer in place of an older one. False when the call that made it was erased: it is
+   * not stored then.
+   */
   put(
     query: Pick<CacheQuery, "key" | "ttlSeconds">,
     call: SelectableCall,

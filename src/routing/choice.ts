@@ -13,7 +13,10 @@ export interface RoutedCall {
   readonly userId: string | undefined;
   /** Fallbacks that the call itself names; they go before those of the route. */
   readonly fallbacks: readonly ResolvedModel[];
-  /** The call's own vendor key must reach no other vendor than that of the route's targets. */
+  /**
+   * The call came with a vendor key, which must reach no other vendor than that of the route's
+   * targets.
+   */
   readonly isOneVendor: boolean;
 }
 

@@ -19,7 +19,10 @@ export interface FileModel {
 /** The service's virtual models: `MODELS_FILE`. */
 export interface ModelsFile extends VirtualRoutes {
   readonly all: readonly FileModel[];
-  /** A wrong file changes nothing; the log says so, once for each state of it. */
+  /**
+   * Reads the file again. A wrong one changes nothing; the log says so, once for each state of the
+   * file.
+   */
   refresh(): Promise<void>;
 }
 
@@ -72,7 +75,10 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
   };
 }
 
-/** A JSON object, name → virtual model. Throws an Error of one line that begins with the path. */
+/**
+ * Parses `MODELS_FILE`: a JSON object, name → virtual model (`readVirtualModel`). Throws an Error of
+ * one line that begins with the path of what is wrong.
+ */
 export function readModelsFile(text: string, models: RealModels): FileModel[] {
   if (text.length > maxBytes) throw new Error(`expected at most ${maxBytes} bytes`);
   const file = parseObject(text);

@@ -18,7 +18,10 @@ export interface RouteCaller {
   readonly vendorKey: Secret | undefined;
 }
 
-/** On a vendor's family its one model, else (`vendor` undefined) `findPermittedRoute`. */
+/**
+ * The route of a call: on a vendor's family its one model, on the unified family (`vendor`
+ * undefined) `findPermittedRoute`.
+ */
 export async function findCallRoute(
   deps: RouteDeps,
   caller: RouteCaller,
@@ -106,7 +109,10 @@ function notPermitted(name: string): Fault {
   });
 }
 
-/** A bare second key names no vendor: where targets are of several, its form has to tell. */
+/**
+ * The second half of the dual-key form names no vendor, and a key must never reach another vendor
+ * than its own: where the targets are of several, its form has to tell.
+ */
 function withOwnKey(route: Route, vendorKey: Secret): Route {
   const owners = ownersOf(route);
   if (owners.size === 1) return route;
@@ -144,7 +150,10 @@ function ownersOf({ targets, fallbacks }: Route): Set<string> {
   return new Set(models.map(({ vendor }) => vendor.sharesWith));
 }
 
-/** Without targets the first fallback takes their place; undefined where there is none. */
+/**
+ * The part of a route that `isLeft` holds for. Where no target is left the first fallback takes
+ * their place; undefined where there is none either.
+ */
 function only(route: Route, isLeft: (target: ResolvedModel) => boolean): Route | undefined {
   const targets = route.targets.filter(({ target }) => isLeft(target));
   const fallbacks = route.fallbacks.filter(isLeft);

@@ -9,7 +9,10 @@ import type { Registry, Vendor } from "../vendors/registry.ts";
 export interface RealModels {
   /** Undefined where the name leads to no model, or to several. */
   find(name: string): ResolvedModel | undefined;
-  /** `invalid_value` where several vendors have the name, else the nearest, of `others` too. */
+  /**
+   * Why `find` gives nothing: `invalid_value` where several vendors have the name, else
+   * `model_not_found` with the nearest names, `others` among them.
+   */
   refusal(name: string, others?: Iterable<string>): Fault;
 }
 

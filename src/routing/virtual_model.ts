@@ -146,7 +146,10 @@ export function virtualModelJson({ targets, fallbacks, stickBy }: VirtualModelDe
   return { targets, fallbacks, ...(stickBy ? { stick_by: stickBy } : {}) };
 }
 
-/** Models that are gone are left out, each told to `onMissing`; undefined: no target is left. */
+/**
+ * Where calls of a virtual model go. Models that don't exist any more are left out, with
+ * `onMissing` called for each; undefined where no target is left.
+ */
 export function virtualRoute(
   name: string,
   { targets, fallbacks, stickBy }: VirtualModelDefinition,

@@ -95,7 +95,10 @@ class CachedVirtualModels implements VirtualModelCache {
   }
 }
 
-/** Rows become visible after the time that they carry, so each look goes back a minute. */
+/**
+ * Rows become visible when their transaction commits, a little after the time that they carry, so
+ * each look goes back a minute.
+ */
 const overlapMs = 60_000;
 /** After a longer gap between two looks everything is read again. */
 const longestGapMs = removedMinutes * 60_000 / 2;

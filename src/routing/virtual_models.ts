@@ -18,7 +18,10 @@ type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
 
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
-  /** Makes or replaces one; holds at once in this process. Throws `VirtualModelError`. */
+  /**
+   * Makes or replaces one; `json` as `readVirtualModel` takes it. Calls of this process go by it at
+   * once. Throws `VirtualModelError`.
+   */
   set(
     accountId: number,
     name: string,

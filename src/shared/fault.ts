@@ -25,7 +25,10 @@ export interface FaultDetails {
   cause?: unknown;
 }
 
-/** A failure that the caller sees, without HTTP: `src/http/errors.ts` makes it a response. */
+/**
+ * A failure that the caller sees, with a code of the error table. Code that doesn't know HTTP throws
+ * it; `src/http/errors.ts` turns it into a response.
+ */
 export class Fault extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;

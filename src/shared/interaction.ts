@@ -92,7 +92,10 @@ export interface Interaction {
   recording?: "metadata";
 }
 
-/** A call's record, and what is stored, charged or published with it but not read back. */
+/**
+ * A settled call: its record, and what is stored, charged or published with it but not read back as
+ * part of the record.
+ */
 export interface SettledCall extends Interaction {
   /** Stored response and reasoning for later turns of the conversation. */
   retained?: Retained;
@@ -104,7 +107,10 @@ export interface SettledCall extends Interaction {
   pricedUsageText?: string;
   /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
   listCostUsd?: string;
-  /** Calls that this system call quotes: if one is erased, its record is dropped. */
+  /**
+   * Source interactions that this system call quotes, as evaluations do. If one is erased, this call's
+   * record is dropped.
+   */
   sourceCallIds?: readonly string[];
   /** The idempotent request that this call answers, and its claim; not stored. */
   repeat?: { key: string; claimId: string };
@@ -139,7 +145,10 @@ export interface CallTiming {
   firstTokenMs?: number;
 }
 
-/** The minimal record, if the full one can't be written: no payloads, no vendor texts. */
+/**
+ * The minimal record, if the full one can't be written: who, when, how it ended and what it cost,
+ * without payloads and vendor texts.
+ */
 export function bareInteraction(row: SettledCall): SettledCall {
   const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _answer, ...rest } = row;
   const background = retained?.background;

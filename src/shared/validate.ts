@@ -2,7 +2,10 @@ import { z } from "zod";
 import type { Steps } from "../base/steps.ts";
 import { Fault } from "./fault.ts";
 
-/** Stops at the first issue: all errors of a large invalid value would be megabytes. */
+/**
+ * Makes the library stop at the first invalid element or field: the errors of a large value with
+ * nothing valid in it would be megabytes.
+ */
 const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = {
   reportInput: true,
   abortEarly: true,
@@ -16,7 +19,10 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   throw faultOf(tooMany(first, first.path) ?? first);
 }
 
-/** In steps, by element (`longLists`); of several invalid fields it may report another. */
+/**
+ * The same in steps, element by element (`longLists`). Of several invalid fields it may report
+ * another one.
+ */
 export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): Steps<z.output<T>> {
   const lists = longLists(schema, value);
   if (lists.length === 0) return validate(schema, value);
@@ -31,7 +37,10 @@ export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): 
   return checked as z.output<T>;
 }
 
-/** Validates a list's beginning before the rest is parsed; undefined if the schema forbids it. */
+/**
+ * Validates the first elements of a request's list before the rest of the request is parsed.
+ * Undefined if the schema doesn't allow that.
+ */
 export function previewIssues(
   schema: z.ZodType,
 ): ((name: string, elements: readonly unknown[]) => void) | undefined {

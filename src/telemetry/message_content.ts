@@ -1,6 +1,9 @@
 import type { ShownPart, ShownTurn, Transcript } from "../records/transcript.ts";
 
-/** JSON texts by attribute of the GenAI conventions; stored media are named by their hash. */
+/**
+ * What was said in a call by the GenAI conventions: JSON texts, by attribute. Pictures and sounds
+ * that stand in the store are named by their hash.
+ */
 export function messageAttributes({ request, answers }: Transcript): Record<string, string> {
   const turns = request?.turns ?? [];
   const system = turns.filter(({ role }) => role === "system").flatMap(({ parts }) => parts);

@@ -19,7 +19,10 @@ export interface MetricExport {
 /** A stop doesn't wait longer for a collector that hangs. */
 const longestLastMs = 2_000;
 
-/** Sends what `/metrics` shows: sums since the start, so what a collector missed comes again. */
+/**
+ * Sends what `/metrics` shows to a collector. Values are sums since the start: what it missed while
+ * it was away is in the next ones, so nothing waits for it.
+ */
 export function createMetricExport(
   { endpoint, everyMs, ...collector }: MetricExportSettings,
   { post, version, clock }: { post: PostToCollector; version: string; clock: Pick<Clock, "now"> },

@@ -30,7 +30,10 @@ const kinds = { server: 1, client: 2 } as const;
 const statusUnset = 0;
 const statusError = 2;
 
-/** Loaded only where something is exported: no other module needs OpenTelemetry's packages. */
+/**
+ * Spans as a request. This module is loaded only where something is exported: it is the only one
+ * that needs OpenTelemetry's packages.
+ */
 export function writeSpans(
   spans: readonly Span[],
   protocol: OtlpProtocol,

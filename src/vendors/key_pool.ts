@@ -23,7 +23,10 @@ const brokenMs = 5 * 60_000;
 /** No key rests longer, whatever its vendor says. */
 const longestRestMs = 60 * 60_000;
 
-/** Several keys for one vendor, taken in turn; a refused one rests. Of this process alone. */
+/**
+ * Several keys of the service for one vendor. Calls take them in turn; a key that its vendor has
+ * refused rests. In memory, of this process alone.
+ */
 export class KeyPool {
   readonly #vendor: string;
   readonly #clock: Clock;

@@ -92,7 +92,10 @@ function noModel(
   });
 }
 
-/** Under the vendor's label or an alias; a name that is no vendor's is `invalid_value`. */
+/**
+ * What `provider_options` say for this vendor, under its label or an alias. Throws
+ * `invalid_value` for a name that is no vendor's.
+ */
 export function optionsFor(
   registry: Registry,
   vendor: Vendor,

@@ -30,7 +30,10 @@ export interface PublicFetch {
 
 /** Sends what operators have sent to an address, to nowhere but the public internet. */
 export interface PublicPost {
-  /** No redirects; resolves with the status and reads no body. Rejects as `fetch` does. */
+  /**
+   * One POST of JSON; redirects are not followed. Gives the status as soon as it is there; the body
+   * is not read. Rejects as `fetch` does.
+   */
   post(url: string, options: PublicPostOptions): Promise<number>;
 }
 

@@ -167,7 +167,10 @@ const googleRow = {
   keyForm: /^AIza/,
 } as const;
 
-/** By vendor-b's guide for minor versions, `@ai-sdk/openai` 4 and LiteLLM 1.106. */
+/**
+ * What vendors' reasoning models refuse; of minor versions what vendor-b's own guide says, as
+ * `@ai-sdk/openai` 4 and LiteLLM 1.106 have it.
+ */
 const sampling = ["temperature", "topP", "logprobs"] as const;
 const always: readonly SettingName[] = ["frequencyPenalty", "presencePenalty", "logitBias", "stop"];
 
@@ -306,7 +309,10 @@ export interface Registry {
   find(name: string): Vendor | undefined;
 }
 
-/** From seven rows, the environment and the operator. Throws an Error where names collide. */
+/**
+ * Builds the vendors from the seven rows, the environment's overrides and the operator's rows.
+ * Throws an Error of one line when two vendors would have the same name.
+ */
 export function createRegistry(
   settings: Readonly<Record<string, VendorSettings>>,
   custom: readonly CustomVendor[],

@@ -11,7 +11,10 @@ export interface BodyHandlers {
   /** A piece of the body, decoded. It is not used again, so views of it may be kept. */
   data(chunk: Uint8Array): void;
   end(): void;
-  /** A Fault (`upstream_…`), an abort (`isAbort`), or what `data` or `end` threw. */
+  /**
+   * A Fault (`upstream_stream_truncated`, `upstream_timeout`, `upstream_invalid_response`), an
+   * abort (see `isAbort`), or what `data` or `end` threw.
+   */
   error(reason: unknown): void;
 }
 

@@ -22,7 +22,10 @@ export interface WebhookService {
     events: readonly string[];
     creditLowNanos: bigint | null;
   }, actor: AuditNote["actor"]): Promise<{ webhook: Webhook; secret: Secret }>;
-  /** Changes what is there, never the secret; undefined: no such id. Throws `WebhookError`. */
+  /**
+   * Changes the fields that are there; the secret stays. Undefined where there is none of this id.
+   * Throws `WebhookError`.
+   */
   change(
     id: string,
     change: { url?: string; events?: readonly string[]; creditLowNanos?: bigint | null },

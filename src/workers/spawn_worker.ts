@@ -39,7 +39,10 @@ function pathOf(file: string): string {
   return decodeURIComponent(programFile(file).pathname);
 }
 
-/** Starts a process with a channel that closes when this one ends, however it does. */
+/**
+ * Starts a process with a channel to this one; its output goes where ours goes. When this process
+ * ends, however it does, the other one's channel closes.
+ */
 export function spawnWorker(
   { path, args }: ProgramCommand,
   env: Readonly<Record<string, string>>,

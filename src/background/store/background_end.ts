@@ -3,8 +3,9 @@ import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
- * Ends the background calls among the rows, in the transaction that writes these. Gives those whose
- * answer is dropped: cancelled, deleted or erased before, or recorded elsewhere.
+ * Ends the background calls among the rows; part of the transaction that writes these. Gives the
+ * calls whose answer is dropped: cancelled or deleted before, erased, or recorded by another
+ * process.
  */
 export async function endBackground(
   tx: Queryable,

@@ -194,7 +194,10 @@ function readBudget(row: SqlRow): Budget {
   };
 }
 
-/** Removes budgets on erased end users, named by salted hashes; part of the erasure. */
+/**
+ * Removes budgets on these end users, whose data is erased; part of the erasure's transaction. Users
+ * are named as tombstones name them, by their salted hashes.
+ */
 export async function eraseUserBudgets(tx: Queryable, { accountId, salt, userHashes }: {
   accountId: number;
   salt: string;

@@ -4,8 +4,9 @@ import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
- * Cohorts from a name on, found by stepping down the indexes; of each no more is read than the
- * bounds allow: neither the account's size nor a cohort's matters.
+ * Cohorts from a name on. Names are found by stepping down the indexes from one to the next, and
+ * of each cohort no more than the bounds allow is read: neither the account's size nor a cohort's
+ * matters.
  */
 export async function listCohorts(
   { database, analytics }: {

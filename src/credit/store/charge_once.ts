@@ -4,7 +4,8 @@ import { lockAccounts, releaseLease } from "./ledger.ts";
 
 /**
  * The rows as they are charged: of completed calls that answered the same request, since a process
- * died, the first written is, the others are free. However often it is said.
+ * died before its answer was stored, the first to be written is; the others cost their account
+ * nothing. Part of the transaction that posts the charges, and the same however often it is said.
  */
 export async function chargeOnce(
   tx: Queryable,

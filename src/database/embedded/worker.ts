@@ -5,7 +5,10 @@ import type { SqlRow } from "../database.ts";
 import { unpackImage } from "./image.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
-/** In a worker: PostgreSQL in WebAssembly would block the event loop for each query. */
+/**
+ * The embedded database in a worker: PostgreSQL in WebAssembly would otherwise block the event loop
+ * for the duration of each query.
+ */
 const scope = globalThis as unknown as {
   onmessage: (event: MessageEvent<Ask>) => void;
   postMessage(message: EmbeddedMessage): void;
@@ -66,7 +69,10 @@ function createWorker() {
   };
 }
 
-/** The default of 128 MB becomes resident with the first large read, beside the page cache. */
+/**
+ * `shared_buffers`, beside the system's page cache. The default of 128 MB becomes resident with the
+ * first large read, a third of the process's memory.
+ */
 const sharedBuffers = "16MB";
 
 /**

@@ -54,8 +54,9 @@ const awayCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The error of a failed write: as it is where the rows are at fault, else `store_unavailable`. A
- * full disk, a deadlock or a table yet to be made would else count against each row.
+ * The error of a failed write of rows: as it is where the rows are at fault, else
+ * `store_unavailable`. A full disk, a deadlock, a read-only server after a failover or a table that
+ * a migration has yet to create would otherwise count against each row.
  */
 export function asRowFault(thrown: unknown): unknown {
   const code = codeOf(thrown);

@@ -18,7 +18,10 @@ export interface PostgresTimeouts {
   readMs?: number;
 }
 
-/** Calls in flight hold none, so few are enough; servers allow 100 for all processes together. */
+/**
+ * Connections per process; calls in flight hold none, so few are enough. Servers allow 100 by default,
+ * for all processes together.
+ */
 const maxConnections = 10;
 const maxReadConnections = 4;
 

@@ -9,8 +9,9 @@ import type { Dialect } from "./dialect.ts";
 import { isRecord } from "./json.ts";
 
 /**
- * A stored request to send again: to another model, without tag lines, for a whole answer; else as
- * it was. Throws a Fault if it can't be read, a SyntaxError if it isn't JSON.
+ * A stored request, prepared to be sent again: to another model, without its tag lines, for a whole
+ * answer. Everything else stays as its caller wrote it. Throws a Fault if it can't be read, and a
+ * SyntaxError if the text isn't JSON.
  */
 export function askAgain(
   dialect: Dialect,

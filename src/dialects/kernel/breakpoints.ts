@@ -81,7 +81,10 @@ export class Breakpoints {
     if (of.cache) this.#lose(markPath(of.cache, of.path));
   }
 
-  /** The caller's, or, with marks, one for all calls with the same tools and system texts. */
+  /**
+   * The vendor's cache key: the caller's, or, if there are marks, one that calls with the same
+   * tools and system texts share.
+   */
   key(): string | undefined {
     const { promptCacheKey, paths, tools, system } = this.#request;
     if (!this.#target.cacheKey) {

@@ -5,8 +5,9 @@ import type { Usage } from "../../shared/usage.ts";
 import type { VendorError } from "./vendor_error.ts";
 
 /**
- * An answer as a sequence of events; a whole answer is their fold (`fold.ts`). A dialect is a
- * decoder into this form and an encoder out of it; no dialect knows another.
+ * The canonical form of an answer: a sequence of events. A whole answer is the fold of its events
+ * (`fold.ts`). A dialect is a decoder into this form and an encoder out of it; no dialect knows
+ * another.
  */
 export type CanonicalEvent =
   | StartEvent

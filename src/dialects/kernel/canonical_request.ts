@@ -87,7 +87,10 @@ export interface UnsupportedField {
   weight: LossWeight;
 }
 
-/** `hint`: dropped and reported; `meaning`: refused with a 400 unless the caller is lenient. */
+/**
+ * `hint`: dropped and reported, since the answer keeps its meaning. `meaning`: refused with a 400
+ * unless the caller is lenient.
+ */
 export type LossWeight = "hint" | "meaning";
 
 /** Something that the target can't express, by the caller's path. */

@@ -40,7 +40,10 @@ export interface RequestCodec {
   decodeRequest(body: unknown): CanonicalRequest;
   /** The same in steps, for large requests. */
   decodeRequestSteps(body: unknown): Steps<CanonicalRequest>;
-  /** Writes a request for a vendor; what can't be carried is a loss, never dropped silently. */
+  /**
+   * Writes a request for a vendor; what can't be carried is reported as a loss, never dropped
+   * silently.
+   */
   encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest;
   encodeRequestSteps(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** The vendor-side work and the state in the vendor's account that a request uses. */
@@ -52,7 +55,10 @@ export interface RequestCodec {
   /** Whether the vendor refuses this media's address: it must be fetched and sent as data. */
   readonly mustInline: (part: MediaPart, url: string) => boolean;
   readonly asking: Asking;
-  /** Members that name the end user or label the request: the answer doesn't depend on them. */
+  /**
+   * Members of a request that name its end user or label it, and that no answer repeats: requests
+   * that differ in these alone have the same answer.
+   */
   readonly labelFields: readonly string[];
 }
 
@@ -80,11 +86,20 @@ export interface AnswerCodec {
 }
 
 export interface OptionalForms {
-  /** Keeps a vendor from storing by default; undefined: the caller wants nothing stored either. */
+  /**
+   * For a dialect whose vendors store answers by default: how to make this call without. Undefined
+   * if the caller wants nothing stored either.
+   */
   stateless?(body: unknown, model: string): StatelessCall | undefined;
-  /** Rewrites server-sent events into the dialect's second stream form (a JSON array). */
+  /**
+   * For a dialect with a second stream form (a JSON array): rewrites the vendor's server-sent
+   * events into it, for pass-through callers who asked for that form.
+   */
   reframe?(): StreamReframer;
-  /** For a dialect whose streams repeat the whole answer: that answer, if this event holds it. */
+  /**
+   * For a dialect whose streams repeat the whole answer: the answer as a JSON value, if this event
+   * holds it.
+   */
   wholeOf?(event: SseEvent): unknown;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
@@ -308,7 +323,10 @@ export interface StreamDecoder {
    * fraction of what one by one would cost. Absent: there are never any.
    */
   decodeRun?(bytes: Uint8Array): DecodedRun;
-  /** Called after the last event: closes open blocks; `complete` is false for a cut answer. */
+  /**
+   * Called once after the last event: closes open blocks. `complete` is false if the answer was
+   * cut.
+   */
   end(): { events: CanonicalEvent[]; complete: boolean };
 }
 
@@ -337,9 +355,15 @@ export interface Target {
   maxOutputTokens: number | undefined;
   /** What the vendor does differently within the dialect. */
   quirks?: DialectQuirks;
-  /** Absent: none. `options`: a field of models that always search; `tool`: among the tools. */
+  /**
+   * How to offer the vendor's web search; absent: there is none. `options`: the chat dialect's own
+   * field, on models that always search; `tool`: among the tools.
+   */
   webSearch?: "tool" | "options";
-  /** That of the messages dialect, or breakpoints. Absent: the vendor accepts none. */
+  /**
+   * The form of cache marks: that of the messages dialect, or breakpoints. Absent: the vendor
+   * accepts none.
+   */
   cacheMarks?: "ephemeral" | "breakpoints";
   cacheKey?: boolean;
   /** Set cache marks for callers that set none, if the prompt is long enough to benefit. */
@@ -353,7 +377,10 @@ export interface EncodedRequest {
   reversal: Reversal;
 }
 
-/** What was emulated in the request, to be reversed on the answer (`response_rewriter.ts`). */
+/**
+ * What was emulated in the request and must be reversed on the canonical events of the answer
+ * (`response_rewriter.ts`, for every dialect).
+ */
 export interface Reversal {
   /** Alias sent to the vendor → the caller's tool name. */
   toolNames: Readonly<Record<string, string>>;

@@ -2,8 +2,9 @@ import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
- * Usage for a caller whose vendor reports none: the prompt as counted beforehand, a quarter token
- * per UTF-16 unit of text, nothing for media; the same whole and streamed.
+ * Usage for a caller whose vendor reports none: the prompt as counted beforehand, and a quarter
+ * token per UTF-16 unit of output text. Media doesn't count. Whole and streamed answers get the
+ * same numbers.
  */
 export class EstimatedUsage {
   readonly #inputTokens: number;

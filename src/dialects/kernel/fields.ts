@@ -1,7 +1,10 @@
 import { invalidValue, missingField } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
-/** Null and absent are "not set"; a wrong type is the caller's error, named by the field's path. */
+/*
+ * Reading a caller's fields: null and absent are "not set"; a value of a wrong type is the caller's
+ * error, named by the field's path.
+ */
 
 export function numberAt(record: JsonRecord, name: string, path = name): number | undefined {
   const value = record[name] ?? undefined;

@@ -1,8 +1,9 @@
 import type { HostedDimension } from "../../pricing/usage_parts.ts";
 
 /**
- * What a request has its vendor do beside the model, and the state there that it uses. Under a
- * shared vendor key the work must have a price, and the state would be open to all.
+ * The work that a request has its vendor do beside the model, and the state in the vendor's account
+ * that it uses. Where many accounts share the service's own vendor key, such work must have a
+ * price, and such state would be open to all of them.
  */
 export interface HostedWork {
   readonly tools: readonly HostedTool[];
@@ -39,7 +40,10 @@ export type ToolCost =
   | {
     readonly type: "model";
     readonly model: string;
-    /** `instead`: may answer in place of the requested model; `besides`: works for or after it. */
+    /**
+     * `instead`: it may answer in place of the requested model; `besides`: it works for it or after
+     * it.
+     */
     readonly role: "instead" | "besides";
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;

@@ -9,7 +9,10 @@ export type Reference =
   | { readonly type: "base64"; readonly mimeType: string; readonly data: string }
   | { readonly type: "url"; readonly url: string };
 
-/** From this each vendor's request is encoded. Undefined: not set, the vendor's default applies. */
+/**
+ * A request for images, from which each vendor's request is encoded. Undefined: the caller didn't
+ * set it, and the vendor's default applies.
+ */
 export interface ImageAsk {
   /** The vendor's own name. */
   readonly model: string;

@@ -65,7 +65,10 @@ export function plainMime(mimeType: string): string {
   return plain === "image/jpg" ? "image/jpeg" : plain;
 }
 
-/** Base64 as vendors accept it: standard alphabet, padded. Undefined if it isn't base64. */
+/**
+ * Base64 as vendors accept it: no white space, standard alphabet, padded. Undefined if it isn't
+ * base64.
+ */
 export function standardBase64(text: string): string | undefined {
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text;
   const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;

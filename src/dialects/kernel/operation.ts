@@ -37,7 +37,10 @@ export interface JsonObjectText {
 }
 
 export interface AnswerReader {
-  /** A whole answer: JSON, or a transcript in another form. Throws `Fault` if it isn't one. */
+  /**
+   * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an
+   * answer.
+   */
   whole(text: string, contentType: string): void;
   event(event: SseEvent): OperationEvent;
   /** A piece of a binary answer; the reader may retain it. */

@@ -122,7 +122,10 @@ function memberModel(json: JsonObjectText, request: OperationRequest, model: str
   return named ? [{ ...named, text: JSON.stringify(model) }] : [];
 }
 
-/** The request as JSON text for the record; files are base64, or what `written` returns. */
+/**
+ * The request's JSON text for the record; a form's files are base64, or what `written` returns for
+ * them.
+ */
 export function recordText(
   { sent }: OperationRequest,
   written: (file: FormPart) => unknown = () => undefined,

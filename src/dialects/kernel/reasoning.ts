@@ -13,7 +13,10 @@ export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | 
 /** The documented placeholder for a missing signature. */
 export const signatureSentinel = "skip_thought_signature_validator";
 
-/** Both documented placeholders, as text and, from clients that hold bytes, base64-encoded. */
+/**
+ * Both documented placeholders, as text and base64-encoded, as clients send them that hold
+ * signatures as bytes.
+ */
 const sentinels: ReadonlySet<string> = new Set(
   [signatureSentinel, "context_engineering_is_the_way_to_go"].flatMap((text) => {
     const bytes = new TextEncoder().encode(text);
@@ -27,7 +30,10 @@ const sentinels: ReadonlySet<string> = new Set(
   }),
 );
 
-/** A signature that a client sent; undefined for none or a placeholder: ours is restored. */
+/**
+ * The thought signature that a client sent; undefined if it sent none or a placeholder, so that the
+ * gateway's stored one is restored.
+ */
 export function carriedSignature(value: string | undefined): string | undefined {
   return value === undefined || value === "" || sentinels.has(value) ? undefined : value;
 }

@@ -13,8 +13,9 @@ export interface RefusedSettings {
 }
 
 /**
- * A translated request without the settings that its model is known to refuse, since its caller
- * doesn't know the vendor's rules; losses, unless their value changes nothing.
+ * The request without the settings that its model is known to refuse, for translated calls: a
+ * caller of another dialect doesn't know this vendor's rules. They are reported as losses, unless
+ * their value changes nothing.
  */
 export function withoutRefused(
   request: CanonicalRequest,

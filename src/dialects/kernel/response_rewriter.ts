@@ -171,7 +171,10 @@ function unwrap(whole: string, member: string): string {
   return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
 }
 
-/** The text inside a code fence around it, else all; a pattern would try every line. */
+/**
+ * The text inside a code fence around it, else the text. Without a pattern, which would try every
+ * line.
+ */
 function stripFence(whole: string): string {
   const text = whole.trim();
   const opening = /^```\w*/.exec(text)?.[0].length;

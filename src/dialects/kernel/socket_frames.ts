@@ -39,7 +39,10 @@ export interface SocketFrames {
   readFrame(text: string): Steps<ClientFrame>;
   /** The body as the endpoint takes it, streamed. */
   bodyText(frame: CreateFrame): string;
-  /** JSON text of the items without brackets; undefined where the endpoint refuses them. */
+  /**
+   * JSON text of the request's items without brackets; undefined where they are none, which the
+   * endpoint refuses.
+   */
   itemsOf(frame: CreateFrame): Steps<string | undefined>;
   /** The request with these items in place of its own, and of what it continues. */
   withItems(frame: CreateFrame, itemsText: string): CreateFrame;

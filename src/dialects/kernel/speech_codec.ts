@@ -4,7 +4,10 @@ import type { JsonRecord } from "./json.ts";
 
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
-/** From this each vendor's request is encoded. Undefined: the caller didn't set it. */
+/**
+ * A request for speech, from which each vendor's request is encoded. Undefined: the caller didn't
+ * set it.
+ */
 export interface SpeechAsk {
   /** The vendor's own name. */
   readonly model: string;

@@ -1,2 +1,5 @@
-/** A comment, which readers ignore; some clients look at the first line of what follows. */
+/**
+ * An event with a comment only, which readers of server-sent events ignore. The blank line
+ * separates it from the next event, whose first line some clients look at.
+ */
 export const sseComment = ": keep-alive\n\n";

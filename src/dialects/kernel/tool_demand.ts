@@ -1,6 +1,9 @@
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/** How a call uses tools, in the order in which chat endpoints refuse it for some models. */
+/**
+ * How a call uses tools, in the order in which chat endpoints refuse it for some models: no tools;
+ * tools with reasoning turned off; tools; tools with reasoning.
+ */
 export const toolDemands = ["none", "tools_alone", "tools", "tools_with_reasoning"] as const;
 export type ToolDemand = typeof toolDemands[number];
 

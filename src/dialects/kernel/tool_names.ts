@@ -12,8 +12,9 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 }
 
 /**
- * Aliases for tool names that a target refuses: other characters become `_`, 64 at most, with a
- * hash where names collide. `toolNames` maps each alias to the caller's name.
+ * Aliases for tool names that a target refuses: other characters become `_`, the name is cut to 64,
+ * and a hash is appended if two names would collide. Accepted names stay. `toolNames` maps the
+ * alias of each changed name to the caller's name.
  */
 export function aliasToolNames(
   names: readonly string[],

@@ -2,8 +2,9 @@ import { invalidValue } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * A vendor's request with the caller's `provider_options`: objects are merged, other values
- * replaced. Fields that the service decides, given as paths, are refused.
+ * A vendor's request with the caller's `provider_options` merged in; only objects are merged, other
+ * values are replaced. Fields that the service itself decides, given as paths, are refused: the
+ * request has fields of its own for them.
  */
 export function withOptions(
   body: JsonRecord,

@@ -76,8 +76,9 @@ export function writeSearchLocation(
 }
 
 /**
- * The web search to write for this target; undefined without one, or where the target can't, which
- * is a loss: a hint beside other tools, else of the meaning.
+ * The web search to write for this target; undefined if the request has none, or the target can't
+ * search, which is a loss. Beside other tools the loss is a hint; if search is the only tool or
+ * demanded, it changes the meaning.
  */
 export function searchFor(
   request: CanonicalRequest,

@@ -6,8 +6,9 @@ import { readTombstone } from "./tombstones.ts";
 const pageRows = 5000;
 
 /**
- * Reads what was erased, once each and in order: writers hold the erasure lock until they commit. A
- * call that was erased while under way may be missing: its own process knows.
+ * Reads what was erased, once each and in order: a writer holds the erasure lock until it commits, so
+ * no entry becomes visible after a later one. A call that was erased while it was under way may be
+ * missing: its own process knows.
  */
 export function createErasureFeed(database: Queryable): { next(): Promise<ErasureFeed> } {
   let tombstonesTo = 0n;

@@ -17,8 +17,9 @@ export interface Writable {
 }
 
 /**
- * Filters out rows matched by a tombstone, and stored answers of erased text, in the transaction
- * that writes them, before any write. One round trip if nothing was erased lately.
+ * Filters out rows matched by a tombstone, and stored answers derived from erased text.
+ * Called in the transaction that writes them, before any write: no erasure can run until it ends.
+ * One round trip as long as nothing was erased lately.
  */
 export async function withoutErased(
   tx: Queryable,

@@ -121,7 +121,10 @@ async function open(settings: BucketSettings) {
   return { s3, client, Upload, getSignedUrl };
 }
 
-/** What a killed process left; not every key may list it: a rule of the bucket helps. */
+/**
+ * Parts of uploads that a killed process left behind. Not every store can list them, nor may every
+ * key: a rule of the bucket that ends old uploads is the net below.
+ */
 async function abortUploads(
   client: S3Client,
   s3: typeof import("@aws-sdk/client-s3"),

@@ -5,8 +5,9 @@ import type { ExportFileName, ExportFiles } from "../export_job.ts";
 import type { Database } from "../../database/database.ts";
 
 /**
- * Bytes of the file in one piece, compressed by itself, so that a part can be read alone: small
- * objects on the way, and a fraction of what the database would have to log.
+ * Bytes of the file in one piece; the last one may hold fewer. Each is compressed by itself, so
+ * that a part can be read alone. Compressed they are small objects on their way to the database and
+ * back, and a fraction of what the database would have to log.
  */
 const chunkBytes = 256 * 1024;
 /** Exports repeat themselves so much that more effort hardly pays. */

@@ -5,7 +5,10 @@ import type { Queryable } from "../../database/database.ts";
 import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 
-/** Calls from `analytics`, evaluations from `evals`, whose snapshot may be its own. */
+/**
+ * The tables of an export: calls come from `analytics`; evaluations from `evals`, with a snapshot of
+ * their own unless both share a database.
+ */
 export function createExportSource({ analytics, evals, sharesMain }: {
   analytics: Pick<AnalyticsReads, "readCells" | "count" | "snapshot">;
   evals: Queryable;

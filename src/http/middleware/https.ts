@@ -2,7 +2,10 @@ import type { MiddlewareHandler } from "hono";
 import { toResponse } from "../respond.ts";
 import type { Env } from "../request_context.ts";
 
-/** Redirects what reached the proxy in plain HTTP with 308; probes may stay plain. */
+/**
+ * Behind a proxy that terminates TLS: redirects requests that reached the proxy in plain HTTP with
+ * 308, which keeps method and body. Probes may stay plain.
+ */
 export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env> {
   return async (context, next) => {
     const proto = context.req.header("x-forwarded-proto")?.split(",").at(-1)?.trim().toLowerCase();

@@ -8,7 +8,10 @@ import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { Env, OnFault, RequestContext } from "../request_context.ts";
 
-/** Every authenticated request takes a token; every response says how many are left. */
+/**
+ * After authentication, every request takes a token of its account, whatever its outcome, and every
+ * response says how many are left.
+ */
 export type RateCheck = (
   requestContext: RequestContext,
   path: string,

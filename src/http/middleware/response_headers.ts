@@ -4,7 +4,10 @@ import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
-/** Adds the security headers; `cache-control` unless set: nothing for a key is cached. */
+/**
+ * Adds the security headers to every response. A response to a key is never cached; others may set
+ * their own `cache-control`.
+ */
 export function addServiceHeaders(
   headers: AnswerHeaders,
   { principal, requestId }: RequestContext,

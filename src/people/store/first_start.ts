@@ -5,7 +5,10 @@ import { insertKey } from "../../keys/store/api_keys.ts";
 import type { Database } from "../../database/database.ts";
 import { credit } from "../../credit/store/ledger.ts";
 
-/** Makes the first account and its key; of two processes at once only one is told so. */
+/**
+ * Makes the first account and its key where there is no account yet. Of two processes that start
+ * at once only one is told that it made them.
+ */
 export async function ensureFirstAccount(database: Database, first: {
   account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
   key: Omit<NewApiKey, "accountId">;

@@ -338,7 +338,10 @@ function byGroup({ role }: Identity, first: number | undefined): JoinedAccount |
   return role === undefined || first === undefined ? undefined : { accountId: first, role };
 }
 
-/** Gives the role that the provider's groups give now; an account keeps its last owner. */
+/**
+ * Gives a member of the first account the role that the provider's groups give now. An account
+ * keeps its last owner.
+ */
 async function takeRole(
   tx: Queryable,
   { role }: Identity,

@@ -3,7 +3,10 @@ import { parseUsd } from "../../base/money.ts";
 import type { ContextTier, PriceRow, Rates } from "../pricing.ts";
 import { priceRow } from "../table/price_row.ts";
 
-/** The public price package as rows like ours; its 800 KB are loaded only to compare prices. */
+/**
+ * The public price package, as rows like ours. It ships its data and asks no network; its 800 KB
+ * are loaded only when somebody compares prices.
+ */
 export interface PublicPrices {
   /** Its price of a model at a time; undefined when it has none. */
   find(label: string, model: string, at: Date): PriceRow | undefined;

@@ -1,6 +1,9 @@
 import type { PriceEntry, PriceFields } from "./price_row.ts";
 
-/** For first calls, such as the printed curl line: cheap, current, of known price; no promise. */
+/**
+ * A cheap current model of each vendor with a known price, for first calls such as the printed
+ * curl line. Not a promise: any operator may name another.
+ */
 export const defaultModels: Readonly<Record<string, string>> = {
   "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
   "vendor-b": "gpt-6-luna",
@@ -43,7 +46,10 @@ const litellmPrinted = {
  * Another reseller writes of up to 0.08 for the newest model at 2K: the vendor's page was not read.
  */
 const resellers = { source: "resellers quoting the vendor's price", checked_on: "2026-11-21" };
-/** The dearest host that workflowlab.dev compared on 2026-05-11; others: 0.0027 and 0.0154. */
+/**
+ * Replicate's prices, the dearest of the hosts that workflowlab.dev compared on 2026-05-11; others
+ * asked 0.0027 and 0.0154.
+ */
 const dearestHost = {
   source: "dearest host compared by workflowlab.dev",
   checked_on: "2026-05-11",

@@ -36,7 +36,10 @@ import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
-/** In `database`; stored responses and reasoning are in `main`, beside the accounts. */
+/**
+ * Interactions on PostgreSQL, server or embedded, in `database`. Stored responses and reasoning are
+ * in `main`, beside the accounts, wherever the rows are.
+ */
 export function createAnalyticsStore(
   database: Database,
   main = database,

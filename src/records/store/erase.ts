@@ -97,7 +97,10 @@ export async function eraseAndRefuse(
   });
 }
 
-/** A trigger removes media references with their payloads, and media with the last one. */
+/**
+ * Erases payloads and rows. A trigger removes media references with their payloads, and media with
+ * the last reference.
+ */
 export async function eraseCalls(tx: Queryable, calls: readonly CallKey[]): Promise<ErasedCalls> {
   const [media] = await tx.query(
     "select exists (select from media_refs where transaction_id = any($1::text[])) as named",

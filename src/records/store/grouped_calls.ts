@@ -14,7 +14,10 @@ const expressions: Readonly<Record<UsageGroup, string>> = {
   day: "(i.created_at at time zone 'UTC')::date::text",
 };
 
-/** All calls of the span are read: long ones are asked for in pieces (`usage_report.ts`). */
+/**
+ * Sums over the calls of a span, which are all read: whoever asks for a long one asks for it in
+ * pieces (`src/usage/usage_report.ts`).
+ */
 export async function groupedCalls(
   database: Queryable,
   { accountId, labels, from, to, most }: GroupedCallsQuery,

@@ -12,7 +12,10 @@ import type { CallKey } from "../analytics_store.ts";
 import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 
-/** Pages by keyset; a selective filter is read from an index in the list's order. */
+/**
+ * One page by keyset pagination. A selective filter is read from an index that has the list's order,
+ * so that neither the account's size nor the page number matters.
+ */
 export async function listInteractions(
   database: Queryable,
   query: InteractionListQuery,

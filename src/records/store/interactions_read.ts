@@ -19,7 +19,10 @@ const firstRows = 500;
 const leastRows = 100;
 const mostRows = 1000;
 
-/** Oldest first, by keyset. Held: two pages with small payloads, large ones up to `heldBytes`. */
+/**
+ * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
+ * and large payloads up to `heldBytes`.
+ */
 export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
@@ -139,7 +142,10 @@ export async function countInteractions(
   return Number(row!.rows);
 }
 
-/** Null if they are gone. A subquery: without statistics a join scans all payloads. */
+/**
+ * Scalar subquery on the row's payloads; null if they are gone. Not a join: without statistics the
+ * planner scans all payloads for each page.
+ */
 function ofPayload(expression: string): string {
   return `select ${expression} from interaction_payloads p
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at`;

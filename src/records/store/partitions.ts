@@ -5,7 +5,10 @@ import { codeOf } from "../../database/postgres/faults.ts";
 import { eraseAlone } from "../../database/retention_lock.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 
-/** Months whose partitions exist; another month's is created before its rows are written. */
+/**
+ * The months whose partitions are known to exist. For rows of other months, however late, the
+ * partition is created before they are written.
+ */
 export class Partitions {
   readonly #database: Queryable;
   readonly #existing = new Set<string>();

@@ -44,7 +44,10 @@ export async function* readPricedCalls(
   }
 }
 
-/** Part of a transaction; returns the calls that had not changed since they were read. */
+/**
+ * Writes corrected costs, as part of a transaction; returns the ids of the calls that had not changed
+ * since they were read.
+ */
 export async function writeCorrections(
   tx: Queryable,
   accountId: number,

@@ -4,7 +4,10 @@ import { lockAccounts } from "../../credit/store/ledger.ts";
 import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
 
-/** Calls and ledger change in one transaction where they share a database, else ledger first. */
+/**
+ * Stored calls priced again: calls and ledger change in one transaction where both share a database,
+ * else the ledger first.
+ */
 export function createRepricing(database: Database, analytics: AnalyticsStore): RepricingStore {
   return {
     read: (query) => analytics.pricedCalls(query),

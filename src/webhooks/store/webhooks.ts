@@ -209,7 +209,10 @@ async function noteVendors(tx: Queryable, down: readonly string[], at: Date): Pr
   );
 }
 
-/** Seals all secrets anew in the master key's transaction; gives how many there are. */
+/**
+ * Seals all secrets anew, as part of the transaction that changes the master key; gives how many
+ * there are.
+ */
 export async function resealWebhooks(
   tx: Queryable,
   reseal: (sealed: string, slot: SealedFor) => { sealed: string; keyVersion: bigint },

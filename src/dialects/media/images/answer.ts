@@ -5,7 +5,10 @@ import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
-/** Reads `{data: [{b64_json | url, …}], usage?}`; `isBlocked`: an entry of a withheld image. */
+/**
+ * Reads `{data: [{b64_json | url, revised_prompt?}], usage?}`, which most vendors answer with.
+ * `isBlocked`: whether an entry stands for a withheld image.
+ */
 export function readImageList(
   json: unknown,
   isBlocked: (entry: JsonRecord) => boolean = () => false,

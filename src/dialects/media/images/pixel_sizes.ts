@@ -14,7 +14,10 @@ import {
 /** The sizes of a model: a list, or any that follows some rules. */
 export type Sizes = readonly [string, ...string[]] | "any";
 
-/** In pixels; undefined: the model decides. Throws `invalid_value` with the allowed values. */
+/**
+ * The requested size in pixels; undefined: the model decides. Throws `invalid_value` with the
+ * allowed values.
+ */
 export function pixelSize(
   { size, ratio, resolution }: Pick<ImageAsk, "size" | "ratio" | "resolution">,
   sizes: Sizes,

@@ -21,7 +21,10 @@ export interface ImageAnswerFacts {
   addressOf: ((sha256: string) => string) | undefined;
 }
 
-/** JSON text for the caller, and for the record, which has data where the caller got addresses. */
+/**
+ * The answer for the caller and for the record, both JSON text. The record has data where the
+ * caller got addresses, so that the images are stored.
+ */
 export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
   const { addressOf } = facts;
   const described = facts.images.map((image) => ({ image, ...describe(image) }));

@@ -6,7 +6,10 @@ import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
 export type SpeechBody = z.output<typeof speechRequest>;
 
-/** Reads a valid request for this model. Throws a Fault for missing or contradicting fields. */
+/**
+ * Reads a request that has passed the contract, for this model, whose vendor the options are for.
+ * Throws a Fault for missing or contradicting fields.
+ */
 export function readSpeechRequest(
   body: SpeechBody,
   target: { model: string; options: JsonRecord },

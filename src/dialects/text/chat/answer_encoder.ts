@@ -14,8 +14,9 @@ import { asksOldShape, inOldShape } from "./answer/old_shape.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * A whole answer as `chat.completion` with every required key. With a context: for a caller of
- * another dialect, under an id of our own. Without: as it was, for the record.
+ * A whole answer as `chat.completion` with every required key. With a context: for a caller whose
+ * vendor speaks another dialect, under an id of our own. Without: as the vendor answered, for the
+ * record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return writeCompletion(answer);

@@ -3,8 +3,9 @@ import { asString, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 
 /**
- * The unified reason of a chat `finish_reason`; undefined values are read by the words in them.
- * `error`: the answer failed, or its server broke it off (`abort`).
+ * The unified reason of a chat `finish_reason`. Values that the dialect doesn't define are read by
+ * the words they contain. `error`: the answer failed, or its server broke it off
+ * (`insufficient_system_resource`, `abort`).
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason | "error" {
   switch (raw) {

@@ -35,8 +35,9 @@ const call: KnownFieldSet = {
 };
 
 /**
- * An answer comes back with fields that were never its sender's (sources, the vendor's reasoning):
- * dropping those is no loss. Audio stored at the vendor is one (`storedAudio`).
+ * Clients send an answer back with fields that were never theirs (sources, the vendor's reasoning);
+ * dropping those is no loss. Audio stored at the vendor is one, and is reported separately
+ * (`storedAudio`).
  */
 const assistant: KnownFieldSet = {
   role: true,

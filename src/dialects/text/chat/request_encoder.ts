@@ -19,7 +19,10 @@ import { writeMessages } from "./request/encode_messages.ts";
 /** Names that every chat server takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** With fields that every chat-style vendor accepts; what can't be carried is a loss. */
+/**
+ * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
+ * can't be carried is listed as a loss.
+ */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
 export function* encodeRequestSteps(

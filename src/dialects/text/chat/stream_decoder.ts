@@ -18,7 +18,10 @@ export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamD
   return new ChatStreamDecoder(quirks, choices);
 }
 
-/** Tolerates known deviations; comments and the end marker produce no events. */
+/**
+ * Decodes a chat stream and tolerates the known deviations of compatible servers. Comments and the
+ * end marker produce no events.
+ */
 class ChatStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
   readonly #asked: number;

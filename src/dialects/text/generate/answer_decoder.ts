@@ -4,7 +4,10 @@ import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-/** A server that doesn't know `alt=sse` returns a stream's elements in one array. */
+/**
+ * Events of a whole answer. A server that doesn't know `alt=sse` returns a stream's elements in one
+ * array.
+ */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const elements: readonly unknown[] = Array.isArray(json) ? json : [json];
   const reader = new AnswerReader();

@@ -46,7 +46,10 @@ function writeResponse(answer: CanonicalAnswer): JsonRecord {
   };
 }
 
-/** Whether one word of a list was asked for (`text/x.enum`): others answer `{"value": …}`. */
+/**
+ * Whether the caller asked for one word of a list (`text/x.enum`), which other dialects can only
+ * answer as `{"value": …}`.
+ */
 export function wantsBareEnum(body: unknown): boolean {
   if (!isRecord(body)) return false;
   const config = new Fields(body, "").value("generationConfig");
@@ -108,7 +111,10 @@ export function searchQueries(parts: readonly BlockKind[]): string[] {
   return parts.flatMap((part) => part.kind === "vendor" ? part.search?.queries ?? [] : []);
 }
 
-/** Joins texts with nothing visible between them: other vendors split at cited passages. */
+/**
+ * If there are sources, texts with nothing visible between them become one part: other vendors
+ * split their text at each cited passage.
+ */
 function joinTexts(parts: readonly AnswerPart[]): readonly AnswerPart[] {
   if (!parts.some(({ citations }) => citations?.length)) return parts;
   const joined: AnswerPart[] = [];

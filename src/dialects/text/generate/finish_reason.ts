@@ -3,7 +3,10 @@ import type { FinishReason } from "../../../shared/interaction.ts";
 /** The meaning of a candidate's `finishReason`; `invalid` is a failure unless there is content. */
 export type Ending = FinishReason | "invalid";
 
-/** Answers with function calls end with STOP in this dialect, so `sawToolCall` decides. */
+/**
+ * The unified reason of a `finishReason`. Answers with function calls end with STOP in this
+ * dialect, so `sawToolCall` decides.
+ */
 export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   if (lengthReasons.has(raw)) return "length";
   if (filterReasons.has(raw)) return "content_filter";

@@ -12,7 +12,10 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 
-/** By npm @google/genai 3.1.0, `Tool`; the price of a tool that isn't listed is unknown. */
+/**
+ * What tools cost (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
+ * unknown.
+ */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller, or billed by their tokens.
   functionDeclarations: noCost,
@@ -77,7 +80,10 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
   }
 }
 
-/** A file at the vendor's host, by its bare name, or in a bucket that the account may read. */
+/**
+ * Whether an address means a file in the vendor's account: at the vendor's host, by its bare name,
+ * or in a bucket that the account may read.
+ */
 function isVendorFile(uri: unknown): boolean {
   if (typeof uri !== "string") return false;
   const trimmed = uri.trim();

@@ -14,8 +14,9 @@ import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
 /**
- * Generate content: Google's API, whose paths name model and streaming. Readers take the body with
- * members `model` and `stream` added; `encodeRequest` returns one without.
+ * Generate content: Google's API. Its paths name the model and streaming: `readRequest` and
+ * `decodeRequest` take the JSON body with the members `model` and `stream` added, and
+ * `encodeRequest` returns a body without them.
  */
 export const generate: Dialect = {
   name: "generate",

@@ -11,7 +11,10 @@ import { knownFields } from "./known_fields.ts";
 import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 
-/** Reads a JSON body with the members `model` and `stream` of the path. Null is "not set". */
+/**
+ * Reads a generate request into the canonical form: its JSON body with the members `model` and
+ * `stream` that the route adds from the path. Null is "not set".
+ */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

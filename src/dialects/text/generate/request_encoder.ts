@@ -9,7 +9,10 @@ import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
 
-/** The path names model and streaming, not the body. Media must have been fetched. */
+/**
+ * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
+ * model and streaming. Media must have been fetched (`mustInline`).
+ */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
 export function* encodeRequestSteps(

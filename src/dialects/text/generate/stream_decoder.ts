@@ -9,7 +9,10 @@ export function createStreamDecoder(): StreamDecoder {
   return new GenerateStreamDecoder();
 }
 
-/** With `alt=sse` each event is a whole response with new parts; `end` emits finishes. */
+/**
+ * Decodes a generate stream with `alt=sse`: each event is a whole response with new parts only. The
+ * finish of candidates is emitted by `end`.
+ */
 class GenerateStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
   #failed = false;

@@ -16,8 +16,9 @@ interface RequestBody {
 }
 
 /**
- * How a message thread is continued (npm @anthropic-ai/sdk 1.12.0, `thread`): it holds system
- * prompt, tools and messages; a request that continues it sends new messages only.
+ * How a message thread is continued, for the gateway (npm @anthropic-ai/sdk 1.12.0, `thread`). A
+ * thread holds the system prompt, the tools and the messages; a request that continues it sends new
+ * messages only.
  */
 export const conversation: Conversation = {
   previousField: "thread.previous_message_id",

@@ -12,8 +12,9 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 };
 
 /**
- * The unified reason of a `stop_reason`. Tool calls decide between `stop` and `tool_calls`: some
- * vendors report `end_turn` after one, and `tool_use` may mean the vendor's own.
+ * The unified reason of a `stop_reason`. Whether the answer has tool calls decides between `stop`
+ * and `tool_calls`: some vendors report `end_turn` after a call, and `tool_use` may mean the
+ * vendor's own tools.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason {
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : "stop";

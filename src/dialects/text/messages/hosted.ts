@@ -11,7 +11,10 @@ import {
 } from "../../kernel/hosted.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
-/** By type without its date (npm @anthropic-ai/sdk 1.12.0); unlisted tools: price unknown. */
+/**
+ * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`).
+ * The price of a tool that isn't listed is unknown.
+ */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller.
   custom: noCost,

@@ -3,7 +3,10 @@ export function upstreamPath(): string {
   return "/messages";
 }
 
-/** The entry with the longest name that the model's contains; dots count as hyphens. */
+/**
+ * What a model accepts: the entry with the longest name that the model's contains. Dots in names
+ * count as hyphens (`sonnet-4.5`).
+ */
 export function modelFacts(model: string): ModelFacts {
   const name = model.toLowerCase().replaceAll(".", "-");
   let best: { part: string; facts: ModelFacts } | undefined;

@@ -1,7 +1,10 @@
 import { locate, splice } from "../../../base/json_text.ts";
 import type { Naming } from "../../kernel/dialect.ts";
 
-/** Coding agents drop signed thinking from their history if the answer names another model. */
+/**
+ * Replaces the model's name in an answer. Coding agents drop signed thinking from their history if
+ * the answer names another model than they requested.
+ */
 export const naming: Naming = {
   whole: (text, model) => named(text, ["model"], model),
   event(sent, model) {

@@ -12,7 +12,10 @@ export function createStreamDecoder(): StreamDecoder {
   return new MessagesStreamDecoder();
 }
 
-/** Pings and unknown events are ignored; the start of another message is a failure. */
+/**
+ * Decodes a messages stream. Pings, unknown events and unknown deltas are ignored, as is a repeated
+ * `message_start`; the start of another message is a failure.
+ */
 class MessagesStreamDecoder implements StreamDecoder {
   readonly #reader = new AnswerReader();
   readonly #similar = new SimilarJson(isTextDelta);

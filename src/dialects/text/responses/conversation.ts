@@ -84,7 +84,10 @@ export const conversation: Conversation = {
   },
 };
 
-/** The text with the conversation; the own input stays byte for byte unless it refers to items. */
+/**
+ * The request's text with the conversation added to its input. The caller's own input stays byte
+ * for byte, unless it refers to items of the conversation.
+ */
 function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
   const whole = locate(bodyText, []) as TextRange;
   const range = locate(bodyText, ["input"]);

@@ -7,7 +7,10 @@ export interface Ending {
   raw: string;
 }
 
-/** Undefined until the response has ended; one that ended without a reason is completed. */
+/**
+ * The unified reason of a response; undefined until it has ended (`queued`, `in_progress`). A
+ * response that ended without a reason is completed.
+ */
 export function readFinishReason(
   response: JsonRecord,
   saw: { toolCall: boolean; cutToolCall: boolean },

@@ -11,7 +11,10 @@ import {
 } from "../../kernel/hosted.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
-/** By npm openai 7.57.0 `responses.Tool` and docs.x.ai; unlisted tools: price unknown. */
+/**
+ * What tools cost (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing"). The
+ * price of a tool that isn't listed is unknown.
+ */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller, or billed by their tokens.
   function: noCost,

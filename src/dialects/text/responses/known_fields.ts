@@ -15,7 +15,10 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
-/** What every output item has when it comes back, Codex's own notes among it: no loss. */
+/**
+ * Fields that every output item has when it comes back, and what Codex writes down on each for
+ * itself and its own vendor: leaving that out is no loss.
+ */
 const itemFields: Readonly<Record<string, KnownFieldSet>> = {
   ...{ type: true, id: true, status: true },
   internal_chat_message_metadata_passthrough: true,
@@ -79,7 +82,10 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   },
 };
 
-/** What the decoder or the gateway reads; items and tools of other kinds are reported whole. */
+/**
+ * What the decoder, or the gateway itself, reads of a responses request. Items and tools of other
+ * kinds are reported whole.
+ */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   ...all(
     "model instructions stream store previous_response_id max_output_tokens temperature top_p " +

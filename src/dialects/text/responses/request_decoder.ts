@@ -19,7 +19,10 @@ import { readTools } from "./request/decode_tools.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
-/** `previous_response_id` and item references were resolved before (`conversation/state.ts`). */
+/**
+ * Reads a responses request into the canonical form. `previous_response_id` and item references
+ * were resolved into `input` before (`conversation/state.ts`).
+ */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {

@@ -22,8 +22,9 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
 }
 
 /**
- * Tolerates what servers do differently: missing `added` and `delta` events, gaps in sequence
- * numbers, an end marker, flat and nested errors. After the terminal event nothing is read.
+ * Decodes a responses stream and tolerates what servers do differently: missing `added` and `delta`
+ * events, gaps in the sequence numbers (which aren't read), an end marker, flat and nested errors.
+ * Nothing after the terminal event is read.
  */
 class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;

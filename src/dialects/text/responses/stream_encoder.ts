@@ -14,7 +14,10 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ResponsesStreamEncoder(context);
 }
 
-/** Events of the response around those of its items, numbered without gaps, under one id. */
+/**
+ * Writes a streamed answer: the events of the response around those of its items, numbered without
+ * gaps, under one response id.
+ */
 class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
@@ -124,7 +127,10 @@ class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** An `error` event for streams without a response: flat as in the schema, and nested. */
+/**
+ * An `error` event, alone in streams whose response object isn't known: flat as in the schema, and
+ * nested as clients encounter it.
+ */
 export function errorFrame(fault: Fault, sequenceNumber = 0): string {
   const error = writeFailure(fault);
   const data = {

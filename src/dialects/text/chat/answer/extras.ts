@@ -32,7 +32,10 @@ function rangeOf(
     : { start: undefined, end: undefined };
 }
 
-/** A citation as a chat annotation; `from`: where its block begins in `text`, in UTF-16 units. */
+/**
+ * A citation as a chat annotation. `from`: where its block begins in `text`, the whole message, in
+ * UTF-16 units.
+ */
 export function writeAnnotation(
   citation: Citation,
   text: TextUnits,

@@ -1,6 +1,9 @@
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
-/** Whether the request used the deprecated `functions`, and reads answers in their shape. */
+/**
+ * Whether the request used the deprecated `functions` instead of `tools`. Its caller reads answers
+ * in the old shape, which has room for one call.
+ */
 export function asksOldShape(body: unknown): boolean {
   return isRecord(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
 }

@@ -14,7 +14,10 @@ import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
-/** Reads system texts that come first, then the turns; unknown parts go to `unsupported`. */
+/**
+ * Reads chat messages: system texts that come first, then the turns. Parts of unknown types go to
+ * `unsupported`.
+ */
 export function* readMessages(
   messages: readonly unknown[],
   unsupported: UnsupportedField[],

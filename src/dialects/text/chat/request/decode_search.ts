@@ -2,7 +2,10 @@ import type { WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
 
-/** `web_search_options`, or OpenRouter's search tool, the first if there are several. */
+/**
+ * The web search that a chat request asks for: `web_search_options`, or OpenRouter's search tool,
+ * the first if there are several.
+ */
 export function readSearch(request: JsonRecord): WebSearch | undefined {
   const search = searchTool(request) ?? searchOptions(request);
   const { tool_choice: choice } = request;

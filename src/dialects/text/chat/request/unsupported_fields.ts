@@ -4,7 +4,10 @@ import { isSearchType } from "../../../kernel/web_search.ts";
 import { isVendorTool, knownFields } from "../known_fields.ts";
 import { searchToolIndex } from "./decode_search.ts";
 
-/** What other dialects can't express; only audio output and moderation change the answer. */
+/**
+ * The fields of a chat request that other dialects can't express. Audio output and moderation
+ * change the answer; all others are hints.
+ */
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   const search = searchToolIndex(request);
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {

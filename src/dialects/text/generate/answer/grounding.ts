@@ -36,7 +36,10 @@ export function searchCount(candidate: JsonRecord): number | undefined {
   return lists.flatMap((list) => Array.isArray(list) ? list : []).length || undefined;
 }
 
-/** Google Maps queries: those that `retrievalQueries` lists, else at least one; or undefined. */
+/**
+ * The number of Google Maps queries; undefined if there were none. `retrievalQueries` may list
+ * them; if it doesn't, there was at least one.
+ */
 export function mapsCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;

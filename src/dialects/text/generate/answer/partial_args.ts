@@ -1,7 +1,10 @@
 import { withoutEnd } from "../../../../base/trim.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
-/** Models use no larger indexes, nor skip more elements; they would only fill memory. */
+/**
+ * Models don't use larger indexes, nor skip more elements in all lists together; they would only
+ * fill memory.
+ */
 const maxIndex = 10_000;
 const maxHoles = 10_000;
 const maxDepth = 100;
@@ -9,8 +12,9 @@ const maxDepth = 100;
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * Assembles a streamed call's arguments from its `partialArgs`: each names a path such as
- * `$.a.b[0]` and its value; a string with `willContinue` goes on in the next of that path.
+ * Assembles the arguments of one streamed function call from its `partialArgs` entries. Each names
+ * a path such as `$.a.b[0]` and its value; a string with `willContinue` continues in the next entry
+ * of the same path.
  */
 export class PartialArgs {
   readonly #args: Record<string, unknown>;

@@ -2,7 +2,10 @@ import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
-/** Most texts of one request: observed and reported (langchainjs#4491), but undocumented. */
+/**
+ * Most texts of one request. Observed, and reported for its SDKs (langchainjs#4491,
+ * vercel/ai#16575), but undocumented.
+ */
 export const maxBatch = 100;
 
 /** A request that embeds several texts at once: one entry per text, each repeating the model. */

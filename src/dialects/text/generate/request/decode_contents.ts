@@ -66,7 +66,10 @@ class PendingCalls {
     waitIn(this.#byName, call.name, call);
   }
 
-  /** The call with this id, else the first of this name; an unknown id takes one without. */
+  /**
+   * Takes the call with this id, else the first with this name; with an id that belongs to no call,
+   * only a call without one.
+   */
   take(id: string | undefined, name: string): PendingCall | undefined {
     const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
       firstOpen((id === undefined ? this.#byName : this.#bareByName).get(name));

@@ -36,8 +36,9 @@ const dataMembers = [
 export type DataMember = typeof dataMembers[number];
 
 /**
- * The data member of a part; undefined for a newer type. A part with just a signature, or nothing,
- * is an empty text: client libraries that omit empty strings send those back.
+ * The data member of a part; undefined for a type that is newer than this code. A part with just a
+ * signature, or without members, is an empty text: client libraries that omit empty strings send
+ * those back.
  */
 export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));

@@ -10,7 +10,10 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-/** The functions and the web search; other vendor-side tools have no canonical form. */
+/**
+ * `tools[]`: the functions, and the vendor's web search. Other vendor-side tools have no canonical
+ * form.
+ */
 export function readTools(
   request: Fields,
   unsupported: UnsupportedField[],

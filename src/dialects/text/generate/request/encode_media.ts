@@ -3,8 +3,9 @@ import { mediaFieldPath } from "../../../kernel/media_source.ts";
 import { isOwnFile, staysAddress } from "../media.ts";
 
 /**
- * Media as a part. Only files at the vendor and videos may be addresses; others are fetched
- * beforehand. One that remains, or another vendor's file, is a loss of meaning.
+ * Media as a part. Only files stored at the vendor and videos may be addresses; the gateway fetches
+ * all others beforehand. An address that remains, or another vendor's file, is a loss that changes
+ * the meaning.
  */
 export function mediaPart(
   part: MediaPart,

@@ -1,7 +1,10 @@
 import type { Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
 
-/** A budget or a level, never both. What the model can't express is a loss at `path`. */
+/**
+ * `thinkingConfig` for a model: a budget or a level, never both. What the model can't express is a
+ * loss at `path`.
+ */
 export function writeThinking(
   reasoning: Reasoning | undefined,
   thinking: Thinking,

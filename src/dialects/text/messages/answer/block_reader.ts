@@ -30,8 +30,9 @@ type OpenBlock =
 export class UnreadableBlocks extends Error {}
 
 /**
- * Reads content blocks, whole or streamed. Text and thinking open with their first text, so that
- * empty ones leave no trace; vendor-side work is buffered and emitted whole.
+ * Reads content blocks, whole or streamed, into canonical events. Text and thinking blocks open
+ * with their first text, so that empty ones leave no trace; blocks of vendor-side work are buffered
+ * and emitted whole.
  */
 export class BlockReader {
   sawToolCall = false;

@@ -14,7 +14,10 @@ export interface BlockStyle {
   showsReasoning: boolean;
 }
 
-/** Writes one block of a stream; text and thinking start with their first text: none is empty. */
+/**
+ * Writes one block of a stream: start, deltas, stop. Text and thinking blocks start with their
+ * first text, so that none is empty.
+ */
 export class BlockWriter {
   isOpen = false;
   /** How many blocks the caller gets for it: another vendor's search may become two. */

@@ -1,7 +1,10 @@
 import type { Citation } from "../../../kernel/canonical.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 
-/** A citation of a web address; those of the caller's own documents have no form elsewhere. */
+/**
+ * A citation of a web address. Citations of the caller's own documents (by page or character) have
+ * no form in other dialects: undefined.
+ */
 export function readCitation(value: unknown): Citation | undefined {
   if (!isRecord(value)) return undefined;
   const url = asString(value.url) ?? asString(value.source);

@@ -7,7 +7,10 @@ import { promptTokens } from "../../../kernel/prompt_text.ts";
 /** The vendor refuses more marks. */
 const maxMarks = 4;
 
-/** Writes cache marks in prompt order; of too many the last stay: the longest prefix saves most. */
+/**
+ * Writes cache marks onto blocks in prompt order: tools, system, messages. Of too many the last are
+ * kept, since the longest prefix saves most.
+ */
 export class CacheMarks {
   readonly #marked: { block: Record<string, unknown>; path: string }[] = [];
 

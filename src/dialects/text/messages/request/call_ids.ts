@@ -7,8 +7,9 @@ import { invalidValue } from "../../../../shared/fault.ts";
 export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
 
 /**
- * Pairs calls with results: each needs exactly one, in the next turn. Ids that the dialect refuses,
- * or that occur twice, are replaced on both sides. Throws invalid_value for unpaired ids.
+ * Pairs calls with their results: a call needs exactly one result in the next turn, and a result a
+ * call in the turn before. Ids that the dialect refuses, or that occur twice, are replaced on both
+ * sides. Throws invalid_value naming unpaired ids.
  */
 export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
   const ids = new Map<ToolCallPart | ToolResultPart, string>();

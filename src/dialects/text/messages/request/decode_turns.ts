@@ -166,7 +166,10 @@ function readResultContent(
   });
 }
 
-/** Earlier vendor-side work is hidden; leaving out another unknown block may change the meaning. */
+/**
+ * Vendor-side work of an earlier answer is hidden from other vendors; leaving out any other unknown
+ * block may change the meaning.
+ */
 function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
   if (typeof block.type !== "string") {
     throw invalidValue(`${path}.type`, "expected the type of a block");

@@ -4,7 +4,10 @@ import { leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Block = Record<string, unknown>;
 
-/** What the dialect has no block for is a loss; a note takes its place for lenient calls. */
+/**
+ * Media as a block. Media that the dialect has no block for is a loss; a note takes its place, so
+ * that a lenient call still makes sense to the model.
+ */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   if (part.detail !== undefined && part.detail !== "auto") {
     losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });

@@ -36,7 +36,10 @@ function loseUnknown(request: CanonicalRequest, lose: Lose): void {
   if (request.metadata && Object.keys(request.metadata).length > 0) lose("metadata", "hint");
 }
 
-/** Temperatures end at 1; newer models take no sampling settings, thinking only the defaults. */
+/**
+ * Temperatures end at 1 here; newer models accept no sampling settings, and thinking allows the
+ * defaults only.
+ */
 function writeSampling(
   request: CanonicalRequest,
   facts: ModelFacts,

@@ -135,7 +135,10 @@ function fit(
   return { budget, maxTokens: budget + maxTokens };
 }
 
-/** Whether the last answer called tools without thinking, which is refused while it is on. */
+/**
+ * Whether the last answer called tools without thinking first, which is refused while thinking is
+ * on.
+ */
 function callsWithoutThinking(turns: readonly ArrangedTurn[]): boolean {
   const last = turns.findLast((turn) => turn.role === "assistant");
   return last?.parts.some((part) => part.type === "tool-call") === true &&

@@ -1,7 +1,10 @@
 import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 
-/** Numbers an answer's blocks; the next one ends an open block that is no tool call. */
+/**
+ * Numbers the blocks of one answer. At most one block other than a tool call is open; the next
+ * block ends it.
+ */
 export class Blocks {
   #next = 0;
   #open: number | undefined;
@@ -29,7 +32,10 @@ export class Blocks {
   }
 }
 
-/** What of a whole text wasn't received in pieces, by length: sent text can't be taken back. */
+/**
+ * The part of a whole text that hasn't been received in pieces, by length: text that was sent can't
+ * be taken back.
+ */
 export function missingFrom(whole: unknown, received: number): string {
   return typeof whole === "string" ? whole.slice(received) : "";
 }

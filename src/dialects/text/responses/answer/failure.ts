@@ -3,7 +3,10 @@ import type { Fault } from "../../../../shared/fault.ts";
 import type { JsonRecord } from "../../../kernel/json.ts";
 import { readVendorError, type VendorError } from "../../../kernel/vendor_error.ts";
 
-/** An `error` event, flat or nested, or a failed response; its status is that of the code. */
+/**
+ * The failure that an answer reports: an `error` event, flat or nested, or a response with status
+ * `failed`. They have no HTTP status; that of the error code is used.
+ */
 export function readFailure(json: JsonRecord): VendorError {
   const error = readVendorError(json, undefined);
   // The type of a flat error event is just `error`.

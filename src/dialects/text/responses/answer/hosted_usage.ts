@@ -9,7 +9,10 @@ type HostedCounts = Pick<
   "webSearches" | "xSearches" | "fileSearches" | "codeSessions"
 >;
 
-/** The vendor's own counts (`tool_usage`; xAI: docs.x.ai "Tools"), else the output's items. */
+/**
+ * Vendor-side work: the vendor's own counts (`tool_usage`; xAI's `server_side_tool_usage_details`,
+ * docs.x.ai "Tools"), else counted from the output items.
+ */
 export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCounts {
   const output = (Array.isArray(response.output) ? response.output : []).filter(isRecord);
   const tools = isRecord(response.tool_usage) ? response.tool_usage : {};

@@ -7,8 +7,9 @@ import { ReasoningReader } from "./read_reasoning.ts";
 import { VendorItemReader } from "./read_vendor_item.ts";
 
 /**
- * Reads one output item into canonical events. Text comes in deltas, in a part's `done` event, or
- * with the item; servers leave out any of them, and it is emitted once.
+ * Reads one output item into canonical events. Text comes in deltas, in the `done` event of a part,
+ * or with the whole item; servers leave out any of them, and text that comes several times is
+ * emitted once.
  */
 export interface ItemReader {
   /** The item of its `added` event. */

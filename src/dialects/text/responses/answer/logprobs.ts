@@ -23,7 +23,10 @@ function readToken(entry: JsonRecord): Omit<TokenLogprob, "top"> {
   };
 }
 
-/** Writes a `logprobs` list; the schema requires `bytes`: unknown ones are an empty list. */
+/**
+ * Writes a `logprobs` list. The schema requires `bytes` to be a list: unknown bytes are an empty
+ * one.
+ */
 export function writeLogprobs(list: readonly TokenLogprob[] | undefined): unknown[] {
   return (list ?? []).map((entry) => ({
     ...writeToken(entry),

@@ -84,7 +84,10 @@ export class OutputWriter {
     this.#block?.writer.abandon();
   }
 
-  /** Another vendor's search may come in two halves: done with its results or the next item. */
+  /**
+   * Another vendor's search, which may come in two halves: its item is done when the results are
+   * known, or when the next item starts.
+   */
   #takeSearch(search: SearchWork): void {
     if (search.queries) {
       this.#closeItem("completed");

@@ -47,7 +47,10 @@ export class VendorItemReader implements ItemReader {
   close(): void {}
 }
 
-/** Undefined for one that opened a page. Some vendors send its arguments as text. */
+/**
+ * The web search that an item reports; undefined for one that opened a page. Some vendors send its
+ * arguments as text.
+ */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
   const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
   if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {

@@ -91,7 +91,10 @@ export function isUnsealed(item: unknown): item is Item {
     asString(item.encrypted_content) === undefined;
 }
 
-/** The output that the caller received, from a whole response or its terminal event. */
+/**
+ * The output that the caller received, for the store: from a whole response object or its terminal
+ * event.
+ */
 export function storedOutput(
   json: unknown,
 ): { id: string; output: Item[]; status: string } | undefined {

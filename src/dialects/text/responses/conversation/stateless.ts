@@ -17,8 +17,9 @@ import { isRecord } from "../../../kernel/json.ts";
 const sealed = "reasoning.encrypted_content";
 
 /**
- * A call whose answer may be stored, to a vendor that must store nothing: reasoning is requested
- * sealed, unseen by the caller. Undefined if the caller wants nothing stored either.
+ * A call whose answer may be stored, made to a vendor that must store nothing: its reasoning is
+ * requested sealed, so that the gateway can send it back. The caller sees neither. Undefined if the
+ * caller wants nothing stored either.
  */
 export function stateless(body: unknown, model: string): StatelessCall | undefined {
   if (!isRecord(body) || body.store === false) return undefined;
@@ -52,7 +53,10 @@ function includeEdit(text: string, include: TextRange): Edit {
   return { start: at, end: at, text: (last ? "," : "") + JSON.stringify(sealed) };
 }
 
-/** As if the vendor had stored it: only what we requested is removed from the text. */
+/**
+ * The text of a whole answer or of one event as if the vendor had stored it: only what we requested
+ * is removed, everything else stays byte for byte.
+ */
 function showAnswer(text: string, hideSealed: boolean): string {
   if (!text.includes('"encrypted_content"') && !text.includes('"store"')) return text;
   const top = topLevelMembers(text);

@@ -12,7 +12,10 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
-/** A string or parts, of a message or a tool output; unknown parts go to `unsupported`. */
+/**
+ * Reads the content of a message or of a tool output: a string or parts. Parts of unknown types go
+ * to `unsupported`.
+ */
 export function readContent(
   content: unknown,
   path: string,

@@ -28,7 +28,10 @@ interface Reading extends Conversation {
   readonly names: FlatNames;
 }
 
-/** Adjacent texts, reasoning and calls of the assistant form one turn, as do tool outputs. */
+/**
+ * Reads the input items into turns. Adjacent texts, reasoning and calls of the assistant form one
+ * turn, and so do adjacent tool outputs.
+ */
 export function* readItems(
   input: unknown,
   instructions: string | undefined,
@@ -195,8 +198,9 @@ function texts(list: unknown): string[] {
 }
 
 /**
- * Records of vendor-side work: leaving one out is a hint, since the answer based on it stays. Any
- * other item came from the caller, or belongs to one: that changes the meaning.
+ * Records of vendor-side work. Leaving one out is a hint, since the answer based on it stays. Any
+ * other item, including newer types, was contributed by the caller or belongs to such an item:
+ * leaving it out changes the meaning.
  */
 const vendorRecords: ReadonlySet<string> = new Set([
   "web_search_call",

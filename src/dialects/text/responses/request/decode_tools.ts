@@ -22,7 +22,10 @@ export interface Tools {
   unsupported: UnsupportedField[];
 }
 
-/** Reads tools and `tool_choice`: flat definitions, tools in a namespace under one name. */
+/**
+ * Reads the tools that a request offers and its `tool_choice`: flat definitions, tools in a
+ * namespace under one name.
+ */
 export function readTools(
   offered: readonly OfferedTool[],
   choice: unknown,

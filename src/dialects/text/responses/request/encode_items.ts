@@ -28,7 +28,10 @@ interface Writing {
   losses: Loss[];
 }
 
-/** System texts become developer messages, not `instructions`: order and number stay. */
+/**
+ * Writes the conversation as input items. System texts become developer messages instead of
+ * `instructions`, which preserves their order and number.
+ */
 export function* writeItems(
   request: CanonicalRequest,
   { aliasOf, marks, losses }: Omit<Writing, "customCalls">,

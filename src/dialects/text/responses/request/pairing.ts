@@ -1,7 +1,10 @@
 import type { Turn } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 
-/** Vendors refuse calls without outputs, or the reverse, with errors that name no cause. */
+/**
+ * Requires an output after every tool call and a call before every output: vendors refuse other
+ * conversations, with errors that don't name the cause.
+ */
 export function requirePairs(turns: readonly Turn[]): void {
   const open = new Map<string, string>();
   const called = new Set<string>();

@@ -13,7 +13,10 @@ const meanings: ReadonlySet<string> = new Set([
   "logit_bias",
 ]);
 
-/** What other dialects can't express; `limitsSearches`: `max_tool_calls` is carried. */
+/**
+ * The fields of a request that other dialects can't express. `limitsSearches`: `max_tool_calls`
+ * applies to the web search, which is carried.
+ */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
     if (Object.hasOwn(knownFields, path) || isNoOp(path, value)) return [];

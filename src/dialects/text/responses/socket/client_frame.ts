@@ -84,7 +84,10 @@ export function bodyTextOf(members: ReadonlyMap<string, string>): string {
   return `{${all.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
-/** The input items without brackets; undefined where `input` is neither text nor a list. */
+/**
+ * JSON text of a request's input items, without the brackets around them; undefined where `input`
+ * is neither text nor a list, which the endpoint refuses.
+ */
 export function* inputItemsText(inputText: string | undefined): Steps<string | undefined> {
   const text = inputText?.trim() ?? "[]";
   if (text.startsWith('"')) {
