@@ -3,7 +3,7 @@ import type { Database } from "../src/database/database.ts";
 import type { DashboardWorld } from "../tests/dashboard/world.ts";
 import { interactionPages, otherPages, overviewPages, type Pages } from "./dashboard_pages.ts";
 import { end, fill, total } from "./calls.ts";
-import { benchPagesOf, timePage } from "./pages_bench.ts";
+import { benchPagesOf, shownMs, timePage } from "./pages_bench.ts";
 import { fillPayloads } from "./payloads.ts";
 import type { Figures } from "./figures.ts";
 import type { BenchOptions } from "./options.ts";
@@ -31,23 +31,32 @@ export async function benchDashboard(figures: Figures, options: BenchOptions): P
     if (hasTexts) await fillPayloads(database, calls);
     if (database.kind === "postgres") await database.query("vacuum analyze", []);
   };
-  await benchPagesOf(options.stores, fillAll, async (kind, world) => {
+  await benchPagesOf(options.stores, fillAll, async (service) => {
     const runs = options.rounds ?? usualRuns;
-    for (const pages of [overview, interactions, others]) {
-      if (Object.keys(pages).length === 0) continue;
-      const title = `${kind}, ${calls} calls: ${runs} requests of each page over HTTP`;
-      figures.add("dashboard", title, await time(world, pages, runs));
+    const parts = [overview, interactions, others].filter((one) => Object.keys(one).length > 0);
+    const warm = [];
+    for (const pages of parts) warm.push(await timePages(service.world, pages, runs));
+    await service.world.stop();
+    for (const [at, pages] of parts.entries()) {
+      const rows = [["page", "p95", "median", "first", "CPU", "calls on it"]];
+      for (const [nth, [name, path]] of Object.entries(pages).entries()) {
+        const { p95, median, cpu, calls } = warm[at]![nth]!;
+        rows.push([name, p95, median, shownMs(await service.firstLook(path)), cpu, String(calls)]);
+      }
+      const title = `${service.kind}, ${calls} calls: ${runs} requests of each page over HTTP, ` +
+        "the first one of another service each";
+      figures.add("dashboard", title, rows);
     }
   });
 }
 
-async function time(world: DashboardWorld, pages: Pages, runs: number): Promise<string[][]> {
-  const rows = [["page", "p95", "median", "first", "CPU", "calls on it"]];
+async function timePages(world: DashboardWorld, pages: Pages, runs: number) {
   const call = await callerOf(world);
   const browser = await world.owner();
-  for (const [name, path] of Object.entries(pages)) {
-    const { p95, median, first, cpu, text } = await timePage(browser, path, { runs, before: call });
-    rows.push([name, p95, median, first, cpu, String(text.match(/data-id=/g)?.length ?? 0)]);
+  const rows = [];
+  for (const path of Object.values(pages)) {
+    const { text, ...times } = await timePage(browser, path, { runs, before: call });
+    rows.push({ ...times, calls: text.match(/data-id=/g)?.length ?? 0 });
   }
   return rows;
 }

@@ -13,6 +13,11 @@ import { startSimulators } from "./simulators.ts";
 const isEmpty = Deno.args.includes("--empty");
 const simulators = await startSimulators();
 const provider = startIdentityProvider();
+if (!provider.isUsual) {
+  console.error(
+    `Another program has the port of the demo's sign-in. Whoever became the owner at an earlier start signs in by the link of: DATA_DIR=${readDemoConfig().dataDir} deno task admin sign-in`,
+  );
+}
 await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);
 
 function readDemoConfig(): Config {
@@ -32,6 +37,7 @@ function readDemoConfig(): Config {
     OAUTH_ISSUER: provider.issuer,
     OAUTH_CLIENT_ID: provider.clientId,
     OAUTH_CLIENT_SECRET: provider.clientSecret,
+    LOCAL_SIGN_IN: "true",
   };
   const dataDir = { DATA_DIR: `${own.dataDir}/demo` };
   return readConfig({ ...none, ...Object.fromEntries(simulated), ...signIn, ...dataDir });

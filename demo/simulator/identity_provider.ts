@@ -5,6 +5,8 @@
  */
 export interface IdentityProvider {
   issuer: string;
+  /** Whether it is the one of other starts, to which a person is the same. */
+  isUsual: boolean;
   clientId: string;
   clientSecret: string;
   /** Who signs in from now on. */
@@ -55,6 +57,7 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
   state.issuer = `http://${hostname}:${server.addr.port}`;
   return {
     issuer: state.issuer,
+    isUsual: server.addr.port === usualPort,
     clientId,
     clientSecret,
     become: (name, email, claims) => void (state.person = { name, email, claims }),

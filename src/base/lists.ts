@@ -19,3 +19,11 @@ export function greatest(numbers: Iterable<number>, start = -Infinity): number {
   for (const one of numbers) found = Math.max(found, one);
   return found;
 }
+
+/** In their order, this many at a time. */
+export function chunksOf<T>(all: readonly T[], length: number): T[][] {
+  return Array.from(
+    { length: Math.ceil(all.length / length) },
+    (_, nth) => all.slice(nth * length, (nth + 1) * length),
+  );
+}

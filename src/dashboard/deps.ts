@@ -115,6 +115,8 @@ export interface DashboardDeps extends RecordDeps {
   /** Told which keys changed, so that this process goes by it at once. */
   keysChanged: (ids: readonly string[]) => void;
   scopes: readonly string[];
+  /** What people call a vendor, by its label. */
+  vendorNames: ReadonlyMap<string, string>;
   /** What a first call can be made to. */
   exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;

@@ -50,6 +50,11 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     keys,
     keysChanged: (ids) => keyCache.evict(ids),
     scopes: scopesOf(registry),
+    vendorNames: new Map(
+      registry.all.flatMap(({ label, aliases: [name] }) =>
+        name === undefined ? [] : [[label, name]]
+      ),
+    ),
     exampleModels: {
       anyModel: () => firstModel({ registry, prices, clock }),
       shown: (id) => asPeopleKnowIt({ registry }, id),

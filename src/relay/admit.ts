@@ -79,10 +79,11 @@ export async function requirePrice(
   if (found) return found;
   const { label, aliases } = target.vendor;
   const listed = deps.prices.listed(label, at).map(({ model }) => model);
+  const vendor = aliases[0] ?? label;
   throw new Fault("model_not_found", {
     param: "model",
-    message: `model: no price is known for '${target.id.slice(0, 100)}'.${
-      didYouMean(target.model, listed, `${aliases[0] ?? label}/`)
+    message: `model: no price is known for '${`${vendor}/${target.model}`.slice(0, 100)}'.${
+      didYouMean(target.model, listed, `${vendor}/`)
     } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
   });
 }

@@ -1,5 +1,5 @@
 import type { GroupSums } from "../shared/interaction.ts";
-import type { StoredSteps } from "./label_usage.ts";
+import type { StoredSteps } from "./label_step.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** The dimensions of usage. */

@@ -5,10 +5,11 @@ import { createLabelSums } from "./store/label_sums.ts";
 import { createUsageSums } from "./store/usage_sums.ts";
 import type { UsageStore } from "./usage_sums.ts";
 
-/** Sums of days by label, read in turns by account. */
+/** Sums by label that are kept, read in turns by account. */
 export function createFairLabelSums(reads: FairReads): LabelSumStore {
   return {
-    read: (accountId, ...args) => createLabelSums(reads.of(accountId)).read(accountId, ...args),
+    read: (of, ...args) => createLabelSums(reads.of(of.accountId)).read(of, ...args),
+    slices: (of, ...args) => createLabelSums(reads.of(of.accountId)).slices(of, ...args),
   };
 }
 

@@ -27,7 +27,7 @@ export const tableOwners: Check = {
 /** Subject → its tables. */
 const tables: Readonly<Record<string, string>> = {
   records: "interactions interaction_payloads media media_refs",
-  usage: "usage_sums label_sums",
+  usage: "usage_sums label_steps label_sums",
   audit: "audit_log",
   keys: "accounts api_keys api_key_notes vendor_keys master_key",
   credit: "ledger_entries account_balances leases key_charges key_spend corrected_charges",

@@ -51,7 +51,11 @@ Deno.test("a call that was answered is on the next page, at the cost that its re
   assert.match(byKey, /href="\/dashboard\/interactions\?[^"]*key=[^"]+"/);
   const balance = 10_000_000_000n - spent;
   assert.ok((await owner.get(page)).text.includes(`title="${nanosToUsd(balance)} USD"`));
-  assert.match((await owner.get(page)).text, /Lasts (about|more)/);
+  // What the balance loses in a day doesn't depend on the time that is shown.
+  for (const range of ["24h", "7d", "30d", "month", "last-month"]) {
+    const { text } = await owner.get(`${page}?range=${range}`);
+    assert.match(text, /Lasts (about|more)[^<]* a day, as in the last 7 days/, range);
+  }
 });
 
 Deno.test("names out of prompts are text", async () => {

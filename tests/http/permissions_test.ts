@@ -162,7 +162,7 @@ testScenarios(service, [
       type: "not_found_error",
       code: "model_not_found",
       param: "model",
-      message: /^model: no price is known for 'vendor-b\/no-such-model'.*PRICES_FILE/,
+      message: /^model: no price is known for 'openai\/no-such-model'.*PRICES_FILE/,
     },
     answerHeaders: { "x-transaction-id": null },
   },

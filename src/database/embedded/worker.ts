@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { PGlite } from "@electric-sql/pglite";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
@@ -131,7 +130,7 @@ async function run(
  * codec: PGlite's makes a string of each byte, which takes a second and 100 MB for an image of 4 MiB.
  */
 const parsers = {
-  17: (value: string) => new Uint8Array(Buffer.from(value.slice(2), "hex")),
+  17: (value: string) => Uint8Array.fromHex(value.slice(2)),
   20: (value: string) => BigInt(value),
   1016: (value: string) => parseArray(value, BigInt),
 };
@@ -139,8 +138,7 @@ const parsers = {
 const serializers = {
   17: (value: unknown) => {
     if (!(value instanceof Uint8Array)) throw new Error("bytea: expected bytes");
-    const { buffer, byteOffset, byteLength } = value;
-    return `\\x${Buffer.from(buffer, byteOffset, byteLength).toString("hex")}`;
+    return `\\x${value.toHex()}`;
   },
 };
 

@@ -120,7 +120,7 @@ export async function eraseCalls(tx: Queryable, calls: readonly CallKey[]): Prom
   }
   if (media!.named === true) relations.push("media");
   // They held the names of the calls' apps, users, flows and cohorts.
-  if (calls.length > 0) relations.push("usage_sums", "label_sums");
+  if (calls.length > 0) relations.push("usage_sums", "label_steps", "label_sums");
   return { interactions, relations };
 }
 

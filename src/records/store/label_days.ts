@@ -1,12 +1,12 @@
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import {
-  type LabelRows,
   type LabelStep,
   type LabelSum,
   labelSums,
-  maxValuesADay,
   type UsageLabel,
-} from "../../usage/label_usage.ts";
+} from "../../usage/label_step.ts";
+import { type LabelRows, maxValuesADay } from "../../usage/label_usage.ts";
+import { idBytes } from "../../usage/packed_step.ts";
 
 const columns: Readonly<Record<UsageLabel, string>> = {
   user: "user_id",
@@ -53,6 +53,7 @@ const sums: Readonly<Record<LabelSum, string>> = {
 /** A row for each hour or day, with an array for each sum: of many short rows the driver is slow. */
 const sumsSql = (column: string) =>
   `select at, json_agg(value)::text as labels,
+    string_agg(substr(sha256(convert_to(value, 'UTF8')), 1, ${idBytes}), ''::bytea) as ids,
     ${labelSums.map((_, at) => `json_agg(sum${at})::text as sum${at}`).join(", ")}
   from (
     select date_trunc($2, created_at, 'UTC') as at, coalesce(${column}, '') as value,
@@ -67,6 +68,7 @@ function readStep(row: SqlRow): LabelStep {
   const numbers = labelSums.map((name, at) => [name, JSON.parse(String(row[`sum${at}`]))]);
   return {
     at: row.at as Date,
+    ids: row.ids as Uint8Array,
     values: JSON.parse(String(row.labels)),
     sums: Object.fromEntries(numbers),
   };

@@ -79,13 +79,15 @@ export async function changeUsage(
   );
 }
 
-/** Sums of days of which calls were corrected or erased: they hold the names of these. */
+/**
+ * Sums of hours and days of which calls were corrected or erased: they hold the names of these. So do
+ * those of the version before, in `label_sums`.
+ */
 async function deleteLabelSums(tx: Queryable, changedSums: string): Promise<void> {
-  await tx.query(
-    `delete from label_sums l using json_to_recordset($1::text::json) as r(${rowType})
-     where r.span = 'day' and r.part = 'all' and l.account_id = r.account_id and l.at = r.at`,
-    [changedSums],
-  );
+  const changed = `json_to_recordset($1::text::json) as r(${rowType})
+     where r.part = 'all' and l.account_id = r.account_id and l.at = r.at`;
+  await tx.query(`delete from label_steps l using ${changed} and l.span = r.span`, [changedSums]);
+  await tx.query(`delete from label_sums l using ${changed} and r.span = 'day'`, [changedSums]);
 }
 
 /**
@@ -102,7 +104,9 @@ export async function countMonthErased(tx: Queryable, from: Date, until: Date): 
      from gone group by 1, 2, 3, 4, 5, 6 ${addToThere}`,
     [from, until],
   );
-  await tx.query("delete from label_sums where at >= $1 and at < $2", [from, until]);
+  for (const table of ["label_steps", "label_sums"]) {
+    await tx.query(`delete from ${table} where at >= $1 and at < $2`, [from, until]);
+  }
 }
 
 const keyColumns = ["account_id", "span", "part", "at", "value", "erased"] as const;

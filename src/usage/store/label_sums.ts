@@ -1,28 +1,66 @@
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { sanitizeText } from "../../database/sanitize_text.ts";
-import { type LabelSumKeeper, type LabelSumStore, packSums, unpackSums } from "../label_sums.ts";
-import { type LabelRows, type LabelStep, type UsageLabel, usageLabels } from "../label_usage.ts";
+import { type LabelStep, type StepsOf, usageLabels } from "../label_step.ts";
+import type { LabelSumKeeper, LabelSumStore, StoredSums } from "../label_sums.ts";
+import type { LabelRows } from "../label_usage.ts";
+import { packStep, unpackRanks } from "../packed_step.ts";
 import { createUsageSums } from "./usage_sums.ts";
 
 /** Reads the sums that `createLabelSumKeeper` keeps. */
 export function createLabelSums(analytics: Queryable): LabelSumStore {
   return {
-    async read(accountId, label, days) {
+    async read(of, steps) {
       const rows = await analytics.query(
-        `select l.at, l.names, l.sums
-         from unnest($3::timestamptz[], $4::text[]) as d (at, state)
-           join label_sums l on l.account_id = $1 and l.label = $2 and l.at = d.at
-             and l.state = d.state`,
-        [accountId, label, days.map(({ at }) => at), days.map(({ state }) => state)],
+        `select l.at, l.ranks, l.layout, case when ${isSmall} then l.records end as records,
+           case when ${isSmall} then l.names end as names
+         from unnest($4::timestamptz[], $5::text[]) as s (at, state)
+           join label_steps l on ${ofSteps} and l.at = s.at and l.state = s.state
+         where l.at between $6 and $7`,
+        [
+          ...keyOf(of),
+          steps.map(({ at }) => at),
+          steps.map(({ state }) => state),
+          // So that others are not read even where the planner reads a range.
+          ...[steps[0]!.at, steps.at(-1)!.at],
+        ],
       );
       return rows.map(readStep);
+    },
+    async slices(of, column, slices) {
+      const rows = await analytics.query(
+        `select p.nth, case when p.length is null then substr(l.${column}, p.start)
+           else substr(l.${column}, p.start, p.length) end as part
+         from unnest($4::timestamptz[], $5::text[], $6::int[], $7::int[])
+             with ordinality as p (at, state, start, length, nth)
+           join label_steps l on ${ofSteps} and l.at = p.at and l.state = p.state`,
+        [
+          ...keyOf(of),
+          slices.map(({ at }) => at),
+          slices.map(({ state }) => state),
+          slices.map(({ from }) => from + 1),
+          slices.map(({ length }) => length ?? null),
+        ],
+      );
+      const found = slices.map((): Uint8Array | undefined => undefined);
+      for (const row of rows) found[Number(row.nth) - 1] = row.part as Uint8Array;
+      return found;
     },
   };
 }
 
-function readStep(row: SqlRow): LabelStep {
-  const values = JSON.parse(String(row.names)) as string[];
-  return { at: row.at as Date, values, sums: unpackSums(row.sums as Uint8Array, values.length) };
+/** A step of few values is read whole, instead of parts of it in two statements more. */
+const isSmall = "octet_length(l.records) + octet_length(l.names) < 4096";
+
+/** The condition of `keyOf`, which are its parameters $1 to $3. */
+const ofSteps = "l.account_id = $1 and l.span = $2 and l.label = $3";
+
+function keyOf({ accountId, span, label }: StepsOf) {
+  return [accountId, span, label];
+}
+
+function readStep(row: SqlRow): StoredSums {
+  const { at, layout, records, names } = row as Record<string, Uint8Array> & { at: Date };
+  const all = records && names ? { all: { records, names } } : {};
+  return { ...unpackRanks(String(row.ranks)), at, layout: layout!, ...all };
 }
 
 /** One process at a time adds up: others would only do the same again. */
@@ -48,66 +86,74 @@ export function createLabelSumKeeper(
       );
       return rows.map((row) => Number(row.account_id));
     },
-    async missing(accountId, span) {
-      const stored = await usage.storedSteps({ accountId, span: "day", ...span });
+    async missing(query) {
+      const stored = await usage.storedSteps(query);
+      const { accountId, span, from, to } = query;
       const found = await analytics.query(
-        `select at, state from label_sums where account_id = $1 and at >= $2 and at < $3`,
-        [accountId, span.from, span.to],
+        `select at, state from label_steps
+         where account_id = $1 and span = $2 and at >= $3 and at < $4`,
+        [accountId, span, from, to],
       );
       const states = Map.groupBy(found, (row) => (row.at as Date).getTime());
       return stored.filter(({ at, state }) => {
-        const ofDay = states.get(at.getTime()) ?? [];
-        return ofDay.filter((row) => row.state === state).length < usageLabels.length;
+        const ofStep = states.get(at.getTime()) ?? [];
+        return ofStep.filter((row) => row.state === state).length < usageLabels.length;
       }).map(({ at }) => at).reverse();
     },
-    async keep(accountId, day) {
-      await analytics.transaction((tx) => keepDay(tx, rowsOf(tx), accountId, day));
+    async keep(of, at) {
+      // One transaction each: the embedded database does nothing else meanwhile.
+      for (const label of usageLabels) {
+        await analytics.transaction((tx) => keepStep(tx, rowsOf(tx), { ...of, label }, at));
+      }
+    },
+    async dropHours(accountId, before) {
+      await analytics.query(
+        "delete from label_steps where account_id = $1 and span = 'hour' and at < $2",
+        [accountId, before],
+      );
     },
   };
 }
 
 /**
- * Whoever writes, corrects or erases calls changes the day's sums in the same transaction. What was
+ * Whoever writes, corrects or erases calls changes the step's sums in the same transaction. What was
  * read is kept if these are as they were before: then no call came or went meanwhile. Their rows are
  * locked until it is stored, so that an erasure that comes then deletes it; writers wait only for that.
  */
-async function keepDay(
+async function keepStep(
   tx: Queryable,
   rows: LabelRows,
-  accountId: number,
-  day: Date,
+  of: StepsOf,
+  at: Date,
 ): Promise<void> {
   const [lock] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [keeperLock]);
   if (lock?.mine !== true) return;
-  const query = { accountId, from: day, to: new Date(day.getTime() + dayMs), span: "day" as const };
+  const { accountId, span, label } = of;
+  const query = { accountId, span, from: at, to: new Date(at.getTime() + stepMs[span]) };
   const stateOf = async () => (await createUsageSums(tx).storedSteps(query))[0]?.state;
   const state = await stateOf();
-  const steps: [UsageLabel, LabelStep][] = [];
-  for (const label of usageLabels) {
-    const [step = emptyStep(day)] = await rows.read(query, label);
-    steps.push([label, step]);
-  }
+  const [step = emptyStep(at)] = await rows.read(query, label);
   await tx.query(
     `select from usage_sums
-     where account_id = $1 and span = 'day' and part = 'all' and at = $2 for share`,
-    [accountId, day],
+     where account_id = $1 and span = $2 and part = 'all' and at = $3 for share`,
+    [accountId, span, at],
   );
   if (state === undefined || await stateOf() !== state) return;
-  for (const [label, step] of steps) {
-    const names = sanitizeText(JSON.stringify(step.values));
-    await tx.query(
-      `insert into label_sums (account_id, label, at, state, names, sums)
-       values ($1, $2, $3, $4, $5, $6)
-       on conflict (account_id, label, at)
-         do update set state = excluded.state, names = excluded.names, sums = excluded.sums`,
-      [accountId, label, day, state, names, packSums(step)],
-    );
-  }
+  const { ranks, layout, records, names } = packStep(step);
+  await tx.query(
+    `insert into label_steps
+         (account_id, span, label, at, state, ranks, layout, records, names)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       on conflict (account_id, span, label, at) do update set state = excluded.state,
+         ranks = excluded.ranks, layout = excluded.layout, records = excluded.records,
+         names = excluded.names`,
+    [...keyOf(of), at, state, ranks, layout, records, names],
+  );
 }
 
-const dayMs = 86_400_000;
+const stepMs = { hour: 3_600_000, day: 86_400_000 };
 
-/** Of a day whose calls are all erased. */
+/** Of a step whose calls are all erased. */
 function emptyStep(at: Date): LabelStep {
-  return { at, values: [], sums: {} };
+  return { at, ids: new Uint8Array(), values: [], sums: {} };
 }

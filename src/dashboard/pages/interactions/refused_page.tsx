@@ -230,9 +230,9 @@ function RefusedLine(
       </td>
       <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
       <td class="breaks">{names.get(row.apiKeyId) ?? row.apiKeyId}</td>
-      <td class="breaks">{row.model ?? <Dash />}</td>
-      <td class="breaks">{row.endpoint}</td>
-      <td class="breaks">
+      <td class="breaks breaks-late">{row.model ?? <Dash />}</td>
+      <td class="breaks breaks-late">{row.endpoint}</td>
+      <td class="breaks breaks-late">
         <code>{row.requestId}</code>
       </td>
     </tr>

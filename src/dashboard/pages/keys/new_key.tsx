@@ -13,7 +13,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
     "member",
-    async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
+    async (request) => formPage(ctx, request, await scopesFor(ctx, request), emptyForm, {}),
   );
   app.post("/dashboard/keys/new", "member", async (form, request) => {
     const scopes = await scopesFor(ctx, request);
@@ -24,7 +24,9 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
       request.may("owner"),
       (name) => ctx.isModel(request.session.account.id, name),
     );
-    if (!wanted) return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
+    if (!wanted) {
+      return { ...formPage(ctx, request, scopes, form.values(), fieldErrors), status: 400 };
+    }
     const created = mintKey(ctx.clock);
     const { environment, ...key } = wanted;
     await ctx.keys.create({
@@ -67,6 +69,7 @@ async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string
 }
 
 function formPage(
+  ctx: PageContext,
   request: PageRequest,
   scopes: readonly string[],
   values: Record<string, string[]>,
@@ -79,6 +82,7 @@ function formPage(
       <NewKeyForm
         csrf={request.csrf}
         scopes={request.may("owner") ? scopes : memberScopes(scopes)}
+        vendorNames={ctx.vendorNames}
         isOwner={request.may("owner")}
         values={values}
         fieldErrors={fieldErrors}

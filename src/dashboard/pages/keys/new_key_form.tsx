@@ -24,10 +24,12 @@ interface FormProps extends Shown {
   csrf: string;
   /** Those that the person may give. */
   scopes: readonly string[];
+  /** What people call a vendor, by its scope. */
+  vendorNames: ReadonlyMap<string, string>;
   isOwner: boolean;
 }
 
-export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormProps) {
+export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
   const shown = { values, fieldErrors };
   return (
     <PostForm action="/dashboard/keys/new" csrf={csrf} class="form">
@@ -43,7 +45,7 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
         <SelectField {...shown} id="environment" label="Environment" options={environmentOptions} />
         <Expiry {...shown} />
       </div>
-      <Access {...shown} scopes={scopes} isOwner={isOwner} />
+      <Access {...shown} {...may} />
       <div class="columns">
         <TextField {...shown} {...cap} id="cap_day" label="Spend per day, USD" />
         <TextField {...shown} {...cap} id="cap_month" label="Spend per month, USD" />
@@ -142,7 +144,7 @@ function Expiry({ values, fieldErrors }: Shown) {
 }
 
 function Access(
-  { values, fieldErrors, scopes, isOwner }: Shown & Pick<FormProps, "scopes" | "isOwner">,
+  { values, fieldErrors, scopes, vendorNames, isOwner }: Omit<FormProps, "csrf">,
 ) {
   const access = values.access?.[0] ?? "all";
   return (
@@ -165,7 +167,7 @@ function Access(
               value={scope}
               checked={values.scope?.includes(scope) ?? false}
             />{" "}
-            <code>{scope}</code>
+            <code>{scope}</code> <span class="muted">{vendorNames.get(scope)}</span>
           </label>
         ))}
       </div>

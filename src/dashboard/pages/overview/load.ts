@@ -7,11 +7,13 @@ import {
   noUsage,
   type UsagePart,
   type UsageQuery,
+  type UsageStep,
   type UsageStore,
   type UsageSums,
   type UsageValue,
 } from "../../../usage/usage_sums.ts";
-import { type LabelUsage, type UsageLabel, usageLabels } from "../../../usage/label_usage.ts";
+import { type UsageLabel, usageLabels } from "../../../usage/label_step.ts";
+import type { LabelUsage } from "../../../usage/label_usage.ts";
 import type { RefusalDeps } from "../interactions/refused_page.tsx";
 import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
@@ -98,21 +100,22 @@ export async function loadOverview(
   const query = queryOf(accountId, range);
   const { from, to } = range;
   const dearest = readValues(deps, query, part, shownValues);
+  const both = deps.usage.steps({ ...query, from: range.before });
   const [
-    ...[both, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
+    ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
   ] = await Promise.all([
-    deps.usage.steps({ ...query, from: range.before }),
+    both,
     refusalStore.hours({ accountId, from: range.before, to }),
     deps.usage.erased(query),
     dearest,
     part === "user" ? dearest : readValues(deps, query, "user", shownValues),
     deps.credit(accountId),
-    dailyCharge(deps.usage, accountId, now),
+    dailyCharge(deps.usage, { ...query, from: range.before }, both, now),
     deps.tokensLeft(accountId),
     deps.keys.list(accountId),
   ]);
   const caps = await capUses(deps, keys, now);
-  const shown = both.filter(({ at }) => at >= from);
+  const shown = allSteps.filter(({ at }) => at >= from);
   const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
   for (const one of shown) {
     const at = stepOf(range, one.at.getTime());
@@ -127,7 +130,7 @@ export async function loadOverview(
     ...steps.reduce<UsageSums>(addUsage, noUsage),
     refused: steps.reduce((sum, { refused }) => sum + refused, 0),
   };
-  const before = both.filter(({ at }) => at < from).reduce<UsageSums>(addUsage, noUsage);
+  const before = allSteps.filter(({ at }) => at < from).reduce<UsageSums>(addUsage, noUsage);
   const apart = losesErased(part) ? erased : undefined;
   return {
     total,
@@ -177,16 +180,23 @@ function less(
   };
 }
 
-/** Of seven days, or of as many as there were since the first of them that had charges. */
+/**
+ * Of seven days, or of as many as there were since the first of them that had charges. They are among
+ * the steps that were asked for where these are days and reach that far.
+ */
 async function dailyCharge(
   usage: UsageStore,
-  accountId: number,
+  asked: UsageQuery,
+  askedSteps: Promise<UsageStep[]>,
   now: Date,
 ): Promise<bigint | undefined> {
   const today = Math.floor(now.getTime() / dayMs) * dayMs;
   const from = new Date(today - 6 * dayMs);
   const to = new Date(today + dayMs);
-  const days = await usage.steps({ accountId, span: "day", from, to });
+  const isAsked = asked.span === "day" && asked.from <= from && asked.to >= to;
+  const days = isAsked
+    ? (await askedSteps).filter(({ at }) => at >= from && at < to)
+    : await usage.steps({ ...asked, span: "day", from, to });
   const charged = days.filter(({ chargedNanos }) => chargedNanos > 0n);
   if (charged.length === 0) return undefined;
   const sum = charged.reduce((nanos, { chargedNanos }) => nanos + chargedNanos, 0n);

@@ -1,0 +1,44 @@
+import type { UsageQuery } from "./usage_sums.ts";
+
+/** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
+export type UsageLabel = "user" | "flow" | "cohort";
+export const usageLabels: readonly UsageLabel[] = ["user", "flow", "cohort"];
+
+/** The sums of one value: those of `UsageSums` but for latencies. */
+export const labelSums = [
+  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
+  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
+  ...["reasoningTokens", "costNanos", "chargedNanos", "ownKeyNanos"] as const,
+] as const;
+
+export type LabelSum = typeof labelSums[number];
+
+/** Sums of the calls of one hour or day by the values of a label: one number for each value. */
+export interface LabelStep {
+  /** The beginning of the hour or day. */
+  at: Date;
+  /** The first eight bytes of each value's SHA-256. */
+  ids: Uint8Array;
+  /** Empty: calls without the label. */
+  values: readonly string[];
+  /**
+   * Whole numbers, exact up to 2^53: nine million dollars of one value and day. A sum may be absent if
+   * it is zero for all values.
+   */
+  sums: Readonly<Partial<Record<LabelSum, readonly number[] | Float64Array>>>;
+}
+
+/** An hour or day that has calls, with a text that changes whenever its calls do. */
+export interface StoredStep {
+  at: Date;
+  state: string;
+}
+
+export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
+
+/** Whose steps, by what, and whether hours or days. */
+export interface StepsOf {
+  accountId: number;
+  label: UsageLabel;
+  span: UsageQuery["span"];
+}

@@ -1,0 +1,209 @@
+import { type LabelStep, type LabelSum, labelSums } from "./label_step.ts";
+
+/** A step as the table `label_steps` has it. */
+export interface PackedStep {
+  /** Base64: as fast to read as bytes that neither side makes a text of first. */
+  ranks: string;
+  layout: Uint8Array;
+  records: Uint8Array;
+  names: Uint8Array;
+}
+
+/** What values are ordered by, those of a step in the order of their bytes. */
+export interface Ranks {
+  /** Both halves of each value's first eight bytes of SHA-256. */
+  ids: Uint32Array;
+  sums: RankSums;
+}
+
+/** Calls and cost of each value, most of which are small. */
+export interface RankSums {
+  /** What is below 256. */
+  calls: Uint8Array;
+  /** What is below 2^32. */
+  costNanos: Uint32Array;
+  /** What is to be added for some values, by position. */
+  more: ReadonlyMap<number, { calls: number; costNanos: number }>;
+}
+
+/** What a record has of a value: the sums that no order needs, and where its name is. */
+export const recordSums = labelSums.filter((name) => name !== "calls" && name !== "costNanos");
+const nameAt = recordSums.length;
+const nameBytes = nameAt + 1;
+
+/** Of a value in `LabelStep.ids`. */
+export const idBytes = 8;
+
+/**
+ * Records are of one length, so that one of them can be read: each number takes the bytes that the
+ * largest one of its kind needs.
+ */
+export function packStep(step: LabelStep): PackedStep {
+  const ids = halvesOf(step.ids);
+  const order = step.values.map((_, at) => at)
+    .sort((a, b) => ids[2 * a]! - ids[2 * b]! || ids[2 * a + 1]! - ids[2 * b + 1]!);
+  const numbers = (sum: LabelSum) => order.map((at) => wholeOf(step.sums, sum, at));
+  const ranks = packRanks(
+    Uint32Array.from(order.flatMap((at) => [ids[2 * at]!, ids[2 * at + 1]!])),
+    rankSums(numbers("calls"), numbers("costNanos")),
+  );
+  const names = order.map((at) => new TextEncoder().encode(step.values[at]));
+  const starts: number[] = [];
+  let bytes = 0;
+  for (const name of names) {
+    starts.push(bytes);
+    bytes += name.length;
+  }
+  const columns = [...recordSums.map(numbers), starts, names.map(({ length }) => length)];
+  const layout = Uint8Array.from(columns, widthOf);
+  return { ranks, layout, ...packRecords(columns, layout, names) };
+}
+
+/** Bytes as the words that this machine makes of them. */
+export function halvesOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(bytes.slice().buffer);
+}
+
+export function rankSums(
+  calls: readonly number[] | Float64Array,
+  costNanos: readonly number[] | Float64Array,
+): RankSums {
+  const low: RankSums = {
+    calls: Uint8Array.from(calls, (number) => number % 256),
+    costNanos: Uint32Array.from(costNanos, (number) => number % 2 ** 32),
+    more: new Map(),
+  };
+  const more = new Map<number, { calls: number; costNanos: number }>();
+  for (let at = 0; at < calls.length; at++) {
+    const rest = {
+      calls: calls[at]! - low.calls[at]!,
+      costNanos: costNanos[at]! - low.costNanos[at]!,
+    };
+    if (rest.calls + rest.costNanos > 0) more.set(at, rest);
+  }
+  return { ...low, more };
+}
+
+/** The number of values, then words and bytes of each, then what is to be added. */
+function packRanks(ids: Uint32Array, { calls, costNanos, more }: RankSums): string {
+  const values = calls.length;
+  const all = new Uint8Array(4 + values * 13);
+  const view = new DataView(all.buffer);
+  view.setUint32(0, values, true);
+  for (const [at, word] of [...ids, ...costNanos].entries()) view.setUint32(4 + 4 * at, word, true);
+  all.set(calls, 4 + 12 * values);
+  const added: number[] = [];
+  for (const [at, rest] of more) {
+    for (const number of [at, rest.calls, rest.costNanos]) pushNumber(added, number);
+  }
+  const bytes = new Uint8Array(all.length + added.length);
+  bytes.set(all);
+  bytes.set(added, all.length);
+  return bytes.toBase64();
+}
+
+/** On the machines that the runtime is made for, whose words begin with their lowest byte too. */
+export function unpackRanks(text: string): Ranks {
+  const { buffer } = Uint8Array.fromBase64(text);
+  const values = new DataView(buffer).getUint32(0, true);
+  const more = new Map<number, { calls: number; costNanos: number }>();
+  const [...added] = numbersOf(new Uint8Array(buffer, 4 + 13 * values));
+  for (let at = 0; at < added.length; at += 3) {
+    more.set(added[at]!, { calls: added[at + 1]!, costNanos: added[at + 2]! });
+  }
+  return {
+    ids: new Uint32Array(buffer, 4, 2 * values),
+    sums: {
+      calls: new Uint8Array(buffer, 4 + 12 * values, values).slice(),
+      costNanos: new Uint32Array(buffer, 4 + 8 * values, values).slice(),
+      more,
+    },
+  };
+}
+
+function packRecords(
+  columns: readonly (readonly number[])[],
+  layout: Uint8Array,
+  names: readonly Uint8Array[],
+): Pick<PackedStep, "records" | "names"> {
+  const records = new Uint8Array(names.length * recordBytes(layout));
+  let to = 0;
+  for (let at = 0; at < names.length; at++) {
+    for (const [nth, width] of layout.entries()) {
+      let rest = columns[nth]![at]!;
+      for (let byte = 0; byte < width; byte++) {
+        records[to++] = rest % 256;
+        rest = Math.floor(rest / 256);
+      }
+    }
+  }
+  const all = new Uint8Array(names.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const name of names) {
+    all.set(name, end);
+    end += name.length;
+  }
+  return { records, names: all };
+}
+
+function wholeOf(sums: LabelStep["sums"], name: LabelSum, at: number): number {
+  const number = sums[name]?.[at] ?? 0;
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${number} is no sum of calls`);
+  return number;
+}
+
+function widthOf(numbers: readonly number[]): number {
+  let largest = numbers.reduce((most, one) => Math.max(most, one), 0);
+  let width = 0;
+  for (; largest > 0; largest = Math.floor(largest / 256)) width++;
+  return width;
+}
+
+/** Seven bits a byte, the lowest first. */
+function pushNumber(bytes: number[], number: number): void {
+  let rest = number;
+  while (rest >= 128) {
+    bytes.push(rest % 128 + 128);
+    rest = Math.floor(rest / 128);
+  }
+  bytes.push(rest);
+}
+
+function* numbersOf(bytes: Uint8Array): Iterable<number> {
+  let number = 0;
+  let unit = 1;
+  for (const byte of bytes) {
+    number += (byte & 127) * unit;
+    unit *= 128;
+    if (byte >= 128) continue;
+    yield number;
+    [number, unit] = [0, 1];
+  }
+}
+
+export function recordBytes(layout: Uint8Array): number {
+  return layout.reduce((sum, width) => sum + width, 0);
+}
+
+export interface LabelRecord {
+  /** In the order of `recordSums`. */
+  sums: Float64Array;
+  name: { from: number; length: number };
+}
+
+/** The record that begins at a byte. */
+export function readRecord(layout: Uint8Array, bytes: Uint8Array, from: number): LabelRecord {
+  const numbers = new Float64Array(layout.length);
+  let at = from;
+  for (let nth = 0; nth < layout.length; nth++) {
+    let unit = 1;
+    for (let byte = 0; byte < layout[nth]!; byte++) {
+      numbers[nth]! += bytes[at++]! * unit;
+      unit *= 256;
+    }
+  }
+  return {
+    sums: numbers.subarray(0, nameAt),
+    name: { from: numbers[nameAt]!, length: numbers[nameBytes]! },
+  };
+}

@@ -1,0 +1,256 @@
+import { chunksOf } from "../base/lists.ts";
+import {
+  type LabelStep,
+  type LabelSum,
+  labelSums,
+  type StepsOf,
+  type StoredStep,
+} from "./label_step.ts";
+import type { LabelSumStore, StepSlice, StoredSums } from "./label_sums.ts";
+import {
+  type LabelRecord,
+  type RankSums,
+  readRecord,
+  recordBytes,
+  recordSums,
+} from "./packed_step.ts";
+import { noUsage, type UsageSums, type UsageValue } from "./usage_sums.ts";
+import type { ValueSlots } from "./value_slots.ts";
+
+/** Sums of one hour or day: a number for each slot. */
+export interface HeldSums {
+  atMs: number;
+  slots: Uint32Array;
+  sums: RankSums;
+  /** The other sums and the names. */
+  rest: WholeRest | StoredRest;
+}
+
+/** Added up from the calls. */
+type WholeRest = Pick<LabelStep, "values" | "sums"> & { isStored: false };
+
+/** In the store. */
+export interface StoredRest extends StepsOf, StoredStep {
+  isStored: true;
+  layout: Uint8Array;
+  all: StoredSums["all"];
+  /** Those that were shown, by position. */
+  records: Map<number, HeldRecord>;
+}
+
+type HeldRecord = LabelRecord & { value?: string };
+
+/** Records that are read one by one, and held; of more, such as a download's, steps are read whole. */
+const maxSlices = 1000;
+/** Steps of which one statement reads all records. */
+const wholeAtOnce = 10;
+/** Charts show the steps of few values; of more, such as a download's, nobody looks at them. */
+const maxWithCosts = 100;
+
+type ShownValue = UsageValue & { costs: Map<number, bigint> };
+
+/** Where a value that is shown stands in a step. */
+interface Position {
+  at: number;
+  rank: number;
+}
+
+/**
+ * All sums of the values that are shown, and their names: to add up all of each sum would take five
+ * times as long.
+ */
+export class ShownValues {
+  /** By sum and rank. */
+  readonly #sums: Readonly<Record<LabelSum, Float64Array>>;
+  /** Those of `recordSums`. */
+  readonly #columns: readonly Float64Array[];
+  readonly #costs: readonly Map<number, bigint>[];
+  readonly #names: (string | undefined)[];
+  /** Where to read names that are not known, by rank. */
+  readonly #unnamed = new Map<number, { rest: StoredRest; record: HeldRecord }>();
+
+  constructor(
+    readonly store: LabelSumStore,
+    readonly slots: ValueSlots,
+    readonly steps: readonly HeldSums[],
+    readonly shown: readonly number[],
+  ) {
+    const zeros = labelSums.map((sum) => [sum, new Float64Array(shown.length)]);
+    this.#sums = Object.fromEntries(zeros);
+    this.#columns = recordSums.map((sum) => this.#sums[sum]);
+    this.#costs = shown.map(() => new Map());
+    this.#names = shown.map(() => undefined);
+  }
+
+  /** Undefined where what is in the store changed meanwhile. */
+  async read(): Promise<ShownValue[] | undefined> {
+    /** From 1 on; 0 of a value that is not shown. */
+    const ranks = new Int32Array(this.slots.length);
+    for (const [at, slot] of this.shown.entries()) ranks[slot] = at + 1;
+    const inStore: { rest: StoredRest; positions: Position[] }[] = [];
+    for (const step of this.steps) {
+      const positions: Position[] = [];
+      for (let at = 0; at < step.slots.length; at++) {
+        const rank = ranks[step.slots[at]!]! - 1;
+        if (rank >= 0) positions.push({ at, rank });
+      }
+      this.#addRanks(step, positions);
+      if (!step.rest.isStored) this.#addWhole(step.rest, positions);
+      else if (positions.length > 0) inStore.push({ rest: step.rest, positions });
+    }
+    if (!await this.#addStored(inStore) || !await this.#readNames()) return undefined;
+    return this.#values();
+  }
+
+  #addRanks(
+    { atMs, sums: { calls, costNanos, more } }: HeldSums,
+    positions: readonly Position[],
+  ): void {
+    const hasCosts = this.shown.length <= maxWithCosts;
+    for (const { at, rank } of positions) {
+      const added = more.get(at);
+      const cost = costNanos[at]! + (added?.costNanos ?? 0);
+      this.#sums.calls[rank]! += calls[at]! + (added?.calls ?? 0);
+      this.#sums.costNanos[rank]! += cost;
+      if (!hasCosts) continue;
+      const costs = this.#costs[rank]!;
+      costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(cost));
+    }
+  }
+
+  #addWhole({ values, sums }: WholeRest, positions: readonly Position[]): void {
+    for (const { at, rank } of positions) this.#names[rank] ??= values[at]!;
+    for (const sum of recordSums) {
+      const column = sums[sum];
+      if (!column) continue;
+      for (const { at, rank } of positions) this.#sums[sum][rank]! += column[at]!;
+    }
+  }
+
+  /** Few records are read one by one, and held; many with their steps. */
+  async #addStored(
+    inStore: readonly { rest: StoredRest; positions: Position[] }[],
+  ): Promise<boolean> {
+    const lacking = inStore.flatMap(({ rest, positions }) =>
+      positions.filter(({ at }) => !recordOf(rest, at)).map(({ at }) => ({ rest, at }))
+    );
+    if (lacking.length <= maxSlices) {
+      if (!await this.#readRecords(lacking)) return false;
+      for (const { rest, positions } of inStore) {
+        for (const { at, rank } of positions) this.#addRecord(rest, recordOf(rest, at)!, rank);
+      }
+      return true;
+    }
+    for (const some of chunksOf(inStore, wholeAtOnce)) {
+      const all = await this.#slices("records", some.map(({ rest }) => ({ rest, from: 0 })));
+      for (const [nth, { rest, positions }] of some.entries()) {
+        const bytes = all[nth];
+        if (!bytes) return false;
+        const length = recordBytes(rest.layout);
+        for (const { at, rank } of positions) {
+          this.#addRecord(rest, readRecord(rest.layout, bytes, at * length), rank);
+        }
+      }
+    }
+    return true;
+  }
+
+  async #readRecords(lacking: readonly { rest: StoredRest; at: number }[]): Promise<boolean> {
+    const slices = await this.#slices(
+      "records",
+      lacking.map(({ rest, at }) => {
+        const length = recordBytes(rest.layout);
+        return { rest, from: at * length, length };
+      }),
+    );
+    for (const [nth, { rest, at }] of lacking.entries()) {
+      const bytes = slices[nth];
+      if (!bytes) return false;
+      rest.records.set(at, readRecord(rest.layout, bytes, 0));
+    }
+    return true;
+  }
+
+  #addRecord(rest: StoredRest, record: HeldRecord, rank: number): void {
+    const columns = this.#columns;
+    for (let nth = 0; nth < columns.length; nth++) columns[nth]![rank]! += record.sums[nth]!;
+    this.#names[rank] ??= record.value;
+    if (this.#names[rank] === undefined) this.#unnamed.set(rank, { rest, record });
+  }
+
+  async #readNames(): Promise<boolean> {
+    const wanted = [...this.#unnamed].filter(([rank]) => this.#names[rank] === undefined);
+    const decoder = new TextDecoder();
+    if (wanted.length <= maxSlices) {
+      const slices = await this.#slices(
+        "names",
+        wanted.map(([_, { rest, record }]) => ({ rest, ...record.name })),
+      );
+      for (const [nth, [rank, { record }]] of wanted.entries()) {
+        if (!slices[nth]) return false;
+        this.#names[rank] = record.value = decoder.decode(slices[nth]);
+      }
+      return true;
+    }
+    const steps = [...Map.groupBy(wanted, ([_, { rest }]) => rest)];
+    for (const some of chunksOf(steps, wholeAtOnce)) {
+      const all = await this.#slices("names", some.map(([rest]) => ({ rest, from: 0 })));
+      for (const [nth, [_, ofStep]] of some.entries()) {
+        const bytes = all[nth];
+        if (!bytes) return false;
+        for (const [rank, { record: { name: { from, length } } }] of ofStep) {
+          this.#names[rank] = decoder.decode(bytes.subarray(from, from + length));
+        }
+      }
+    }
+    return true;
+  }
+
+  /** In the order of `wanted`, one statement for hours and one for days. */
+  async #slices(
+    column: "records" | "names",
+    wanted: readonly { rest: StoredRest; from: number; length?: number }[],
+  ): Promise<(Uint8Array | undefined)[]> {
+    const found = wanted.map((): Uint8Array | undefined => undefined);
+    const bySpan = Map.groupBy(wanted.entries(), ([_, { rest }]) => rest.span);
+    await Promise.all([...bySpan.values()].map(async (ofSpan) => {
+      const slices = ofSpan.map(([_, { rest: { at, state }, ...part }]): StepSlice => ({
+        ...{ at, state, ...part },
+      }));
+      const read = await this.store.slices(ofSpan[0]![1].rest, column, slices);
+      for (const [nth, [at]] of ofSpan.entries()) found[at] = read[nth];
+    }));
+    return found;
+  }
+
+  #values(): ShownValue[] {
+    const values = this.shown.map((_, rank): ShownValue => {
+      const value: ShownValue = {
+        ...noUsage,
+        value: this.#names[rank]!,
+        costs: this.#costs[rank]!,
+      };
+      for (const sum of labelSums) setSum(value, sum, this.#sums[sum][rank]!);
+      return value;
+    });
+    // Equal ones by name, as a person looks for them.
+    return values.sort((a, b) =>
+      Number(b.costNanos - a.costNanos) || b.calls - a.calls || (a.value < b.value ? -1 : 1)
+    );
+  }
+}
+
+function setSum(shown: UsageSums, name: LabelSum, sum: number): void {
+  Object.assign(shown, { [name]: typeof noUsage[name] === "bigint" ? BigInt(sum) : sum });
+}
+
+/** Undefined where it is still to be read. */
+function recordOf({ layout, all, records }: StoredRest, at: number): HeldRecord | undefined {
+  const held = records.get(at);
+  if (held || !all) return held;
+  const record = readRecord(layout, all.records, at * recordBytes(layout));
+  const { from, length } = record.name;
+  const value = new TextDecoder().decode(all.names.subarray(from, from + length));
+  records.set(at, { ...record, value });
+  return records.get(at);
+}
