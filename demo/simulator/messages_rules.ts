@@ -51,6 +51,12 @@ export const BODY = {
   mcp_servers: list,
 } satisfies Record<keyof MessageCreateParamsBase | "context_management" | "mcp_servers", Rule>;
 
+/** Fields that the body has by a beta, under the older version header. */
+export const BODY_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
+  // `output_config.format` as it was called before; libraries that ask by the beta still write it.
+  "structured-outputs-2025-11-13": { output_format: object },
+};
+
 /** Exist only under the older version header. */
 export const SAMPLING = {
   temperature: { is: "number", min: 0, max: 1 },

@@ -2,6 +2,7 @@ import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonica
 import { defined, invalidValue, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { withLocalRefs } from "../../../kernel/schema_refs.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
 
 /** The web search's type, of any version. */
@@ -45,12 +46,13 @@ export function readTools(
 }
 
 function readTool(tool: JsonRecord, path: string): Tool {
+  const schema = objectAt(tool, "input_schema", `${path}.input_schema`);
   return {
     type: "function",
     name: stringAt(tool, "name", `${path}.name`),
     ...defined({
       description: textAt(tool, "description", `${path}.description`),
-      parameters: objectAt(tool, "input_schema", `${path}.input_schema`),
+      parameters: schema && withLocalRefs(schema),
       strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
     }),
     ...readCacheMark(tool, path),
