@@ -178,17 +178,22 @@ Deno.test("a message of the role system changes the effort, by its beta alone", 
 
 Deno.test("the format has its former name by its beta alone", async () => {
   await withClient(async (client) => {
-    const schema = { type: "object", properties: {}, additionalProperties: false };
-    const body = ask("x", { output_format: { type: "json_schema", schema } });
+    const format = { type: "json_schema", schema: { type: "object", additionalProperties: false } };
+    const body = ask("x", { output_format: format });
+    const { max_tokens: _, ...counted } = body;
     const refused = /output_format: Extra inputs are not permitted/;
-    await assert.rejects(client.messages.create(body, { headers: OLDER }), refused);
-    const beta = { "anthropic-beta": "structured-outputs-2025-11-13" };
-    const newer = { ...beta, "anthropic-version": "2026-10-21" };
-    await assert.rejects(client.messages.create(body, { headers: newer }), refused);
-    const headers = { ...OLDER, ...beta };
-    const { content } = await client.messages.create(body, { headers });
-    assert.match(JSON.stringify(content), /"text":"\{\}"/);
-    const open = ask("x", { output_format: { type: "json_schema", schema: { type: "object" } } });
+    await assert.rejects(client.messages.create(body), refused);
+    await assert.rejects(client.messages.countTokens(counted as never), refused);
+    const headers = { "anthropic-beta": "x-1, structured-outputs-2025-11-13" };
+    for (const version of [OLDER, {}]) {
+      const { content } = await client.messages.create(body, {
+        headers: { ...headers, ...version },
+      });
+      assert.match(JSON.stringify(content), /"text":"\{\}"/);
+    }
+    const { input_tokens } = await client.messages.countTokens(counted as never, { headers });
+    assert.ok(input_tokens > 0);
+    const open = ask("x", { output_format: { ...format, schema: { type: "object" } } });
     await assert.rejects(client.messages.create(open, { headers }), /output_config.format.schema/);
   });
 });

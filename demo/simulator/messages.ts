@@ -22,10 +22,9 @@ const VERSIONS = [OLDER_VERSION, "2026-10-21"];
 
 export function createMessage(exchange: Exchange): Promise<Response> {
   const version = versionOf(exchange);
-  const rules = version === OLDER_VERSION
-    ? { ...BODY, ...SAMPLING, ...rulesByBeta(BODY_BETAS, exchange.headers) }
-    : BODY;
-  const body = underTodaysName(require(bodyOf(exchange), rules, ""));
+  const rules = version === OLDER_VERSION ? { ...BODY, ...SAMPLING } : BODY;
+  const ofBetas = rulesByBeta(BODY_BETAS, exchange.headers);
+  const body = underTodaysName(require(bodyOf(exchange), { ...rules, ...ofBetas }, ""));
   return answerMessages(exchange, body, findMessagesModel(body.model));
 }
 
@@ -65,7 +64,8 @@ export async function answerMessages(
 
 export function countTokens(exchange: Exchange): Response {
   versionOf(exchange);
-  const body = require(bodyOf(exchange), COUNT_BODY, "");
+  const ofBetas = rulesByBeta(BODY_BETAS, exchange.headers);
+  const body = underTodaysName(require(bodyOf(exchange), { ...COUNT_BODY, ...ofBetas }, ""));
   const model = findMessagesModel(body.model);
   checkMessages(body, model, exchange.headers);
   return Response.json({ input_tokens: countUncached(body) });

@@ -51,10 +51,13 @@ export const BODY = {
   mcp_servers: list,
 } satisfies Record<keyof MessageCreateParamsBase | "context_management" | "mcp_servers", Rule>;
 
-/** Fields that the body has by a beta, under the older version header. */
+/** `output_config.format` as it was called before, in the vendor's types still. */
+const formerFormat = { output_format: object } satisfies Record<string, Rule>;
+
+/** Fields that the body has by a beta. */
 export const BODY_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
-  // `output_config.format` as it was called before; libraries that ask by the beta still write it.
-  "structured-outputs-2025-11-13": { output_format: object },
+  "structured-outputs-2025-11-13": formerFormat,
+  "structured-outputs-2025-12-15": formerFormat,
 };
 
 /** Exist only under the older version header. */
